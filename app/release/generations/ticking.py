@@ -22,9 +22,10 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.generations import generations_of
-from app.release.generations.fitting import Fitted, fit_generation, fit_slots
+from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, pooled_by
 from app.release.generations.slots import Slots, read_slots
+from app.release.generations.waiting_fits import WaitingFits
 from app.release.private_state import put_pieces
 from app.release.progress import no_progress
 from app.release.publication import TURN_LOST
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
 
-NAP_SECONDS: Final = 0.05
+FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
 
 
 class NotFittedError(MachineError):
@@ -78,7 +79,7 @@ class Ticker:
         ledger: of the release.
         noise: where labellings are drawn from.
         clock: seconds since 1970.
-        private_fitted: what is fitted and not in the ledger, by the generation's number.
+        waiting: what is fitted and not in the ledger.
 
     """
 
@@ -86,7 +87,7 @@ class Ticker:
     ledger: Ledger
     noise: NoiseSource
     clock: Callable[[], float] = time.time
-    private_fitted: dict[int, Fitted] = field(default_factory=dict, repr=False)
+    waiting: WaitingFits = field(default_factory=WaitingFits, repr=False)
     _fitting: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -112,9 +113,11 @@ class Ticker:
             MachineError: the machine failed.
 
         """
-        with self._fitting, self.ledger.turn_to_draw(self.ledger.release_number) as is_held:
-            while waiting := self._unfitted(generations_of(self.ledger.read_state().generations)):
-                generation = waiting[0]
+        with self._fitting:
+            while unfitted := self._unfitted(generations_of(self.ledger.read_state().generations)):
+                generation = unfitted[0]
+                self.waiting.take_turn(self.ledger)
+                self.waiting.begun.setdefault(generation.number, self.period)
                 fitted = fit_generation(
                     self.configuration,
                     generation,
@@ -122,9 +125,9 @@ class Ticker:
                     noise=self.noise,
                     progress=progress,
                 )
-                if not is_held():
+                if not self.waiting.are_held():
                     raise LedgerUnavailableError(TURN_LOST)
-                self.private_fitted[generation.number] = fitted
+                self.waiting.private_fitted[generation.number] = fitted
 
     def tick(self, release: LivingRelease) -> None:
         """Make a tick, unless another server has made it: what is due joins.
@@ -147,16 +150,14 @@ class Ticker:
         }
         release.take_over(fitted, after.tick, kept.keys() - fitted.keys())
         release.adopt(transaction.state)
-        for each in after.all:
-            if each.labelled_by is not None:
-                self.private_fitted.pop(each.number, None)
+        self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
     def _unfitted(self, known: Generations) -> list[Generation]:
         """Return the generations that wait without labels, here too."""
         return [
             each
             for each in known.waiting
-            if each.labelled_by is None and each.number not in self.private_fitted
+            if each.labelled_by is None and each.number not in self.waiting.private_fitted
         ]
 
     def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
@@ -164,11 +165,10 @@ class Ticker:
         due = [
             each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
         ]
-        if any(each.number not in self.private_fitted for each in due):
-            raise NotFittedError
+        self._require_fitted(due)
         kept = self._kept(known, due)
         for each in due:
-            labelled = self.private_fitted[each.number].labelled
+            labelled = self.waiting.private_fitted[each.number].labelled
             digests = put_pieces(transaction, labelled.pieces)
             transaction.append(
                 LabellingDrawn(number=each.number, of=labelled.labelled_by, private_digests=digests)
@@ -183,11 +183,27 @@ class Ticker:
             transaction.append(joined)
         return kept
 
+    def _require_fitted(self, due: Sequence[Generation]) -> None:
+        """Refuse a tick at which a generation is due that is not fitted.
+
+        Raises:
+            NotFittedError: this server had begun its fit before the tick was due.
+            LedgerUnavailableError: another server fits it, and makes the tick; or none had
+                begun in time, as after a restart, and the tick comes with the fit.
+
+        """
+        for each in due:
+            if each.number in self.waiting.private_fitted and self.waiting.are_held():
+                continue
+            if self.waiting.begun.get(each.number, each.joins_at) < each.joins_at:
+                raise NotFittedError
+            raise LedgerUnavailableError(FITTED_ELSEWHERE)
+
     def _kept(self, known: Generations, due: Sequence[Generation]) -> dict[int, Kept]:
         """Return what every generation keeps: with further counts, all are labelled anew."""
         kept = {each.number: Kept(read_slots(self.ledger, each)) for each in known.kept}
         for each in due:
-            fitted = self.private_fitted[each.number]
+            fitted = self.waiting.private_fitted[each.number]
             if not fitted.slots.holds_same(kept[each.number].slots):  # fitted at an earlier tick
                 raise NotFittedError
             kept[each.number] = Kept(fitted.slots, fitted.ensemble)
@@ -195,7 +211,7 @@ class Ticker:
             further = [
                 body
                 for each in due
-                for body in self.private_fitted[each.number].labelled.pieces.values()
+                for body in self.waiting.private_fitted[each.number].labelled.pieces.values()
             ]
             labelling = pooled_by(self.configuration, self.ledger, further)
             for each in known.kept:

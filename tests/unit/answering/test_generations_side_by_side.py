@@ -84,6 +84,14 @@ def test_one_server_fits_what_was_appended(growing: GrowingRelease) -> None:
     ):
         ticker.fit_waiting()
     ticker.fit_waiting()
-    assert set(ticker.private_fitted) == {2}
+    assert set(ticker.waiting.private_fitted) == {2}
+    late = growing.ticker(other)
+    with pytest.raises(LedgerUnavailableError):
+        late.fit_waiting()
+    growing.now += 2 * MINUTE
+    one.tick(ticker)
+    assert ticker.waiting.private_fitted == {}
+    with other.turn_to_draw(other.release_number):
+        pass
     other.close()
     one.release.ledger.close()
