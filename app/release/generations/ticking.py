@@ -98,12 +98,11 @@ class Ticker:
 
     def is_due(self, state: LedgerState) -> bool:
         """Return whether a tick is due in a release that goes on."""
-        has_ended = state.halted is not None or state.closed is not None
-        return not has_ended and self.period > generations_of(state.generations).period
+        return not _has_ended(state) and self.period > generations_of(state.generations).period
 
     def awaits_fit(self, state: LedgerState) -> bool:
         """Return whether a generation that waits is not fitted."""
-        return bool(self._unfitted(generations_of(state.generations)))
+        return bool(self._unfitted(state))
 
     def fit_waiting(self, progress: Progress = no_progress) -> None:
         """Fit every generation that waits and is not fitted; of several servers one does.
@@ -114,7 +113,7 @@ class Ticker:
 
         """
         with self._fitting:
-            while unfitted := self._unfitted(generations_of(self.ledger.read_state().generations)):
+            while unfitted := self._unfitted(self.ledger.read_state()):
                 generation = unfitted[0]
                 self.waiting.take_turn(self.ledger)
                 self.waiting.begun.setdefault(generation.number, self.period)
@@ -152,11 +151,13 @@ class Ticker:
         release.adopt(transaction.state)
         self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
-    def _unfitted(self, known: Generations) -> list[Generation]:
-        """Return the generations that wait without labels, here too."""
+    def _unfitted(self, state: LedgerState) -> list[Generation]:
+        """Return the generations that wait without labels, here too; none of what has ended."""
+        if _has_ended(state):
+            return []
         return [
             each
-            for each in known.waiting
+            for each in generations_of(state.generations).waiting
             if each.labelled_by is None and each.number not in self.waiting.private_fitted
         ]
 
@@ -233,6 +234,11 @@ class Ticker:
             progress=no_progress,
         )
         return Kept(kept.slots.fitted(labels, ensemble.to_bytes()), ensemble)
+
+
+def _has_ended(state: LedgerState) -> bool:
+    """Return whether no vote is cast and nothing drawn any more."""
+    return state.halted is not None or state.closed is not None
 
 
 def wait_for_fits(ticker: Ticker, progress: Progress) -> None:
