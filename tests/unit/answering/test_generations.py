@@ -117,13 +117,18 @@ def test_a_generation_retires_inside_a_batch(growing: GrowingRelease) -> None:
 def test_what_a_retired_generation_left_is_gone(growing: GrowingRelease) -> None:
     """Rows, labels and learners go in the transaction that retires it; a restart goes on."""
     answerer = growing.answerer([HIT, HIT], generations=1)
+    ledger = answerer.release.ledger
+    (kept,) = generations_of(answerer.release.state.generations).kept
+    rows = read_slots(ledger, kept).values.tobytes()
     answerer.answer_batch([ask(1), ask(2)])
     assert standing(answerer) == [("retired", 2)]
     assert answerer.living.private_fitted == {}
     names = answerer.release.state.private_digests.keys()
     assert not any(name.startswith(("slots-", "labelling-")) for name in names)
     check(answerer)
-    answerer.release.ledger.close()
+    ledger.close()
+    file = (growing.folder / "conclave.db").read_bytes()
+    assert not any(rows[place : place + 16] in file for place in range(0, len(rows), 16))
     again = growing.answerer([])
     assert again.phase is Phase.WAITING
     (decision,) = again.answer_batch([ask(3)])
