@@ -242,6 +242,13 @@ class SwitchingError(UnavailableError):
     retry_after_seconds = 5
 
 
+class WaitingError(UnavailableError):
+    """Fewer generations vote than the quorum: nothing is charged before enough have joined."""
+
+    slug = "waiting"
+    retry_after_seconds = 60
+
+
 class OpeningError(UnavailableError):
     """The release is being opened."""
 

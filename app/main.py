@@ -6,11 +6,13 @@ The only place that wires.  Everything below takes what it needs as arguments.
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from app.answering.answer_query import CONTAINED, QueryAnswerer
+from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.current_service import ServiceSlot
 from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
@@ -33,6 +35,7 @@ from app.http.watching.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
 from app.ledger.database.sqlite import database_path
+from app.ledger.entries.fold import EMPTY
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.ledger import open_ledger
@@ -48,6 +51,10 @@ from app.release.classifier.learning import check_first_classifier, check_learna
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
+from app.release.generations.appending import append_generation, refuse_append
+from app.release.generations.living_opening import open_living, refuse_living
+from app.release.generations.living_release import LivingRelease
+from app.release.generations.ticking import Ticker
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
@@ -63,6 +70,7 @@ from app.release.statistics.released import released_table
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
+from app.release.views.budget import generations_view
 from app.settings.addresses import is_loopback
 from app.settings.learning_sections import JOBS_UNUSED
 
@@ -105,6 +113,7 @@ class Server:
         even_if_hopeless: whether a hopeless release is opened all the same, on record.
         on_failure: called on the event loop when the release cannot open.
         on_open: called on the event loop once the release has opened.
+        clock: seconds since 1970, by which generations join.
         slot: where the service is once it is open.
         failure: why the release could not open.
         watching: how closely requests are watched, as configured.
@@ -120,6 +129,7 @@ class Server:
     on_open: Callable[[], None] = lambda: None
     expect_head: str | None = None
     even_if_hopeless: bool = False
+    clock: Callable[[], float] = time.time
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
     inference: InferenceServer | None = None
@@ -206,6 +216,7 @@ class Server:
             open_statistics=lambda: open_statistics(release, noise),
             on_stop=self.slot.stop,
             pending_queries_max=self.settings.server.pending_queries_max,
+            ticker=ticker_of(release, noise, self.clock),
         )
         service.start()
         self.slot.fill(service)
@@ -234,13 +245,15 @@ class Server:
                     expect_head=self.expect_head,
                     even_if_hopeless=self.even_if_hopeless,
                     rows=rows,
+                    clock=self.clock,
                 )
             held.callback(release.ledger.close)
             with suppress(UnavailableError):  # without it, only the next start is slower
                 release.ledger.keep_checkpoint()
             constant = padding_seconds(self.settings, release.ensemble_size)
             observe = observing(self.observe, self.watching.tracing)
-            answerer = QueryAnswerer(release, noise, observe, padding_seconds=constant)
+            kind = LivingAnswerer if isinstance(release, LivingRelease) else QueryAnswerer
+            answerer = kind(release, noise, observe, padding_seconds=constant)
             self._held.push(held.pop_all())
         return answerer
 
@@ -270,6 +283,7 @@ def open_from_settings(
     expect_head: str | None = None,
     even_if_hopeless: bool = False,
     rows: PrivateRows | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
@@ -281,6 +295,7 @@ def open_from_settings(
         expect_head: a hash that must occur in the ledger's chain.
         even_if_hopeless: whether a hopeless release is opened all the same, on record.
         rows: the private rows, where they are read already.
+        clock: seconds since 1970, by which generations join.
 
     Raises:
         ConfigurationError: bad configuration or data, or another release's ledger.
@@ -291,6 +306,16 @@ def open_from_settings(
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     with _opened_ledger(settings, noise, warn, expect_head) as ledger:
         opened = found_state(configuration, ledger).release
+        if settings.generations is not None:
+            return _opened_living(
+                configuration,
+                ledger,
+                rows=rows,
+                noise=noise,
+                progress=progress,
+                warn=warn,
+                clock=clock,
+            )
         if rows is None:
             rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
         release = open_release(
@@ -306,6 +331,100 @@ def open_from_settings(
         if settings.learner.jobs is not None:
             warn(JOBS_UNUSED)
     return release
+
+
+def _opened_living(
+    configuration: Configuration,
+    ledger: Ledger,
+    *,
+    rows: PrivateRows | None,
+    noise: NoiseSource,
+    progress: Progress,
+    warn: Callable[[str], None],
+    clock: Callable[[], float],
+) -> LivingRelease:
+    """Open or continue a release that takes generations; its source is read for a new one only."""
+    release = open_living(
+        configuration,
+        ledger=ledger,
+        rows=lambda: rows or read_private_rows(configuration.settings, progress),
+        noise=noise,
+        progress=progress,
+        ticker=Ticker(configuration, ledger, noise, clock),
+    )
+    warn_of_others(ledger.openings, warn)
+    warn_if_hopeless(release.state.release, warn)
+    warn_if_ended(release, warn)
+    return release
+
+
+def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
+    """Return what fits generations and makes ticks; None for a fixed release."""
+    if not isinstance(release, LivingRelease):
+        return None
+    return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
+
+
+def append_from_settings(
+    settings: Settings,
+    source: str,
+    *,
+    noise: NoiseSource,
+    progress: Progress = no_progress,
+    warn: Callable[[str], None] = _ignore,
+    clock: Callable[[], float] = time.time,
+) -> int:
+    """Append rows as a generation of the release that ``settings`` describe; return its number.
+
+    Args:
+        settings: the whole configuration.
+        source: as ``data.source`` would have it.
+        noise: where the permutation of the rows comes from.
+        progress: shows how far it has come.
+        warn: told what an operator should know.
+        clock: seconds since 1970, by which generations join.
+
+    Raises:
+        ConfigurationError: a row does not fit, or the release takes no generation; nothing is
+            appended or charged.
+        VerificationError: the release has ended.
+        IntegrityError: the ledger is not what was written.
+        ContainedError: an unexpected failure; its text is fixed.
+
+    """
+    configuration = configure(settings)
+    url = settings.ledger_url
+    if not is_shared(url) and not database_path(url).exists():
+        refuse_append(EMPTY)  # before a file is made
+    with _opened_ledger(settings, noise, warn) as ledger:
+        refuse_append(found_state(configuration, ledger))
+        rows = read_private_rows(settings.with_source(source), progress)
+        ticker = Ticker(configuration, ledger, noise, clock)
+        number = append_generation(
+            configuration, ledger=ledger, rows=rows, noise=noise, period=ticker.period
+        )
+    ledger.close()
+    return number
+
+
+def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
+    """Return every generation of a release as ``GET /budget`` shows it; none of a fixed one.
+
+    Args:
+        settings: the whole configuration.
+
+    Raises:
+        ConfigurationError: there is no ledger, or it is another release's.
+        IntegrityError: the ledger is not what was written.
+
+    """
+    name = settings.release.name
+    ledger = open_ledger(settings.ledger_url, create=False, name=name)
+    try:
+        state = found_state(configure(settings), ledger)
+        return [each.model_dump() for each in generations_view(state)]
+    finally:
+        ledger.close()
 
 
 def _rows_before_ledger(
@@ -337,7 +456,8 @@ def _rows_before_ledger(
         check_no_ledger(settings.ledger_url, head_file)
     with advising(settings):
         rows = read()
-        refuse_before_ledger(configuration, rows, progress)
+        refuse = refuse_before_ledger if settings.generations is None else refuse_living
+        refuse(configuration, rows, progress)
         check(rows)
     return None if settings.data.person else rows
 

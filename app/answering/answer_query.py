@@ -181,7 +181,7 @@ class QueryAnswerer:
             self._catch_up(transaction)
             replays = self._replay(transaction, queries)
             counts = self._key_counts(transaction, queries)
-            private_values = self._vote(_unknown(queries, replays, counts))
+            private_values = self._vote(unknown_of(queries, replays, counts))
             batch, decisions = self._step(queries, private_values, replays, counts)
             self._undelivered = self._undelivered.followed_by(batch.fresh, transaction)
             self._append(transaction, batch)
@@ -408,7 +408,7 @@ class QueryAnswerer:
             self.asked.add(self.release.digests.of_vectors(vectors))
 
 
-def _unknown(
+def unknown_of(
     queries: IdentifiedQueries, replays: ReplayIndex, counts: Mapping[str, KeyCount]
 ) -> IdentifiedQueries:
     """Return one of each distinct vector, or vector with a precision, that no answer covers.

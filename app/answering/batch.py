@@ -35,6 +35,7 @@ from app.errors import (
     KeyLimitError,
     RequestError,
     UncountedDrawsError,
+    WaitingError,
 )
 from app.ledger.key_counts import NOTHING, KeyCount
 from app.ledger.ledger import AskedVector, RecordedAnswer
@@ -80,12 +81,18 @@ EXHAUSTED: Final = (
 )
 
 
+WAITING: Final = (
+    "fewer generations of records vote than this release asks for; nothing was charged, and "
+    "recorded vectors still get their answers: try again after the next ones have joined"
+)
+
+
 class Deferred(msgspec.Struct, frozen=True):
     """A query that the published classifier answers, now or once it is drawn."""
 
 
 DEFERRED: Final = Deferred()
-Decision = RecordedAnswer | Fresh | RequestError | Deferred
+Decision = RecordedAnswer | Fresh | RequestError | Deferred | WaitingError
 
 
 class Batch:
@@ -112,6 +119,7 @@ class Batch:
         noise: NoiseSource,
         key_counts: Mapping[str, KeyCount] | None = None,
         asked_before: AskedVectors = NOTHING_ASKED,
+        phase: Phase | None = None,
     ) -> None:
         """Start from the committed state.
 
@@ -124,10 +132,11 @@ class Batch:
             noise: where coins come from.
             key_counts: what the askers' keys were given before.
             asked_before: the vectors that are recorded as asked.
+            phase: of the release; None for the one that the counters put it in.
 
         """
         self.state = state
-        self.phase = universal.phase(parameters, state)  # after the decisions so far
+        self.phase = phase or universal.phase(parameters, state)  # after the decisions so far
         self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
@@ -236,14 +245,28 @@ class Batch:
         hits = state.unstable_count if self._parameters.is_refreshed else None
         return hits, state.private_threshold_noise
 
-    def decide(self, queries: IdentifiedQueries) -> Sequence[Decision]:
-        """Decide queries in order."""
-        decided: Sequence[Decision] = ()
+    def decide(
+        self, queries: IdentifiedQueries, *, until_spent: bool = False
+    ) -> Sequence[Decision]:
+        """Decide queries in order.
+
+        Args:
+            queries: of the batch.
+            until_spent: whether to leave out those after the unstable answer that reaches the
+                cutoff, which further generations may answer.
+
+        """
+        answered: Sequence[Decision] = ()
         if self._are_new(queries):
-            decided = self._answer_together(queries) or self._answer_in_order(queries)
-        if len(decided) == len(queries):
-            return decided
-        return [*decided, *(self._decide(queries, at) for at in range(len(decided), len(queries)))]
+            answered = self._answer_together(queries) or self._answer_in_order(queries)
+        if len(answered) == len(queries):
+            return answered
+        decided = [*answered]
+        for at in range(len(decided), len(queries)):
+            if until_spent and self.fresh and self.phase is Phase.HALTED:
+                break
+            decided.append(self._decide(queries, at))
+        return decided
 
     def _are_new(self, queries: IdentifiedQueries) -> bool:
         """Return whether nothing but the ensemble decides the first of these queries.
@@ -324,6 +347,8 @@ class Batch:
             return BudgetExhaustedError(EXHAUSTED)
         if source is AnswerSource.CLASSIFIER:
             return DEFERRED
+        if source is AnswerSource.WAITING:
+            return WaitingError(WAITING)
         if source is AnswerSource.ENSEMBLE:
             refusal = self._key_refusal(queries.askers[place])
             if refusal is not None:

@@ -89,6 +89,10 @@ class ReplayIndex:
         """Return the vector's answer, or None for a new vector."""
         return self._by_vector.get(vector_digest)
 
+    def lacks(self, vector_digest: bytes) -> bool:
+        """Return whether the vector has no answer."""
+        return vector_digest not in self._by_vector
+
 
 def check_same_vector(known: bytes, given: bytes) -> None:
     """Raise :class:`IdempotencyConflictError` unless both digests are of one vector."""
@@ -254,6 +258,7 @@ class AnswerSource(StrEnum):
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
+    WAITING = "waiting"
     REFUSED = "refused"
 
 
@@ -274,4 +279,6 @@ def answer_source(
         return AnswerSource.CLASSIFIER
     if by_vector is not None:
         return by_vector
+    if phase is Phase.WAITING:
+        return AnswerSource.WAITING
     return AnswerSource.REFUSED if phase is Phase.HALTED else AnswerSource.ENSEMBLE

@@ -6,8 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from app.answering.answers import answer_of, answers_for, classified_as, in_turn
-from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
-from app.answering.other_servers import Abreast
+from app.answering.batch import DEFERRED, EXHAUSTED, WAITING, Deferred
+from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.beside.other_servers import Abreast
+from app.answering.beside.tick_clock import TickClock
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
@@ -24,6 +26,7 @@ from app.errors import (
     StatisticsNotOpenError,
     SwitchingError,
     UnavailableError,
+    WaitingError,
 )
 from app.ledger.key_counts import NOTHING
 from app.ledger.storage import read_storage
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
     from app.ledger.storage import Storage
+    from app.release.generations.ticking import Ticker
     from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
 
 ToldT = TypeVar("ToldT", bound="Sequence[Told]")
@@ -69,8 +73,9 @@ class ConclaveService:
         open_statistics: Callable[[], None],
         on_stop: Callable[[IntegrityError], None],
         pending_queries_max: int,
+        ticker: Ticker | None = None,
     ) -> None:
-        """Wire the one writer around an answerer."""
+        """Wire the one writer around an answerer, and a clock where generations join."""
         self._answerer = answerer
         self._release = answerer.release
         self._on_stop = on_stop
@@ -89,6 +94,9 @@ class ConclaveService:
             pending_queries_max=pending_queries_max,
         )
         self._abreast = Abreast(answerer, self._writer)
+        self._clock: TickClock | None = None
+        if ticker is not None and isinstance(answerer, LivingAnswerer):
+            self._clock = TickClock(answerer, self._writer, ticker)
 
     @property
     def schema(self) -> Schema:
@@ -109,6 +117,8 @@ class ConclaveService:
         """Start the writer on the running event loop, and start counting its answers."""
         self._writer.start()
         self._outlook.start(self._changes)
+        if self._clock is not None:
+            self._clock.start()
 
     def drain(self) -> None:
         """Accept no further queries; queued queries are still answered."""
@@ -116,6 +126,8 @@ class ConclaveService:
 
     async def close(self) -> None:
         """Drain the writer and wake every event stream."""
+        if self._clock is not None:
+            self._clock.close()
         await self._writer.close()
         self._changes.close()
         await self._outlook.close()
@@ -300,6 +312,8 @@ class ConclaveService:
             return None
         if source is AnswerSource.CLASSIFIER:
             return DEFERRED
+        if source is AnswerSource.WAITING:
+            return WaitingError(WAITING)
         if source is AnswerSource.REFUSED:
             return BudgetExhaustedError(EXHAUSTED)
         # A new key on a recorded vector has to be stored before the reply, and so has a
@@ -475,5 +489,5 @@ def _looked_up(queries: IdentifiedQueries, phase: Phase) -> Sequence[int]:
     """
     if phase is Phase.ENSEMBLE:
         return ()
-    is_halted, keys = phase is Phase.HALTED, enumerate(queries.key_digests)
-    return [place for place, key in keys if is_halted or key is not None]
+    replays_all, keys = phase is not Phase.CLASSIFIER, enumerate(queries.key_digests)
+    return [place for place, key in keys if replays_all or key is not None]

@@ -90,6 +90,7 @@ class Writer:
     _is_busy: bool = False  # something is under way on the thread
     _is_looking: bool = False  # for queries that a batch waits for
     _retry: asyncio.TimerHandle | None = None
+    _tick: Callable[[], None] | None = None  # that is due
     _telling: asyncio.TimerHandle | None = None
     _closing: bool = False
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -190,7 +191,10 @@ class Writer:
         if self._is_busy or self._loop is None:
             return
         is_serving = self._stopped is None and not self._closing
-        if self._queue and self._stopped is None:
+        if self._tick is not None and is_serving:
+            tick, self._tick = self._tick, None
+            self._do(tick, self._end_tick)
+        elif self._queue and self._stopped is None:
             self._begin_batch_in_time(self._loop)
         elif is_serving and self._retry is None and self._must_switch():
             self._do(self.switch, self._end_switch)
@@ -352,6 +356,25 @@ class Writer:
         """Give those who wait to the classifier; try again later where the ledger failed."""
         if self._drawn(drawn, "switch_postponed"):
             self._unpark(DEFERRED)
+            self.on_change()
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether it writes no more, or will not for long."""
+        return self._stopped is not None or self._closing
+
+    def request_tick(self, tick: Callable[[], None]) -> None:
+        """Call ``tick`` on the writer's thread before the next batch."""
+        self._tick = tick
+        self._go_on()
+
+    def _end_tick(self, made: Failure | None) -> None:
+        """Announce what joined; the clock asks again where the ledger failed."""
+        if isinstance(made, UnavailableError):
+            log.warning("tick_postponed", error=type(made).__name__)
+        elif isinstance(made, IntegrityError):
+            self.stop(made)
+        else:
             self.on_change()
 
     def _must_open_statistics(self) -> bool:

@@ -4,10 +4,11 @@
 stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usage or configuration.
 A command module is cheap to import: it imports the code that it runs when the command runs.
 
-Commands: ``audit/``, ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file),
-``init/``, ``keys.py`` (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger),
-``plan/``, ``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``,
-``verify.py``.  The other files are parts of them:
+Commands: ``append.py`` and ``generations.py`` (of a release that takes generations), ``audit/``,
+``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``, ``keys.py``
+(keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``,
+``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The other files
+are parts of them:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.
 * ``background_server.py`` serves on a thread of the demo's process.
@@ -30,8 +31,10 @@ import typer
 from typer.main import get_command
 
 from app.cli import (
+    append,
     check,
     export,
+    generations,
     keys,
     learn,
     ledger,
@@ -61,6 +64,8 @@ COMMANDS = (
     simulate,
     check,
     learn,
+    append,
+    generations,
     audit,
     statement,
     statistics,

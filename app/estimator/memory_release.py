@@ -226,7 +226,7 @@ class MemoryRelease:
                 answers.append(recorded)
             elif source is AnswerSource.CLASSIFIER:
                 answers.append(self._classified(vector))
-            elif source is AnswerSource.REFUSED:
+            elif isinstance(source, AnswerSource):  # refused: nothing waits for generations here
                 answers.append(BudgetExhaustedError(EXHAUSTED))
             else:
                 self._record(key, cell, vector, source)

@@ -37,6 +37,7 @@ from app.errors import (
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
+    WaitingError,
 )
 from app.http.wire.bodies import JSON
 
@@ -174,6 +175,7 @@ KINDS: Final[Mapping[type[Exception], Kind]] = {
     IssuerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "OpenID provider unavailable"),
     LedgerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Ledger unavailable"),
     SwitchingError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Switching to the classifier"),
+    WaitingError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Waiting for generations"),
     OpeningError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Release is opening"),
     RequestError: Kind(HTTPStatus.BAD_REQUEST, "Bad request"),
     UnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Unavailable"),

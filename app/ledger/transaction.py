@@ -27,6 +27,7 @@ from app.ledger.database.driver import (
     translate,
 )
 from app.ledger.database.lookups import find_keys
+from app.ledger.database.protections import delete_private
 from app.ledger.database.statements import (
     RecordedAnswer,
     every,
@@ -39,7 +40,10 @@ from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
 from app.ledger.entries.entry_kinds import (
     AnswersReleased,
+    AnswersReleased2,
+    GenerationRetired,
     ScoresReleased,
+    SlotsChanged,
     VectorsAsked,
     asked_vectors_name,
 )
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generations
     from app.ledger.key_counts import KeyCount
     from app.ledger.keys.key_blocks import KeyImage
 
@@ -170,6 +175,9 @@ class Transaction:
             entry.hash,
         )
         self._in_database(insert_rows, self._connection, _INSERT_ENTRY, [row])
+        if isinstance(event, SlotsChanged | GenerationRetired):
+            lost = self._state.private_digests.keys() - following.private_digests.keys()
+            self._in_database(delete_private, self._connection, self._release_number, lost)
         self._state = following
         return entry.head
 
@@ -190,7 +198,7 @@ class Transaction:
         numbers = [answer.query_id for answer in answers]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
-        head = self.append(_released(vector_digests, answers))
+        head = self.append(_released(vector_digests, answers, self._state.generations))
         is_label = answers[0].precision is None
         fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
         at = repeat(self._release_number, count), repeat(head.sequence, count)
@@ -385,6 +393,7 @@ class Transaction:
         if self._failed:
             raise LedgerUnavailableError(UNAVAILABLE)
         invariant(not self._unbound, "every piece of private state is bound by an entry")
+        invariant(self._state.is_finished, "what an entry makes due is in its transaction")
         if self._key_rows:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
@@ -440,7 +449,9 @@ def _insert_answers(fields: tuple[str, ...]) -> str:
 
 
 def _released(
-    vector_digests: Sequence[bytes], answers: Sequence[RecordedAnswer]
+    vector_digests: Sequence[bytes],
+    answers: Sequence[RecordedAnswer],
+    generations: Generations | None,
 ) -> AnswersReleased | ScoresReleased:
     """Return the entry of a range, whose answers all have scores or all have none."""
     labels = AnswersReleased(
@@ -450,6 +461,8 @@ def _released(
         stable=[each.stable for each in answers],
     )
     precisions = [each.precision for each in answers if each.precision is not None]
+    if not precisions and generations is not None:
+        return AnswersReleased2(**structs.asdict(labels), active=generations.active_set)
     if not precisions:
         return labels
     invariant(len(precisions) == len(answers), "an entry has labels or scores")

@@ -33,7 +33,13 @@ from app.ledger.database.statements import (
 from app.ledger.entries.chain import GENESIS, Head, event_body, read_event
 from app.ledger.entries.checkpoint import check_mark, checkpoint_body
 from app.ledger.entries.digests import is_cell_key, private_digest, public_digest
-from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased, VectorsAsked
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased,
+    GenerationRetired,
+    ScoresReleased,
+    SlotsChanged,
+    VectorsAsked,
+)
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
 from app.ledger.keys.key_blocks import LEVELS_MAX, block_of, item_of, items_in
@@ -63,7 +69,8 @@ class VerificationReport:
         head: number and hash of the newest entry.
         answered: fresh answers of the ensemble.
         unstable: how many of them were unstable.
-        epsilon_charged: sum of the shares spent.
+        epsilon_charged: sum of the shares spent; of generations, the most that a record of
+            any of them is charged.
         delta_charged: the same of delta.
         closed: why the ledger is closed; None where it is not.
 
@@ -124,12 +131,16 @@ def verify_on(
         ) from None
     except (TypeError, ValueError):
         raise VerificationError(type_fault(connection) or WRONG_TYPE) from None
+    epsilon = sum((Fraction(share.epsilon) for share in state.charged), Fraction(0))
+    delta = sum((Fraction(share.delta) for share in state.charged), Fraction(0))
+    if state.generations is not None:
+        epsilon, delta = state.generations.dearest()
     return VerificationReport(
         head=state.head,
         answered=state.answered,
         unstable=state.unstable,
-        epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
-        delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
+        epsilon_charged=epsilon,
+        delta_charged=delta,
         closed=None if state.closed is None else state.closed.reason,
     )
 
@@ -168,6 +179,7 @@ class _Verification:
             state = self._check_entry(state, entry)
             self._check_checkpoint(state)
         _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
+        _hold(state.is_finished, "the chain ends before a join or a retirement that is due")
         self._check_no_more_answers(state)
         self._check_keys_of_answers(state)
         self._check_each_was_asked(state)
@@ -195,6 +207,9 @@ class _Verification:
         elif isinstance(event, VectorsAsked):
             self._check_asked(entry.sequence, event)
         self._bound |= getattr(event, "private_digests", {})
+        if isinstance(event, SlotsChanged | GenerationRetired):
+            for name in state.private_digests.keys() - following.private_digests.keys():
+                del self._bound[name]
         self._head_found = self._head_found or entry.hash == self._expect_head
         return following
 

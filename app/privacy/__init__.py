@@ -5,11 +5,11 @@ claim) where it has one, and the proof.  For the ensemble's answers: ``stability
 ``sparse_vector/``, ``noisy_vote/``, ``soft_labels/``.  For one draw: ``exponential/``
 (relabelling, classifier), ``noisy_gradient/`` (linear classifier), ``noisy_grid/`` (classifier
 of a few numbers), ``query_release/`` (statistics).  ``voting/`` goes from votes to answers,
-``budget/`` divides and adds up epsilon, ``paper/`` has the papers' own parameters.
+``generations/`` lets a release go on with further rows, ``budget/`` divides and adds up epsilon,
+``paper/`` has the papers' own parameters.
 
 * ``mechanisms.py`` is the table of the mechanisms of answers; ``answering_rows.py`` has the type of
   a row.
 * ``published_learners.py`` is the table of what is public of the classifier's learners.
 * ``arithmetic.py`` calculates in decimals that are rounded up or down, so that no error helps us.
-* ``proportions.py`` has exact confidence bounds of a proportion.
 """

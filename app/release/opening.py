@@ -28,6 +28,7 @@ from app.ledger.entries.entry_kinds import (
     ShareReserved,
 )
 from app.ledger.entries.fold import ACCOUNTING, REPLAYED_BY
+from app.ledger.entries.generations import TABLE
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.answering_rows import RULE_KEY
 from app.privacy.budget.composition import Mechanism
@@ -87,6 +88,7 @@ FURTHER: Final = frozenset(
         INPUTS_KEY,
         RULE_KEY,
         ACCOUNTING,
+        TABLE,
     }
 )
 """Parameters of the first entry that are no bound setting."""

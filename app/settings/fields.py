@@ -49,7 +49,7 @@ class Unit:
     name: str
 
 
-def _refuse(problem: str) -> PydanticCustomError:
+def refusal(problem: str) -> PydanticCustomError:
     """Make the error that becomes the line ``key: problem``."""
     return PydanticCustomError("conclave", "{problem}", {"problem": problem})
 
@@ -57,39 +57,39 @@ def _refuse(problem: str) -> PydanticCustomError:
 def _number(value: object) -> float:
     """Accept a finite TOML or JSON number, and no boolean, as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise _refuse("must be a number")
+        raise refusal("must be a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _refuse("must be a finite number")
+        raise refusal("must be a finite number")
     return number
 
 
 def _exact(value: object) -> Decimal:
     """Accept a finite number, written with at most 100 digits, exactly."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise _refuse("must be a number")
+        raise refusal("must be a number")
     exact = Decimal(value)
     if not exact.is_finite():
-        raise _refuse("must be a finite number")
+        raise refusal("must be a finite number")
     digits, exponent = exact.as_tuple().digits, exact.adjusted()
     in_range = EXACT_EXPONENT_MIN <= exponent <= EXACT_EXPONENT_MAX
     if len(digits) > EXACT_DIGITS_MAX or (exact and not in_range):
-        raise _refuse("must be a decimal of ordinary size, such as 0.1 or 1e-6")
+        raise refusal("must be a decimal of ordinary size, such as 0.1 or 1e-6")
     return exact or Decimal(0)
 
 
 def _bounds(value: object) -> tuple[float, float]:
     """Accept [lower, upper], finite, lower below upper."""
     if not isinstance(value, list | tuple) or len(value) != len(("lower", "upper")):
-        raise _refuse("must be [lower, upper]")
+        raise refusal("must be [lower, upper]")
     lower, upper = _number(value[0]), _number(value[1])
     if lower >= upper:
-        raise _refuse("lower must be below upper")
+        raise refusal("lower must be below upper")
     if not math.isfinite(upper - lower):
-        raise _refuse("must span a finite range")
+        raise refusal("must span a finite range")
     return lower, upper
 
 
@@ -98,14 +98,14 @@ def _day(value: object) -> float:
     written = isinstance(value, str) and len(value) == len("2026-12-31")
     day = day_in(value) if written or type(value) is date else None
     if day is None:
-        raise _refuse(NO_DATE.replace("is not", "must be"))
+        raise refusal(NO_DATE.replace("is not", "must be"))
     return day
 
 
 def _date_bounds(value: object) -> tuple[float, float]:
     """Accept [first, last], two dates."""
     if not isinstance(value, list | tuple) or len(value) != len(("first", "last")):
-        raise _refuse('must be [first, last], such as ["1900-01-01", "2026-12-31"]')
+        raise refusal('must be [first, last], such as ["1900-01-01", "2026-12-31"]')
     return _bounds([_day(each) for each in value])
 
 
@@ -119,7 +119,7 @@ def _test_value(value: object) -> float | str:
 def _separator(value: str) -> str:
     """Accept a character that no number and no quoted text is made of."""
     if len(value) != 1 or value.isalnum() or value in '"+-.\r\n':
-        raise _refuse('must be one character such as ",", ";", "\\t" or "|"')
+        raise refusal('must be one character such as ",", ";", "\\t" or "|"')
     return value
 
 
@@ -129,7 +129,7 @@ def _encoding(value: str) -> str:
         "a".encode(value)
         return codecs.lookup(value).name
     except (LookupError, ValueError):
-        raise _refuse('must be a text encoding such as "utf-8", "utf-16" or "cp1252"') from None
+        raise refusal('must be a text encoding such as "utf-8", "utf-16" or "cp1252"') from None
 
 
 def _parameter(value: object) -> object:
@@ -142,36 +142,36 @@ def _parameter(value: object) -> object:
         return [_parameter(item) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise _refuse("must hold strings, numbers, booleans, lists and tables only")
+    raise refusal("must hold strings, numbers, booleans, lists and tables only")
 
 
 def _name(value: str) -> str:
     """Refuse control characters, which would break a line that names it."""
     if not value.isprintable() or value != value.strip():
-        raise _refuse("must be printable, without spaces around it")
+        raise refusal("must be printable, without spaces around it")
     return value
 
 
 def _filled(value: object) -> object:
     """Refuse an empty string where a path or an address belongs."""
     if not isinstance(value, str):
-        raise _refuse("must be a string")
+        raise refusal("must be a string")
     if not value:
-        raise _refuse("must not be empty")
+        raise refusal("must not be empty")
     return value
 
 
 def _http_address(value: str) -> str:
     """Accept the address of an HTTP server, without a user or password in it."""
     if not is_http_address(value):
-        raise _refuse("must be an address such as http://127.0.0.1:4318/v1/traces")
+        raise refusal("must be an address such as http://127.0.0.1:4318/v1/traces")
     return value
 
 
 def _issuer(value: str) -> str:
     """Accept the identifier of an OpenID provider: an address without parameters."""
     if not is_secure_address(value) or set(value) & set("?#"):
-        raise _refuse("must be an address such as https://accounts.example.com; http on loopback")
+        raise refusal("must be an address such as https://accounts.example.com; http on loopback")
     return value
 
 
@@ -184,7 +184,7 @@ def _auto_or_count(value: object) -> object:
     """Accept ``auto`` or a whole number of at least one."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
     if value != "auto" and not is_count:
-        raise _refuse('must be "auto" or a whole number of at least 1')
+        raise refusal('must be "auto" or a whole number of at least 1')
     return value
 
 

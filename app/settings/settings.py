@@ -35,6 +35,7 @@ from app.settings.data_section import (
     NumericFeatureSettings,
 )
 from app.settings.fields import Section, section_of
+from app.settings.generations_section import GenerationsSettings, Grown, check_generations
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -112,6 +113,7 @@ class Settings(Section):
     statistics: StatisticsSettings = StatisticsSettings()
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
+    generations: GenerationsSettings | None = None
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
     logs: LogsSettings = LogsSettings()
@@ -156,6 +158,9 @@ class Settings(Section):
         if self.privacy.accounting == "joint":
             rules.check_joint(self.why_sum)
         rules.check_size(self.answers, self.data)
+        check_generations(
+            Grown(self.generations, self.privacy, self.answers, self.data, self.hypotheses)
+        )
         rules.check_ledger(self.ledger)
         return self
 
@@ -168,6 +173,19 @@ class Settings(Section):
     def source(self) -> str:
         """Return the path or address of the private rows; it may hold a password."""
         return self.data.source.get_secret_value()
+
+    def with_source(self, source: str) -> Self:
+        """Return the settings with other private rows, of any number, and nothing else changed.
+
+        Args:
+            source: as ``data.source``; a relative path is relative to the working directory.
+
+        """
+        tables = reading.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
+        data = tables["data"]
+        resolved = str(data["source"]) if isinstance(data, dict) else source
+        changed = {"source": SecretStr(resolved), "rows": None}
+        return self.model_copy(update={"data": self.data.model_copy(update=changed)})
 
     @property
     def is_embedded_demo(self) -> bool:
@@ -208,6 +226,8 @@ class Settings(Section):
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
+        if self.generations is not None:
+            return "sum"
         shares = self.privacy.shares
         has_draw = shares.relabel > 0 or shares.classifier > 0
         fits = has_draw and shares.statistics == 0 and self.privacy.epsilon <= JOINT_EPSILON_MAX

@@ -400,7 +400,7 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"account", "knowledge_transfer", "votes"}
+DETERMINISTIC = {"account", "accounts", "knowledge_transfer", "votes"}
 """Functions without a draw: of shares, of the votes, or of what was released already."""
 
 TABLES = {"query_release"}
@@ -409,8 +409,9 @@ TABLES = {"query_release"}
 DESCENTS = {"noisy_gradient"}
 """Noisy sums step by step, with a battery of its own: ``test_descents``."""
 
-GRIDS = {"noisy_grid"}
-"""Noisy counts of all cells of public grids, with a battery of its own: ``test_grids``."""
+GRIDS = {"noisy_grid", "pooled_labels"}
+"""Noisy counts of all cells of public grids, with batteries of their own: ``test_grids`` and
+``tests/unit/privacy/generations/test_pooled_labels.py``."""
 
 INTERFACES = {"answering_mechanism"}
 """Modules that implement nothing."""

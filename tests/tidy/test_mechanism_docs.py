@@ -26,6 +26,8 @@ OTHERS = (
     "budget/account.py",
     "exponential/relabel.py",
     "exponential/semi_private.py",
+    "generations/accounts.py",
+    "generations/pooled_labels.py",
     "noisy_vote/bit_vote.py",
     "stability/certified/certified_table.py",
     "voting/answering_mechanism.py",

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betainc
 
 from app.errors import invariant
-from app.privacy.proportions import at_least, at_most
+from app.privacy.budget.proportions import at_least, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sqlalchemy import delete
+
 from app.ledger.database import postgresql, sqlite
-from app.ledger.database.tables import metadata
+from app.ledger.database.tables import metadata, private_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import Connection
 
@@ -48,8 +50,9 @@ def type_fault(connection: Connection) -> str | None:
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
     """Allow changes to the rows of a table in a block, inside the owner's transaction.
 
-    For a database that is no ledger yet.  The triggers are back before the transaction can
-    end, and ``protection_fault`` tells whether they are what they were.
+    For a database that is no ledger yet, and for pieces that are forgotten.  The triggers are
+    back before the transaction can end, and ``protection_fault`` tells whether they are what
+    they were.
 
     Raises:
         SQLAlchemyError: the database refuses, as where another role owns the table.
@@ -58,6 +61,23 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
     chosen = postgresql if _is_postgresql(connection) else sqlite
     with chosen.unprotected(connection, table):
         yield
+
+
+def delete_private(connection: Connection, release_number: int, names: Iterable[str]) -> None:
+    """Delete pieces of private state that no entry binds any more, inside the transaction.
+
+    Raises:
+        SQLAlchemyError: the database refuses, as where another role owns the table.
+
+    """
+    gone = sorted(names)
+    if gone:
+        of_them = private_state.c.name.in_(gone)
+        statement = delete(private_state).where(
+            private_state.c.release_number == release_number, of_them
+        )
+        with unprotected(connection, private_state.name):
+            connection.execute(statement)
 
 
 def _is_postgresql(connection: Connection) -> bool:

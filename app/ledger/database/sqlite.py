@@ -46,11 +46,13 @@ BUSY_TIMEOUT_SECONDS: Final = 3.0
 READERS_MAX: Final = 8
 """Connections that read at once; a further one waits."""
 
-WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000")
+WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000", "secure_delete=ON")
 """64 MB of pages, filled as they are needed, and a log of 16 MB before it is brought in.
 
 Blocks of keys, and idempotency keys, come in the order of digests, so to speak in none: with
 SQLite's own 2 MB and 4 MB more of their pages are read and written again.
+
+What is deleted is overwritten with zeros: keys that move into blocks, and what generations leave.
 """
 
 BEGIN_WRITING: Final = "BEGIN IMMEDIATE"

@@ -4,6 +4,7 @@
 * ``chain.py`` writes an entry in canonical bytes, and links it to the one before by its hash.
 * ``fold.py`` computes every balance and counter from the entries, and refuses an entry that
   does not follow from those before it, when it is written and when it is read.
+* ``generations.py`` does that for the entries of a release that takes generations of rows.
 * ``legality.py`` has that refusal's error, and the rules for answers with scores.
 * ``checkpoint.py`` stores the result of the fold at an entry, for a fast start.
 * ``replay.py`` folds from a known state to the newest entry, and checks the answers since.

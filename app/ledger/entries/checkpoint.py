@@ -31,6 +31,7 @@ from app.ledger.entries.entry_kinds import (
     ShareReserved,
 )
 from app.ledger.entries.fold import EMPTY, LedgerState
+from app.ledger.entries.generations import Generations
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -60,6 +61,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ensemble: EnsembleFitted | None
     halted: ReleaseHalted | None
     closed: ReleaseClosed | None
+    generations: Generations | None = None
     private_digests: dict[str, str]
     written_at: dict[str, Head]
 
@@ -74,6 +76,8 @@ def checkpoint_body(state: LedgerState, release_number: int) -> str:
     written = msgspec.to_builtins(document)
     if not state.asked:  # as in every release before there were any
         del written["asked"]
+    if state.generations is None:  # as in every release that is fixed
+        del written["generations"]
     return canonical_json(written)
 
 

@@ -32,6 +32,7 @@ _KEY_COUNT: Final = b"conclave-key-count-1\0"
 _SUBJECT: Final = b"conclave-subject-1\0"
 _SUBJECT_BYTES: Final = 16
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
+_GENERATION: Final = b"conclave-generation-key-1\0"
 _PERSON: Final = b"conclave-person-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
@@ -146,6 +147,11 @@ class Digests:
         """
         later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
+
+    def generation_key(self, release_number: int, generation: int) -> bytes:
+        """Return the key (32 bytes) of the fingerprint of a generation's rows."""
+        numbers = f"{release_number} {generation}".encode()
+        return hmac.digest(self._secret, _GENERATION + numbers, "sha256")
 
     def person_key(self) -> bytes:
         """Return the key (32 bytes) for the digests of persons, the same in every release."""

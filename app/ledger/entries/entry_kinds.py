@@ -43,6 +43,16 @@ def asked_vectors_name(first_number: int) -> str:
     return f"{ASKED_PREFIX}{first_number}"
 
 
+def slots_name(generation: int, tick: int) -> str:
+    """Return the name of the private piece with a generation's slots, as from that tick on."""
+    return f"slots-{generation}-{tick}"
+
+
+def labelling_name(generation: int) -> str:
+    """Return the name of the private piece with the labelling drawn from a generation's rows."""
+    return f"labelling-{generation}"
+
+
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The common fields of every kind of entry: a name and a version."""
 
@@ -130,6 +140,20 @@ class AnswersReleased(Event, frozen=True):
     stable: list[bool]
 
 
+class AnswersReleased2(AnswersReleased, frozen=True):
+    """A contiguous range of fresh answers of a release with generations: version 2.
+
+    Attributes:
+        active: number of the set of generations that voted on each of them.
+
+    """
+
+    KIND = "AnswersReleased"
+    VERSION = 2
+
+    active: PositiveCount
+
+
 class ScoresReleased(Event, frozen=True):
     """A contiguous range of fresh answers with scores, one or many.
 
@@ -173,6 +197,109 @@ class ThresholdRefreshed(Event, frozen=True):
     KIND = "ThresholdRefreshed"
 
     private_digests: dict[str, PrivateDigest]
+
+
+class GenerationAppended(Event, frozen=True):
+    """A further generation of rows, with a budget of its own; its rows vote once it joins.
+
+    Attributes:
+        number: of the generation, from 1 without gaps.
+        slots: n_g, the number of its records.
+        chunks: k_g, the number of its votes.
+        epsilon: whole epsilon of each of its records, exact decimal or rational.
+        delta: the same of delta.
+        shares: epsilon and delta of each mechanism that is charged, by its name.
+        cutoff: T_g, the unstable answer with which it retires.
+        joins_at: the period of the clock at whose tick it joins, where there is room.
+        fingerprint: keyed fingerprint of its rows, hexadecimal; the key is the generation's own.
+        private_digests: as in :class:`EnsembleFitted`, of one piece with its slots.
+
+    """
+
+    KIND = "GenerationAppended"
+
+    number: PositiveCount
+    slots: PositiveCount
+    chunks: PositiveCount
+    epsilon: str
+    delta: str
+    shares: dict[str, Annotated[list[str], Meta(min_length=2, max_length=2)]]
+    cutoff: PositiveCount
+    joins_at: PositiveCount
+    fingerprint: str
+    private_digests: dict[str, PrivateDigest]
+
+
+class LabellingDrawn(Event, frozen=True):
+    """The labels of a generation's rows are drawn, or are those of an earlier generation.
+
+    Attributes:
+        number: of the generation.
+        of: the generation from whose rows they were drawn; its own number where the draw
+            was made of its rows, or where rows keep their labels.
+        private_digests: as in :class:`EnsembleFitted`, of the drawn labelling, or of the noisy
+            counts that labellings are made of, where there is one.
+
+    """
+
+    KIND = "LabellingDrawn"
+
+    number: PositiveCount
+    of: PositiveCount
+    private_digests: dict[str, PrivateDigest] = {}
+
+
+class SlotsChanged(Event, frozen=True):
+    """A tick: whatever slots hold from here on, changed or not.
+
+    Nothing in it tells of a change: it has the same names at every tick, but for the tick's
+    number, and digests of one length.
+
+    Attributes:
+        tick: number of the tick, from 1 without gaps.
+        period: whole periods of the setting ``generations.tick`` since 1970 by the clock.
+        private_digests: as in :class:`EnsembleFitted`, of one piece for every generation that
+            has not retired, whose name :func:`slots_name` gives.
+
+    """
+
+    KIND = "SlotsChanged"
+
+    tick: PositiveCount
+    period: PositiveCount
+    private_digests: dict[str, PrivateDigest]
+
+
+class GenerationsJoined(Event, frozen=True):
+    """Generations vote from here on; it follows the tick at which they do.
+
+    Attributes:
+        numbers: of the generations, ascending.
+        active: number of the set of generations that votes from here on.
+
+    """
+
+    KIND = "GenerationsJoined"
+
+    numbers: Annotated[list[PositiveCount], Meta(min_length=1)]
+    active: PositiveCount
+
+
+class GenerationRetired(Event, frozen=True):
+    """A generation never votes again; it follows the unstable answer that ended its account.
+
+    Attributes:
+        number: of the generation.
+        reason: ``cutoff``: it was charged its last unstable answer.
+        active: number of the set of generations that votes from here on.
+
+    """
+
+    KIND = "GenerationRetired"
+
+    number: PositiveCount
+    reason: Literal["cutoff"]
+    active: PositiveCount
 
 
 class VectorsAsked(Event, frozen=True):
@@ -324,6 +451,11 @@ LedgerEvent: TypeAlias = (
     | ReleaseClosed
     | ReleaseReopened
     | ReleaseMoved
+    | GenerationAppended
+    | LabellingDrawn
+    | SlotsChanged
+    | GenerationsJoined
+    | GenerationRetired
 )
 
 EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
@@ -342,5 +474,11 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ReleaseReopened,
     ReleaseMoved,
     VectorsAsked,
+    AnswersReleased2,
+    GenerationAppended,
+    LabellingDrawn,
+    SlotsChanged,
+    GenerationsJoined,
+    GenerationRetired,
 )
 """Every kind and version that was ever written, newest last."""

@@ -7,18 +7,24 @@ to be written and whenever it is read.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
+from app.ledger.entries import generations as living
 from app.ledger.entries.chain import GENESIS, Entry, Head, computed_hash, read_event
 from app.ledger.entries.entry_kinds import (
     ASKED_PREFIX,
     AnswersReleased,
+    AnswersReleased2,
     ClassifierPublished,
     EnsembleFitted,
+    GenerationAppended,
+    GenerationRetired,
+    GenerationsJoined,
+    LabellingDrawn,
     LedgerEvent,
     ReleaseClosed,
     ReleaseHalted,
@@ -28,6 +34,7 @@ from app.ledger.entries.entry_kinds import (
     ScoresReleased,
     ShareCharged,
     ShareReserved,
+    SlotsChanged,
     StatisticsReleased,
     StudentPublished,
     ThresholdRefreshed,
@@ -35,6 +42,7 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
     threshold_noise_name,
 )
+from app.ledger.entries.generations import Generations
 from app.ledger.entries.legality import (
     OUTPUT,
     SCORE,
@@ -68,6 +76,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         halted: the event that ended the release early, if one did.
         closed: the event that closed the ledger, while it is closed.
         statistics: the released table of expected labels, once there is one.
+        generations: of a release that takes them; None for one that is fixed.
         private_digests: keyed digest of every piece of private state that is still
             read: of the threshold's noise the first and the newest, of the vectors asked the
             newest.
@@ -90,8 +99,21 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     halted: ReleaseHalted | None = None
     closed: ReleaseClosed | None = None
     statistics: StatisticsReleased | None = None
+    generations: Generations | None = None
     private_digests: dict[str, str] = {}
     written_at: dict[str, Head] = {}
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is due that must be in the same transaction as the newest entry."""
+        return self.generations is None or self.generations.is_finished()
+
+    @property
+    def votes(self) -> int:
+        """Number of votes on the next query, if one is answered."""
+        if self.generations is not None:
+            return self.generations.size
+        return 0 if self.ensemble is None else self.ensemble.size
 
     @property
     def has_last_answer(self) -> bool:
@@ -180,6 +202,19 @@ BETWEEN_ANSWERS: Final = "after the ensemble's first answer and before its last"
 INSIDE_ACCOUNT: Final = "inside the account of answers and classifier"
 
 
+LivingEvent: TypeAlias = (
+    GenerationAppended | LabellingDrawn | SlotsChanged | GenerationsJoined | GenerationRetired
+)
+LIVING_KINDS: Final = (
+    GenerationAppended,
+    LabellingDrawn,
+    SlotsChanged,
+    GenerationsJoined,
+    GenerationRetired,
+)
+"""Kinds of entries about generations."""
+
+
 def fold(state: LedgerState, entry: Entry) -> LedgerState:
     """Return the state after one more entry.
 
@@ -238,6 +273,10 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
     if isinstance(event, ReleaseReopened):
         return _reopen(state, event)
     allow(state.closed is None or _marks_copy(state.closed, event), "comes after ReleaseClosed")
+    if state.generations is not None:
+        living.check_due(state.generations, event)
+    if isinstance(event, LIVING_KINDS):
+        return _live(state, state.release, event)
     if isinstance(event, AnswersReleased | ScoresReleased):
         return _answer(state, state.release, event)
     match event:
@@ -297,7 +336,36 @@ def _open(state: LedgerState, event: ReleaseOpened) -> LedgerState:
     allow(state.release is None, "opens a release a second time")
     exact(event.epsilon)
     exact(event.delta)
-    return _bind(replace(state, release=event), event.private_digests)
+    generations = None
+    if living.has_generations(event):
+        living.table_of(event)
+        allow(event.cutoff is None and event.queries is None, "ends what generations go on with")
+        generations = Generations()
+    following = replace(state, release=event, generations=generations)
+    return _bind(following, event.private_digests)
+
+
+def _live(state: LedgerState, release: ReleaseOpened, event: LivingEvent) -> LedgerState:
+    """Return the state after an entry about generations; what it leaves unused is unbound."""
+    before = state.generations
+    if before is None:
+        raise IllegalError("is of a release that takes no generations")
+    allow(state.halted is None, "comes after ReleaseHalted")
+    match event:
+        case GenerationAppended():
+            after = living.appended(before, release, event)
+        case LabellingDrawn():
+            after = living.labelled(before, release, event)
+        case SlotsChanged():
+            after = living.ticked(before, release, event)
+        case GenerationsJoined():
+            after = living.joined(before, event)
+        case GenerationRetired():
+            after = living.retired(before, event)
+    lost = living.forgotten(before, after, release, state.private_digests)
+    kept = {name: digest for name, digest in state.private_digests.items() if name not in lost}
+    following = replace(state, generations=after, private_digests=kept)
+    return _bind(following, getattr(event, "private_digests", {}))
 
 
 def _reserve(state: LedgerState, release: ReleaseOpened, event: ShareReserved) -> LedgerState:
@@ -309,6 +377,7 @@ def _reserve(state: LedgerState, release: ReleaseOpened, event: ShareReserved) -
 
 
 def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> LedgerState:
+    allow(state.generations is None, "charges a share beside those of generations")
     allow(
         state.charge_of(event.mechanism) is None,
         f"charges a share a second time, that of {event.mechanism}",
@@ -337,6 +406,7 @@ def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> 
 
 def _fit(state: LedgerState, event: EnsembleFitted) -> LedgerState:
     allow(state.ensemble is None, "fits an ensemble a second time")
+    allow(state.generations is None, "fits an ensemble beside generations")
     allow(state.charge_of("answers") is not None, "comes before the charge of answers")
     return _bind(replace(state, ensemble=event), event.private_digests)
 
@@ -348,7 +418,7 @@ def _answer(
     answered = state.answered + count
     hits = sum(event.units) if isinstance(event, ScoresReleased) else event.stable.count(False)
     unstable = state.unstable + hits
-    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    generations = _charged(state, release, event)
     allow(state.halted is None, "comes after ReleaseHalted")
     allow(
         state.refreshed_at in (None, state.unstable),
@@ -379,7 +449,18 @@ def _answer(
             unstable < release.cutoff or (unstable == release.cutoff and not event.stable[-1]),
             "goes on past the unstable answer at which the ensemble stops",
         )
-    return replace(state, answered=answered, unstable=unstable)
+    return replace(state, answered=answered, unstable=unstable, generations=generations)
+
+
+def _charged(
+    state: LedgerState, release: ReleaseOpened, event: AnswersReleased | ScoresReleased
+) -> Generations | None:
+    """Return the generations after answers, in a release that takes them; None in a fixed one."""
+    if state.generations is not None:
+        return living.charged(state.generations, release, event)
+    allow(not isinstance(event, AnswersReleased2), "is of a release that takes no generations")
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    return None
 
 
 def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:

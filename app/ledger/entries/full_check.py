@@ -70,9 +70,13 @@ class Refold:
         known = self.state
         if known.head.sequence != served.head.sequence:
             return
-        counted = (known.head.hash, known.answered, known.unstable)
-        if counted != (served.head.hash, served.answered, served.unstable):
+        if _counted(known) != _counted(served):
             raise LedgerCorruptError("the entries from the first do not give the state that serves")
+
+
+def _counted(state: LedgerState) -> tuple[object, ...]:
+    """Return the head and the counters of a state."""
+    return state.head.hash, state.answered, state.unstable, state.generations
 
 
 def _hits(entry: Entry) -> list[Hit]:

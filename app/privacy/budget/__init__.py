@@ -4,4 +4,5 @@
 * ``account.py`` accounts answers and draws as one, where they are not added up.
 * ``pipeline.py`` says what relabelling and answers may cost on the sample that they run on.
 * ``ensemble_size.py`` chooses k where the configuration says ``auto``.
+* ``proportions.py`` has exact confidence bounds of a proportion, for bounds that are measured.
 """

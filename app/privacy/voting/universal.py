@@ -57,6 +57,7 @@ class Phase(StrEnum):
     """The phases of a release: what answers the next new query."""
 
     ENSEMBLE = "ensemble"
+    WAITING = "waiting"
     CLASSIFIER = "classifier"
     HALTED = "halted"
 

@@ -63,11 +63,11 @@ def counts_decisions(settings: Settings) -> bool:
     """Return whether one record of a new release changes two decisions, for any queries.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
-    decision is two tests, a sample is of rows that are drawn, and a person's rows may lie in
-    many cells: there each hit is paid for.
+    decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
+    cells, and generations that join later answer anew: there each hit is paid for.
     """
     by_cell = class_row(settings.hypotheses.kind).splits is not None
-    by_cell = by_cell and settings.data.unit == "row"
+    by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
     is_whole = settings.answers.output == "label" and settings.privacy.sampling == 1
     return by_cell and settings.learner.estimator is None and is_whole
 
@@ -91,7 +91,7 @@ def decides_cells(configuration: Configuration) -> bool:
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
-    by_cell = by_cell and settings.data.unit == "row"
+    by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
     return by_cell and answering_row(settings).decides_cells and settings.answers.output == "label"
 
 
@@ -226,7 +226,8 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
     state, budget = ledger.read_state(), release_budget(settings)
     for name in state.private_digests:
         read_piece(ledger, name)
-    if budget is not None and state.ensemble is not None:
+    is_kept = state.ensemble is not None or state.generations is not None
+    if budget is not None and is_kept:
         check_calibration(settings, budget, read_calibration(settings, ledger))
 
 

@@ -193,6 +193,8 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
+    if settings.generations is not None:  # a release is fixed without it
+        _flatten("generations", settings.generations.model_dump(), bound)
     # What is published comes from a public grid whatever relabels, and its code from one folder.
     published = settings.published.model_dump(by_alias=True, exclude={"grid", "path"})
     _flatten("classifier", published, bound)

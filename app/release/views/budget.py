@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from app.ledger.entries.entry_kinds import StudentPublished
+from app.ledger.entries.generations import quorum_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from app.ledger.entries.entry_kinds import ShareCharged, ShareReserved
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generation
     from app.release.release import Release
 
 
@@ -95,6 +97,31 @@ class Ensemble(Shown):
     size: Count
 
 
+class GenerationShown(Shown):
+    """A generation of rows: what it has left, and whether it votes."""
+
+    number: Annotated[int, Field(ge=1)]
+    size: Annotated[int, Field(ge=1, description="records, each a slot")]
+    ensemble: Annotated[int, Field(ge=1, description="votes")]
+    epsilon: float
+    delta: float
+    unstable: Annotated[Unstable, Field(description="of the answers on which it voted")]
+    state: Literal["waiting", "active", "retired"]
+
+    @classmethod
+    def of(cls, generation: Generation) -> GenerationShown:
+        """Return what is shown of a generation."""
+        return cls(
+            number=generation.number,
+            size=generation.slots,
+            ensemble=generation.chunks,
+            epsilon=float(Fraction(generation.epsilon)),
+            delta=float(Fraction(generation.delta)),
+            unstable=Unstable.of(generation.unstable, generation.cutoff),
+            state=generation.standing,
+        )
+
+
 class Ledger(Shown):
     """The newest entry of the ledger."""
 
@@ -128,6 +155,8 @@ class Budget(
                 "unstable": {"count": 1, "cutoff": 5, "left": 4},
                 "ensemble": {"size": 800},
                 "hopeless": False,
+                "generations": [],
+                "quorum": None,
                 "ledger": {"sequence": 12, "head": "9f2c" * 16},
             }
         ]
@@ -165,6 +194,12 @@ class Budget(
     hopeless: Annotated[
         bool, Field(description="it was opened though few of its answers will be stable")
     ]
+    generations: Annotated[
+        list[GenerationShown], Field(description="of a release that takes them, by their numbers")
+    ]
+    quorum: Annotated[
+        int | None, Field(ge=1, description="least generations that vote; null for a fixed release")
+    ]
     ledger: Ledger
 
 
@@ -178,6 +213,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
     """
     state = at or release.state  # one moment: the writer may commit meanwhile
     phase, mechanism = release.phase_at(state), release.mechanism
+    is_living = state.generations is not None
     composed = composed_view(release.ledger.openings)
     return Budget(
         release=ReleaseName(name=release.name),
@@ -188,18 +224,36 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         epsilon=float(release.configuration.epsilon),
         delta=float(release.configuration.delta),
         composed=None if composed is None else Composed.model_validate(composed),
-        charged=_shares(state.charged),
+        charged=_charged(state),
         reserved=_shares(state.reserved),
         left=_left(release, state),
         accounting=release.configuration.settings.accounting,
-        queries=Queries.of(state.answered, mechanism.answer_limit),
+        queries=Queries.of(state.answered, None if is_living else mechanism.answer_limit),
         with_scores=mechanism.with_scores,
         follows=Follows(limit=mechanism.after, cutoff=mechanism.on_cutoff),
-        unstable=Unstable.of(state.unstable, mechanism.cutoff),
-        ensemble=Ensemble(size=state.ensemble.size if state.ensemble else 0),
+        unstable=Unstable.of(state.unstable, None if is_living else mechanism.cutoff),
+        ensemble=Ensemble(size=state.votes),
         hopeless=is_hopeless(state.release),
+        generations=generations_view(state),
+        quorum=quorum_of(state.release) if is_living and state.release else None,
         ledger=Ledger(sequence=state.head.sequence, head=state.head.hash),
     )
+
+
+def generations_view(state: LedgerState) -> list[GenerationShown]:
+    """Return what is shown of every generation; nothing of a fixed release."""
+    known = state.generations
+    return [] if known is None else [GenerationShown.of(each) for each in known.all]
+
+
+def _charged(state: LedgerState) -> list[Share]:
+    """Return what is charged: of generations, the most that a record of any is charged."""
+    if state.generations is None:
+        return _shares(state.charged)
+    return [
+        Share(mechanism=Mechanism(name), epsilon=float(epsilon), delta=float(delta))
+        for name, (epsilon, delta) in state.generations.dearest_shares().items()
+    ]
 
 
 def _is_student(release: Release, state: LedgerState) -> bool:
@@ -217,6 +271,9 @@ def _left_of(limit: int | None, count: int) -> int | None:
 def _left(release: Release, state: LedgerState) -> Cost:
     """Return what is neither charged nor reserved, computed exactly."""
     epsilon, delta = release.configuration.epsilon, release.configuration.delta
+    if state.generations is not None:
+        spent = state.generations.dearest()
+        return Cost(epsilon=float(epsilon - spent[0]), delta=float(delta - spent[1]))
     for shares in (state.charged, state.reserved):
         for share in shares:
             epsilon, delta = epsilon - Fraction(share.epsilon), delta - Fraction(share.delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.answering import writer
-from app.answering.other_servers import Abreast
+from app.answering.beside.other_servers import Abreast
 from app.answering.service import ConclaveService
 from app.answering.writer import Writer
 from app.ledger.database import postgresql

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.answering import writer
-from app.answering.other_servers import Abreast
+from app.answering.beside.other_servers import Abreast
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,

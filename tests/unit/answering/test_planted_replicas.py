@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering import writer
-from app.answering.other_servers import Abreast
+from app.answering.beside.other_servers import Abreast
 from app.answering.service import ConclaveService
 from app.answering.writer import Writer
 from app.ledger.database import postgresql as postgresql_ledger

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from app.privacy.proportions import at_least, at_most
+from app.privacy.budget.proportions import at_least, at_most
 
 
 @pytest.mark.parametrize(

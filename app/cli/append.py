@@ -1,0 +1,45 @@
+"""``conclave append``: a further generation of rows, beside a running server too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave append``."""
+    application.command("append")(append)
+
+
+def append(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="The rows, as data.source would have them."),
+    ],
+    config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
+) -> None:
+    """Append rows as a further generation, with a budget of its own; it joins at a tick.
+
+    Where a row does not fit, nothing is appended or charged.  A server on the ledger fits the
+    generation, and its votes count from the tick on that the ledger names.
+    """
+    from app.cli.logs import configure_logs
+    from app.cli.opening_progress import OpeningProgress
+    from app.main import append_from_settings
+    from app.noise.system import SystemNoise
+    from app.settings.settings import load_settings
+
+    configure_logs()
+    settings = load_settings(config, os.environ)
+    with OpeningProgress() as progress:
+        number = append_from_settings(
+            settings, source, noise=SystemNoise(), progress=progress, warn=_tell
+        )
+    typer.echo(f"generation {number} is appended; it joins at the second tick from now")
+
+
+def _tell(line: str) -> None:
+    typer.echo(f"conclave: {line}", err=True)

@@ -1,0 +1,401 @@
+"""The generations of a release: what entries establish of them, and what they allow next.
+
+Everything is derived from entries, by pure functions that take one event and refuse it where it
+does not follow.  A hit is charged to every generation that voted; what must come next, a join
+that is due or a retirement, is part of the state, and nothing else may follow before it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from app.errors import InvariantError
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased2,
+    GenerationAppended,
+    GenerationRetired,
+    GenerationsJoined,
+    LabellingDrawn,
+    LedgerEvent,
+    ReleaseHalted,
+    SlotsChanged,
+    labelling_name,
+    slots_name,
+)
+from app.ledger.entries.legality import IllegalError, allow, exact
+
+if TYPE_CHECKING:
+    from app.ledger.entries.entry_kinds import AnswersReleased, ReleaseOpened, ScoresReleased
+
+TABLE: Final = "generations.table"
+"""The parameter of ``ReleaseOpened`` with epsilon, delta and T of the one table of all."""
+QUORUM: Final = "generations.quorum"
+ACTIVE_MAX: Final = "generations.active_max"
+LABELLING: Final = "generations.labelling"
+INHERIT: Final = '"inherit"'
+POOLED: Final = '"pooled"'
+RELABEL: Final = "relabel"
+ANSWERS: Final = "answers"
+
+Standing = Literal["waiting", "active", "retired"]
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """What entries establish of one generation.
+
+    Attributes:
+        number: from 1 without gaps.
+        slots: n_g.
+        chunks: k_g.
+        epsilon: of each of its records, exact.
+        delta: of each of its records, exact.
+        shares: as it was appended with.
+        cutoff: T_g.
+        unstable: hits that it was charged: of the answers on which it voted.
+        fingerprint: of its rows, by a key of its own.
+        joins_at: the period at whose tick it is to join.
+        kept_at: the tick in the name of the piece that holds its slots.
+        labelled_by: the generation whose labelling its rows have; None before there is one.
+        standing: whether it waits, votes, or has retired.
+
+    """
+
+    number: int
+    slots: int
+    chunks: int
+    epsilon: str
+    delta: str
+    shares: dict[str, list[str]]
+    cutoff: int
+    unstable: int = 0
+    fingerprint: str
+    joins_at: int
+    kept_at: int
+    labelled_by: int | None = None
+    standing: Standing = "waiting"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its learners vote."""
+        return self.standing == "active"
+
+    @property
+    def left(self) -> int:
+        """Unstable answers that it can still pay for."""
+        return self.cutoff - self.unstable
+
+    @property
+    def slots_piece(self) -> str:
+        """The name of the private piece that holds its slots."""
+        return slots_name(self.number, self.kept_at)
+
+
+class Generations(msgspec.Struct, frozen=True, kw_only=True):
+    """What entries establish of all generations of a release.
+
+    Attributes:
+        all: in the order of their numbers.
+        tick: number of the newest tick; 0 before the first.
+        period: of the clock, at that tick.
+        active_set: number of the set that votes; every tick, join and retirement begins another.
+        joining: numbers of those that the next entry must let join.
+        is_drawing: whether the newest entry drew a labelling, which a tick follows.
+
+    """
+
+    all: tuple[Generation, ...] = ()
+    tick: int = 0
+    period: int = 0
+    active_set: int = 0
+    joining: tuple[int, ...] = ()
+    is_drawing: bool = False
+
+    @property
+    def active(self) -> tuple[Generation, ...]:
+        """Those that vote."""
+        return tuple(each for each in self.all if each.is_active)
+
+    @property
+    def waiting(self) -> tuple[Generation, ...]:
+        """Those that have not joined."""
+        return tuple(each for each in self.all if each.standing == "waiting")
+
+    @property
+    def kept(self) -> tuple[Generation, ...]:
+        """Those that have not retired, whose rows are kept."""
+        return tuple(each for each in self.all if each.standing != "retired")
+
+    @property
+    def spent(self) -> tuple[Generation, ...]:
+        """Those that vote and can pay for no further unstable answer: they must retire next."""
+        return tuple(each for each in self.all if each.is_active and each.left <= 0)
+
+    @property
+    def hits_used(self) -> int:
+        """The most hits that a generation which votes was charged."""
+        return max((each.unstable for each in self.active), default=0)
+
+    @property
+    def size(self) -> int:
+        """Number of votes on the next query."""
+        return sum(each.chunks for each in self.active)
+
+    def is_finished(self) -> bool:
+        """Return whether nothing is due that must be in the same transaction."""
+        return not (self.joining or self.is_drawing or self.spent)
+
+    def dearest(self) -> tuple[Fraction, Fraction]:
+        """Return the most epsilon, and the most delta, that a record of any generation is charged.
+
+        A record lies in one generation, so that what is promised is the largest and no sum.
+        """
+        costs = [_costs(each.shares).values() for each in self.all]
+        epsilons = [sum((cost for cost, _ in each), Fraction(0)) for each in costs]
+        deltas = [sum((cost for _, cost in each), Fraction(0)) for each in costs]
+        return max(epsilons, default=Fraction(0)), max(deltas, default=Fraction(0))
+
+    def dearest_shares(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """Return the most that a record of any generation is charged, by mechanism."""
+        most: dict[str, tuple[Fraction, Fraction]] = {}
+        for each in self.all:
+            for name, cost in _costs(each.shares).items():
+                epsilon, delta = most.get(name, cost)
+                most[name] = max(epsilon, cost[0]), max(delta, cost[1])
+        return dict(sorted(most.items(), reverse=True))
+
+    def with_one(self, changed: Generation) -> Generations:
+        """Return the same with one generation in its changed form."""
+        others = list(self.all)
+        others[changed.number - 1] = changed
+        return replace(self, all=tuple(others))
+
+
+NONE_YET: Final = Generations()
+
+
+def generations_of(known: Generations | None) -> Generations:
+    """Return the generations of a release that takes them.
+
+    Raises:
+        InvariantError: it is a fixed one.
+
+    """
+    if known is None:
+        raise InvariantError("the release takes generations")
+    return known
+
+
+def has_generations(opened: ReleaseOpened) -> bool:
+    """Return whether a release was opened to take generations."""
+    return QUORUM in opened.parameters
+
+
+def quorum_of(opened: ReleaseOpened) -> int:
+    """Return the least number of generations that vote."""
+    return int(opened.parameters[QUORUM])
+
+
+def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
+    """Return whether enough generations are active for a vote to be cast."""
+    return len(known.active) >= quorum_of(opened)
+
+
+def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
+    """Return epsilon, delta and T of the table that all generations share."""
+    epsilon, delta, cutoff = opened.parameters[TABLE].split()
+    return exact(epsilon), exact(delta), int(cutoff)
+
+
+def check_due(known: Generations, event: LedgerEvent) -> None:
+    """Refuse an event where another one is due first.
+
+    Raises:
+        IllegalError: says which.
+
+    """
+    if isinstance(event, ReleaseHalted) and not known.spent:
+        return
+    for each in known.spent[:1]:
+        retires = isinstance(event, GenerationRetired) and event.number == each.number
+        allow(retires, f"comes before the retirement of generation {each.number}, which is due")
+    if known.joining:
+        allow(isinstance(event, GenerationsJoined), "comes before generations join, which are due")
+    if known.is_drawing:
+        is_next = isinstance(event, LabellingDrawn | SlotsChanged)
+        allow(is_next, "stands between a labelling and the tick at which it is taken up")
+
+
+def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppended) -> Generations:
+    """Return the generations with one more, which waits."""
+    number = len(known.all) + 1
+    allow(event.number == number, f"appends generation {event.number} where {number} is next")
+    name = slots_name(number, known.tick)
+    allow(list(event.private_digests) == [name], f"does not bind the slots, {name}")
+    allow(event.chunks <= event.slots, "has more chunks than slots")
+    allow(event.joins_at > known.period, "joins at a tick that has been")
+    _check_shares(opened, event, is_first=number == 1)
+    further = Generation(
+        number=number,
+        slots=event.slots,
+        chunks=event.chunks,
+        epsilon=event.epsilon,
+        delta=event.delta,
+        shares=event.shares,
+        cutoff=event.cutoff,
+        fingerprint=event.fingerprint,
+        joins_at=event.joins_at,
+        kept_at=known.tick,
+    )
+    return replace(known, all=(*known.all, further))
+
+
+def _costs(shares: dict[str, list[str]]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the exact epsilon and delta of each share."""
+    return {name: (exact(one), exact(two)) for name, (one, two) in shares.items()}
+
+
+def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first: bool) -> None:
+    """Check a generation's budget: within the release's, its shares, and what its T takes."""
+    epsilon, delta = exact(event.epsilon), exact(event.delta)
+    within = epsilon <= exact(opened.epsilon) and delta <= exact(opened.delta)
+    allow(within, "promises its records more than the release does")
+    costs = _costs(event.shares)
+    allow(costs.keys() <= {RELABEL, ANSWERS}, "charges a mechanism that generations do not have")
+    allow(
+        sum(cost for cost, _ in costs.values()) <= epsilon
+        and sum(cost for _, cost in costs.values()) <= delta,
+        "takes the shares above the budget of the generation",
+    )
+    inherits = opened.parameters.get(LABELLING) == INHERIT and not is_first
+    allow(not (inherits and RELABEL in costs), "charges a labelling that it inherits")
+    table_epsilon, table_delta, cutoff = table_of(opened)
+    allow(
+        costs.get(ANSWERS) == (table_epsilon, table_delta),
+        "pays another share for answers than the release's table was made for",
+    )
+    allow(event.cutoff <= cutoff, "has a cutoff above what its share pays for")
+
+
+def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:
+    """Return the generations with the labels of one, which waits and has none."""
+    allow(event.number <= len(known.all), "labels a generation that is not there")
+    generation = known.all[event.number - 1]
+    allow(generation.standing == "waiting", "labels a generation that has joined")
+    allow(generation.labelled_by is None, "draws a labelling a second time")
+    inherits = opened.parameters.get(LABELLING) == INHERIT and event.number > 1
+    source = 1 if inherits else event.number
+    allow(event.of == source, f"takes the labels of generation {event.of} in place of {source}")
+    draws = RELABEL in generation.shares
+    names = [labelling_name(event.number)] if draws else []
+    allow(list(event.private_digests) == names, "binds another labelling than its share draws")
+    changed = known.with_one(replace(generation, labelled_by=event.of))
+    return replace(changed, is_drawing=True)
+
+
+def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
+    """Return the generations after a tick; those that are due must join next."""
+    allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
+    allow(event.period >= known.period, "comes after a tick of a later time")
+    names = [slots_name(each.number, event.tick) for each in known.kept]
+    allow(sorted(event.private_digests) == sorted(names), "does not bind every generation's slots")
+    due = [each for each in known.waiting if each.joins_at <= event.period]
+    for each in due:
+        allow(each.labelled_by is not None, f"comes before the labelling of {each.number}")
+    maximum = opened.parameters[ACTIVE_MAX]
+    room = len(due) if maximum == "null" else max(0, int(maximum) - len(known.active))
+    return replace(
+        known,
+        all=tuple(
+            each if each.standing == "retired" else replace(each, kept_at=event.tick)
+            for each in known.all
+        ),
+        tick=event.tick,
+        period=event.period,
+        active_set=known.active_set + 1,
+        joining=tuple(each.number for each in due[:room]),
+        is_drawing=False,
+    )
+
+
+def joined(known: Generations, event: GenerationsJoined) -> Generations:
+    """Return the generations after those that are due have joined."""
+    allow(bool(known.joining), "joins generations where none is due, or otherwise than at a tick")
+    allow(tuple(event.numbers) == known.joining, "joins other generations than are due")
+    _check_set(known, event.active)
+    return replace(
+        known,
+        all=tuple(
+            replace(each, standing="active") if each.number in known.joining else each
+            for each in known.all
+        ),
+        active_set=event.active,
+        joining=(),
+    )
+
+
+def retired(known: Generations, event: GenerationRetired) -> Generations:
+    """Return the generations after one that has used its account up has retired."""
+    spent = [each.number for each in known.spent]
+    allow(event.number in spent, "retires a generation that can pay for an unstable answer")
+    _check_set(known, event.active)
+    generation = replace(known.all[event.number - 1], standing="retired")
+    return replace(known.with_one(generation), active_set=event.active)
+
+
+def _check_set(known: Generations, active: int) -> None:
+    following = known.active_set + 1
+    allow(active == following, f"begins set {active} where {following} is next")
+
+
+def charged(
+    known: Generations, opened: ReleaseOpened, event: AnswersReleased | ScoresReleased
+) -> Generations:
+    """Return the generations after a range of answers, whose hits all active ones are charged."""
+    if not isinstance(event, AnswersReleased2):
+        raise IllegalError("does not say which generations voted")
+    allow(event.active == known.active_set, f"is of set {event.active}, not of {known.active_set}")
+    allow(may_vote(opened, known), "answers where fewer generations vote than the quorum")
+    hits = event.stable.count(False)
+    left = min(each.left for each in known.active)
+    allow(
+        hits < left or (hits == left and not event.stable[-1]),
+        "goes on past the unstable answer with which a generation retires",
+    )
+    return replace(
+        known,
+        all=tuple(
+            replace(each, unstable=each.unstable + hits) if each.is_active else each
+            for each in known.all
+        ),
+    )
+
+
+def forgotten(
+    before: Generations, after: Generations, opened: ReleaseOpened, digests: dict[str, str]
+) -> frozenset[str]:
+    """Return the names of private pieces that an entry leaves without a use.
+
+    A tick leaves the slots as they were before it; a retirement leaves its generation's slots,
+    and a labelling by which no other generation is, or ever will be, labelled.
+
+    Args:
+        before: the generations before the entry.
+        after: the same after it.
+        opened: the first entry.
+        digests: of the pieces that are bound, by their names.
+
+    """
+    slots = {each.slots_piece for each in before.kept} - {each.slots_piece for each in after.kept}
+    gone = {each.number for each in before.kept} - {each.number for each in after.kept}
+    used = {each.labelled_by or each.number for each in after.kept}
+    labelling = opened.parameters.get(LABELLING)
+    if labelling == INHERIT:
+        used.add(1)
+    if labelling == POOLED:  # every sum rests on the counts of all, of the retired too
+        used |= gone
+    labellings = {labelling_name(each) for each in gone - used}
+    return frozenset((slots | labellings) & digests.keys())

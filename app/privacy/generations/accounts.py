@@ -1,0 +1,257 @@
+"""The unstable answers that each generation of a release buys of one common table.
+
+**Algorithm.** Corollary G1: one table of Theorem A, or of Theorem C, serves for all generations; a
+generation with a budget of its own has an account from which every unstable answer takes the
+table's price, and retires with the one that uses it up.  With one table accounts are counters.
+
+**Claim.** In a release that votes with all its active generations and charges a hit to each of
+them, what is sent out is (epsilon, delta)-differentially private in every record of a generation
+whose account :func:`check` accepts, and which retires at its hit number ``cutoff``: for any number
+of queries, generations and adaptive adversaries, under replacement of one record's whole history.
+
+**Proof.** To a record the other generations are part of its adversary, and Renyi induction runs
+over what is left of its account: ``app/privacy/generations/accounts_proof.md``.
+
+**Inputs and outputs.** The table's thresholds, 64-bit integers, and a generation's epsilon and
+delta for answers, exact rationals; all public.  Out: its account, public.  No private value is
+read here.
+
+**Utility.** A generation with the budget that the table was made for buys the table's T; a larger
+one buys more, up to the limit of ``thresholds[0]``, and a smaller one few or none: a table is made
+for the strictest class.
+
+**Deviations.** None: no paper prints it.
+
+**Raises.** ``ConfigurationError``: a budget that buys no unstable answer.  ``InvariantError``: an
+account that does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, InvariantError, invariant
+from app.privacy.arithmetic import reading, to_plain
+from app.privacy.generations.account_orders import best_order
+from app.privacy.stability.certified.certificate import NODE_BITS, SLOPE_BITS
+from app.privacy.stability.certified.certified_table import factor_holds
+from app.privacy.stability.hit_table import TABLES_KEPT, check_pairs
+from app.privacy.stability.inequality import WORD_RANGE, Inequality
+from app.privacy.stability.profile_parameters import (
+    EPSILON_KEY,
+    RELEASE_DELTA_PER_HIT_MIN,
+    choose_ln_ratio,
+    hits_hold,
+    refuse_out_of_range,
+    release_holds,
+    split_delta,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.privacy.stability.certified.certified_table import CertifiedTable
+    from app.privacy.stability.hit_table import ProfileTable
+
+HITS_MAX: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileAccount:
+    """Public: a generation's budget for answers and how it is accounted, by Theorem G.
+
+    Attributes:
+        epsilon: the generation's share of epsilon for answers.
+        delta: its share of delta for answers.
+        cutoff: T_g; the generation retires with so many hits.
+        alpha: its Renyi order, alpha_g.
+        ln_ratio: the price of one hit, B_g / T_g.
+        delta_release: part of delta for a differing query's label getting out.
+        delta_svt: part of delta at which hits are accounted.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    alpha: Fraction
+    ln_ratio: Fraction
+    delta_release: Fraction
+    delta_svt: Fraction
+
+    def to_plain(self) -> dict[str, str]:
+        """Return the account in strings, without loss."""
+        return to_plain(self)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str]) -> ProfileAccount:
+        """Return the account that :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        names = ("epsilon", "delta", "alpha", "ln_ratio", "delta_release", "delta_svt")
+        with reading("numbers of a generation's account"):
+            numbers = {name: Fraction(plain[name]) for name in names}
+            return cls(cutoff=int(plain["cutoff"]), **numbers)
+
+
+def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
+    """Return the account with the most hits that a generation's budget buys of a table.
+
+    Args:
+        table: the one table of the release; it shares no account with draws.
+        epsilon: the generation's share of epsilon for answers.
+        delta: its share of delta for answers.
+
+    Returns:
+        An account that :func:`check` accepts.
+
+    Raises:
+        ConfigurationError: where the budget is out of range, or buys no hit.
+
+    """
+    invariant(not table.draws, "a table of generations shares no account with draws")
+    return _opened(table.thresholds, table.alpha, epsilon, delta)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _opened(
+    thresholds: tuple[int, ...], own_order: Fraction, epsilon: Fraction, delta: Fraction
+) -> ProfileAccount:
+    """Try the order that promises the most hits, and fewer hits until all is held exactly."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=1)
+    delta_release, delta_svt = split_delta(delta)
+    label_limit = _hits_by_label(thresholds[0], delta_release)
+    alpha, promised = best_order(
+        thresholds, own_order=own_order, epsilon=epsilon, delta_svt=delta_svt
+    )
+    for cutoff in range(min(label_limit, promised), 0, -1):
+        ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff)
+        account = ProfileAccount(
+            epsilon=epsilon,
+            delta=delta,
+            cutoff=cutoff,
+            alpha=alpha,
+            ln_ratio=ln_ratio,
+            delta_release=delta_release,
+            delta_svt=delta_svt,
+        )
+        if holds(account, thresholds):
+            return account
+    problem = "buys no unstable answer of the release's table, which is made for larger budgets"
+    raise ConfigurationError(EPSILON_KEY, problem)
+
+
+def _hits_by_label(first: int, delta_release: Fraction) -> int:
+    """Return the most hits T with ``1 - p_0^T <= delta_release``, exactly."""
+    most = math.floor(delta_release / RELEASE_DELTA_PER_HIT_MIN)
+    low, high = 0, min(most, HITS_MAX) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if release_holds(first, delta_release, middle) else (low, middle)
+    return low
+
+
+def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
+    """Whether :func:`check` accepts an account at a table."""
+    try:
+        check(account, thresholds)
+    except InvariantError:
+        return False
+    return True
+
+
+def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
+    """Assert everything that Theorem G needs of an account, on integers and rationals.
+
+    Args:
+        account: of a generation.
+        thresholds: the table in force while it votes.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    _check(account, thresholds)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
+    """Decide once a process about each account that holds."""
+    invariant(1 <= account.cutoff <= HITS_MAX, "a generation buys one hit at least")
+    invariant(account.epsilon > 0, "epsilon is above zero")
+    invariant(account.delta_release > 0 < account.delta_svt, "both parts of delta are above zero")
+    each = account.delta_release / account.cutoff
+    invariant(each >= RELEASE_DELTA_PER_HIT_MIN, "delta_release is 2^-60 a hit at least")
+    within = account.delta_release + account.delta_svt <= account.delta < 1
+    invariant(within, "both parts stay within delta")
+    inside = len(thresholds) > 0 and all(0 < word < WORD_RANGE for word in thresholds)
+    invariant(inside, "thresholds lie strictly inside a word")
+    kept = release_holds(thresholds[0], account.delta_release, account.cutoff)
+    invariant(kept, "p_0 keeps differing labels in")
+    covered = hits_hold(
+        epsilon=account.epsilon,
+        delta_svt=account.delta_svt,
+        alpha=account.alpha,
+        ln_ratio=account.ln_ratio,
+        cutoff=account.cutoff,
+    )
+    invariant(covered, "delta_svt covers the generation's hits")
+    check_pairs(Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio), thresholds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedAccount:
+    """Public: a generation's budget for answers by Theorem C's certificate (Corollary G3).
+
+    Attributes:
+        epsilon: the generation's share of epsilon for answers; the certificate's at least.
+        delta: its share of delta for answers.
+        cutoff: T_g; the generation retires with so many hits.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+
+
+def open_certified_account(
+    table: CertifiedTable, *, epsilon: Fraction, delta: Fraction
+) -> CertifiedAccount:
+    """Return the account with the most hits h at which ``V_h(1)`` is within delta.
+
+    Raises:
+        ConfigurationError: where the budget buys no hit.
+
+    """
+    for cutoff in range(table.cutoff, 0, -1):
+        account = CertifiedAccount(epsilon=epsilon, delta=delta, cutoff=cutoff)
+        if _certificate_pays(account, table):
+            return account
+    problem = "buys no unstable answer of the release's table, which is made for larger budgets"
+    raise ConfigurationError(EPSILON_KEY, problem)
+
+
+def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
+    """Assert that a certificate, which ``certified_table.check`` accepts, pays for an account.
+
+    Raises:
+        InvariantError: where it does not.
+
+    """
+    invariant(1 <= account.cutoff <= table.cutoff, "a certificate pays for a generation's hits")
+    invariant(_certificate_pays(account, table), "V_T(1) is within the generation's delta")
+
+
+def _certificate_pays(account: CertifiedAccount, table: CertifiedTable) -> bool:
+    certificate = table.certificate
+    one = certificate.nodes.index(1 << NODE_BITS)
+    cost = Fraction(certificate.values[account.cutoff][one], 1 << (NODE_BITS + SLOPE_BITS))
+    return factor_holds(certificate.factor, account.epsilon) and cost <= account.delta

@@ -1,0 +1,54 @@
+"""One table that several accounts accept at once (Corollary G2).
+
+A table for classes of generations with different budgets begins at the largest of their first
+thresholds and goes on greedily, each entry the smallest below the one before that *every*
+inequality accepts.  It is sound by Theorem G, since each class's inequality holds for all its
+pairs: ``app/privacy/generations/accounts_proof.md``.  The larger of two tables, entry by entry, is
+not: where one table lies above another, its steps are accepted by its own inequality only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.errors import invariant
+from app.privacy.stability.curve import CurveInequality
+from app.privacy.stability.hit_table import extended
+from app.privacy.stability.inequality import Entry, Excess, Inequality
+from app.privacy.stability.profile_parameters import first_threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.privacy.generations.accounts import ProfileAccount
+
+
+class JointInequality(Inequality):
+    """The inequalities of several accounts: a pair is accepted where each accepts it."""
+
+    def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
+        """Prepare each account's inequality; the first one's order serves for entries."""
+        invariant(len(accounts) > 0, "a joint table serves one account at least")
+        self._each = [
+            Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
+        ]
+
+    def excess(self, previous: Entry, following: Entry) -> Excess:
+        """Return the largest excess of all, with its slope; convex as each of them."""
+        found = [inequality.excess(previous, following) for inequality in self._each]
+        return max(found, key=lambda excess: excess.value)
+
+
+def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
+    """Return the thresholds of a table that every account of ``accounts`` accepts.
+
+    Args:
+        accounts: of the classes of generations that may be active together; each one's cutoff,
+            order and price are kept.
+
+    """
+    inequality = JointInequality(accounts)
+    first = max(first_threshold(each.delta_release, each.cutoff) for each in accounts)
+    strictest = min(accounts, key=lambda account: account.ln_ratio)
+    curve = CurveInequality(float(strictest.alpha), float(strictest.ln_ratio))
+    return extended(inequality, curve, first)

@@ -1,0 +1,174 @@
+"""One labelling of public cells for all generations, from sums of noisy counts.
+
+**Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
+histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
+running sum of each cell.
+
+**Claim.** The noisy counts of a generation are epsilon_r-differentially private under replace-one
+in its rows.  Rows of any generation may be relabelled by any labelling made of such counts, at any
+time and at no further cost (Lemma 3), provided that the cells are public.
+
+**Proof.** One record moves a generation's counts by two in sum, and a labelling is a function of
+noisy counts: ``app/privacy/generations/pooled_labels_proof.md``.
+
+**Inputs and outputs.** ``private_value``: cells int64 (n,) and labels int64 (n,) of a generation's
+rows, secret.  ``private_weights``: the count of each row, where rows are of persons
+(``app/data/persons.py``); those of a person add up to 1 at most, exactly.  Out: ``NoisyCounts``,
+int64 (C, 1) with two labels and (C, L) with more.  They, their sums and the labelling are secret:
+the claim would allow to publish them, but answers tell less, and the ledger keeps their digest
+only.
+
+**Utility.** A cell's sum over G generations is off by noise of standard deviation
+``2 sqrt(2 G) / epsilon_r`` records, where its lead grows as G.
+
+**Deviations.** With two labels a cell has one number, the difference of its counts.  Noise is the
+exact discrete Laplace law on integers.
+
+**Raises.** ``InvariantError``: parameters out of range, more rows than the generation has slots,
+or persisted counts of another shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+from app.noise.discrete_laplace import DiscreteLaplace
+from app.privacy.noisy_grid.mechanism import BINARY, SCALE_MAX, SENSITIVITY, number_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+
+STORED: Final = np.dtype("<i8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Public parameters of one generation's draw.
+
+    Attributes:
+        cell_count: public cells, C.
+        class_count: number of labels, L.
+        slot_count: the generation's public number of slots, each of a row or of a person.
+        epsilon: epsilon_r, the share that the ledger charges for the draw.
+        unit_count: parts of a record that are counted: 1, or of what weights are multiples.
+
+    """
+
+    cell_count: int
+    class_count: int
+    slot_count: int
+    epsilon: Fraction
+    unit_count: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what the claim does not cover."""
+        invariant(self.cell_count >= 1, "there is at least one cell")
+        invariant(self.class_count >= BINARY, "there are two or more classes")
+        invariant(self.slot_count >= 1 <= self.unit_count, "there is at least one slot")
+        invariant(self.epsilon > 0, "the share is above zero")
+        invariant(self.scale <= SCALE_MAX, "noise stays within 64 bits")
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in counting units: ``2 / epsilon_r`` records."""
+        return SENSITIVITY * self.unit_count / self.epsilon
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the counts: cells, and the numbers of each."""
+        return self.cell_count, number_count(self.class_count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCounts:
+    """Secret: noisy counts of one generation, or sums of several, in counting units.
+
+    Attributes:
+        private_noisy_counts: int64, of the parameters' shape.
+
+    """
+
+    private_noisy_counts: NDArray[np.int64]
+
+    def to_bytes(self) -> bytes:
+        """Return the counts as private state: little-endian integers of eight bytes, by cell."""
+        return self.private_noisy_counts.astype(STORED).tobytes()
+
+    @classmethod
+    def from_bytes(cls, body: bytes, *, shape: tuple[int, int]) -> NoisyCounts:
+        """Return the counts that :meth:`to_bytes` wrote.
+
+        Args:
+            body: private state.
+            shape: of the parameters.
+
+        Raises:
+            InvariantError: for another number of integers.
+
+        """
+        whole = len(body) == shape[0] * shape[1] * STORED.itemsize
+        invariant(whole, "the persisted noisy counts are of the public cells")
+        return cls(np.frombuffer(body, dtype=STORED).astype(np.int64).reshape(shape))
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the label of each cell, shape (C,): the largest number, the smallest of tied."""
+        counts = self.private_noisy_counts
+        if counts.shape[1] == 1:
+            return np.asarray(counts[:, 0] > 0, dtype=np.int64)
+        return np.asarray(counts.argmax(axis=1), dtype=np.int64)
+
+
+def draw(
+    parameters: Parameters,
+    private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
+    noise: NoiseSource,
+    private_weights: NDArray[np.float64] | None = None,
+) -> NoisyCounts:
+    """Return a generation's noisy counts; every cell has noise, whether rows lie in it or not."""
+    counts = private_counts(parameters, private_value, private_weights)
+    law = DiscreteLaplace(parameters.scale)
+    drawn = np.array([law.draw(noise) for _ in range(counts.size)], dtype=np.int64)
+    return NoisyCounts(counts + drawn.reshape(counts.shape))
+
+
+def private_counts(
+    parameters: Parameters,
+    private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
+    private_weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
+    """Return the exact counts, in units; secret, of the parameters' shape."""
+    cells, labels = private_value
+    invariant(len(cells) == len(labels), "every row has a cell and a label")
+    is_weighed = private_weights is not None
+    invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
+    if private_weights is None:
+        within = len(labels) <= parameters.slot_count
+    else:
+        invariant(len(labels) == len(private_weights), "every row has a weight")
+        within = bool(private_weights.sum() <= parameters.slot_count)
+    invariant(within, "the rows count for the generation's slots at most")
+    size = parameters.cell_count, parameters.class_count
+    # Sums of weights are exact in doubles, and whole in units.
+    flat = np.bincount(
+        cells * size[1] + labels, weights=private_weights, minlength=size[0] * size[1]
+    )
+    counts = (flat * parameters.unit_count).astype(np.int64).reshape(size)
+    return counts if parameters.class_count > BINARY else counts[:, 1:] - counts[:, :1]
+
+
+def running_sum(drawn: Iterable[NoisyCounts]) -> NoisyCounts:
+    """Return the sum of the counts of one generation or more, retired ones included."""
+    counts = [each.private_noisy_counts for each in drawn]
+    invariant(len(counts) > 0, "a labelling rests on the counts of one generation at least")
+    same = all(each.shape == counts[0].shape for each in counts)
+    invariant(same, "all generations count in the same public cells")
+    return NoisyCounts(np.sum(np.stack(counts), axis=0))

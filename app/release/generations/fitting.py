@@ -1,0 +1,118 @@
+"""A generation's learners: fitted once on its labels, under the charge of its append.
+
+A fit may take as long as its rows make it, so nobody sees when it ends: what came of it enters
+the ledger at a tick of the clock.  A crash before that left no trace outside, and the labels are
+drawn again under the same charge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.chunks import chunk_offsets
+from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
+from app.release.drawing import FITTING
+from app.release.generations.labelling import Labelled, draw_labels
+from app.release.generations.slots import Slots, read_slots
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.hypothesis import Ensemble
+    from app.ledger.entries.generations import Generation
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fitted:
+    """What a fit came to; secret, and not known outside before a tick.
+
+    Attributes:
+        slots: with the labels and learners.
+        ensemble: the same learners, ready to vote.
+        labelled: the labels, and what was drawn for them.
+
+    """
+
+    slots: Slots = field(repr=False)
+    ensemble: Ensemble = field(repr=False)
+    labelled: Labelled = field(repr=False)
+
+
+def fit_generation(
+    configuration: Configuration,
+    generation: Generation,
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    progress: Progress,
+) -> Fitted:
+    """Draw the labels of a generation that waits, or take them over, and fit its learners.
+
+    Args:
+        configuration: the release's.
+        generation: appended, and not labelled.
+        ledger: with its slots.
+        noise: where a labelling is drawn from.
+        progress: shows how far the fit has come.
+
+    Raises:
+        LedgerCorruptError: its slots, or a labelling, are missing or altered.
+        MachineError: the machine failed.
+
+    """
+    slots = read_slots(ledger, generation)
+    labelled = draw_labels(configuration, generation, slots, ledger=ledger, noise=noise)
+    size = generation.chunks
+    ensemble = fit_slots(configuration, slots, labelled.labels, size=size, progress=progress)
+    kept = slots.fitted(labelled.labels, ensemble.to_bytes())
+    return Fitted(kept, ensemble, labelled)
+
+
+def fit_slots(
+    configuration: Configuration,
+    slots: Slots,
+    given_labels: NDArray[np.int64],
+    *,
+    size: int,
+    progress: Progress,
+) -> Ensemble:
+    """Return one learner a chunk, fitted on what its slots hold.
+
+    Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
+
+    Args:
+        configuration: the release's.
+        slots: of the generation.
+        given_labels: the labels that learners see, int64 (n_g,).
+        size: k_g.
+        progress: shows how far the fit has come.
+
+    """
+    held = np.flatnonzero(slots.is_filled)
+    offsets = np.searchsorted(held, chunk_offsets(slots.count, size)).astype(np.int64)
+    return fit_ensemble(
+        configuration.learner,
+        slots.values,
+        given_labels,
+        permutation=held.astype(np.int64),
+        offsets=offsets,
+        secret=slots.secret,
+        progress=lambda done, total: progress(FITTING, done, total),
+    )
+
+
+def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:
+    """Return the learners that slots are kept with.
+
+    Raises:
+        LedgerCorruptError: they are not those of such an ensemble.
+
+    """
+    return read_ensemble_bytes(configuration.learner, slots.ensemble or b"")

@@ -1,0 +1,215 @@
+"""Open a release that takes generations, or continue the one that the ledger holds.
+
+A new one is opened on its source, whose rows are the first generation.  They are charged and kept
+in one transaction; labels and learners enter the ledger at the first tick, which is made here.
+A later start reads no source: the release keeps its rows, and draws only what it has not drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
+
+from app.data.rows import fingerprint
+from app.errors import LedgerUnavailableError
+from app.ledger.entries.entry_kinds import ReleaseOpened
+from app.ledger.entries.generations import TABLE, generations_of
+from app.ledger.ledger import RELEASE_SECRET
+from app.privacy.budget.composition import Mechanism
+from app.privacy.voting.universal import Parameters, Sequel
+from app.release.composed_budget import Beside
+from app.release.drawing import refuse_dead_features
+from app.release.generations.appending import put_generation
+from app.release.generations.labelling import refuse_labelling
+from app.release.generations.living_release import LivingRelease
+from app.release.generations.ticking import Ticker, wait_for_fits
+from app.release.opening import (
+    OVERTAKEN,
+    READING,
+    RELEASE_ID_BYTES,
+    ROW_BY_ROW,
+    SECRET_BYTES,
+    check_configuration,
+)
+from app.release.private_state import put_pieces
+from app.release.terms.answer_terms import (
+    answering_parameters,
+    calibration_piece,
+    read_calibration,
+    release_budget,
+)
+from app.release.terms.answer_time import measure_answer_time
+from app.release.terms.draw_parameters import ensemble_parameters
+from app.release.terms.hopelessness import hopeless_parameter, refuse_hopeless
+from app.release.terms.unit import count_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.data.rows import PrivateRows
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+    from app.release.terms.draw_parameters import EnsembleParameters
+
+ENDLESS: Final = 10**12
+"""Answers of a release that no number of answers ends."""
+
+
+def open_living(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: Callable[[], PrivateRows],
+    noise: NoiseSource,
+    progress: Progress,
+    ticker: Ticker,
+) -> LivingRelease:
+    """Open or continue the release of ``ledger``.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one.
+        rows: reads the source; called for a new release only.
+        noise: where secrets come from.
+        progress: shows stages.
+        ticker: fits generations and makes ticks.
+
+    Raises:
+        ConfigurationError: a draw is impossible or the release hopeless; nothing is charged.
+        DataError: a feature tells nothing of any row; nothing is charged.
+        ReleaseMismatchError: schema or parameters differ from the ledger's release.
+        LedgerCorruptError: a private piece is missing or altered.
+        LedgerUnavailableError: the ledger took no commit; start again.
+
+    """
+    opened = ledger.read_state().release
+    if opened is None:
+        _begin(configuration, ledger, rows(), noise=noise, progress=progress, ticker=ticker)
+    else:
+        check_configuration(configuration, opened)
+    release = _release(configuration, ledger)
+    ticker.waiting = release.waiting
+    wait_for_fits(ticker, progress)
+    due = generations_of(release.state.generations).waiting
+    if ticker.is_due(release.state) and not (due and ticker.awaits_fit(release.state)):
+        ticker.tick(release)
+    return release
+
+
+def refuse_living(
+    configuration: Configuration, rows: PrivateRows, progress: Progress
+) -> tuple[EnsembleParameters, bool]:
+    """Refuse a new release that may not begin; return its parameters, and whether it is hopeless.
+
+    Raises:
+        ConfigurationError, DataError: as :func:`open_living`.
+
+    """
+    refuse_labelling(configuration)
+    settings = configuration.settings
+    parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+    if parameters is None or settings.generations is None:
+        raise LedgerUnavailableError(OVERTAKEN)
+    quorum = settings.generations.quorum
+    common = replace(
+        parameters,
+        size=parameters.size * quorum,
+        sampled_row_count=parameters.sampled_row_count * quorum,
+    )
+    is_hopeless = refuse_hopeless(configuration, common, row_count=rows.count)
+    refuse_dead_features(settings, rows)
+    measured = measure_answer_time(
+        settings,
+        configuration.learner,
+        row_count=common.sampled_row_count,
+        ensemble_size=common.size,
+    )
+    measured.refuse_above(settings.answers.query_seconds_max)
+    return parameters, is_hopeless
+
+
+def _begin(
+    configuration: Configuration,
+    ledger: Ledger,
+    rows: PrivateRows,
+    *,
+    noise: NoiseSource,
+    progress: Progress,
+    ticker: Ticker,
+) -> None:
+    """Commit the promise, and the first generation with its charges."""
+    parameters, is_hopeless = refuse_living(configuration, rows, progress)
+    release_number = ledger.release_number
+    opened = ReleaseOpened(
+        release_id=noise.secret(RELEASE_ID_BYTES).hex(),
+        name=configuration.name,
+        epsilon=str(configuration.epsilon),
+        delta=str(configuration.delta),
+        queries=None,
+        cutoff=None,
+        parameters={
+            **configuration.bound,
+            **count_parameter(configuration.settings, rows.count),
+            READING: ROW_BY_ROW,
+            TABLE: _table(configuration),
+            **hopeless_parameter(is_hopeless=is_hopeless),
+        },
+        fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
+    )
+    with ledger.transaction() as transaction:
+        if transaction.state.release is not None:
+            return  # another process was first
+        Beside(transaction.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
+        if transaction.release_number != release_number:
+            raise LedgerUnavailableError(OVERTAKEN)
+        pieces = {RELEASE_SECRET: noise.secret(SECRET_BYTES)}
+        pieces |= calibration_piece(parameters.calibration)
+        digests = put_pieces(transaction, pieces)
+        transaction.append(structs.replace(opened, private_digests=digests))
+        put_generation(
+            configuration,
+            transaction,
+            ledger=ledger,
+            rows=rows,
+            noise=noise,
+            size=parameters.size,
+            joins_at=ticker.period,
+        )
+
+
+def _table(configuration: Configuration) -> str:
+    """Return what the one table of all generations was made for, as the first entry has it."""
+    charge = configuration.charges[Mechanism.ANSWERS]
+    return f"{charge.epsilon} {charge.delta} {configuration.settings.answers.cutoff}"
+
+
+def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
+    """Return the open release, with everything that it keeps checked."""
+    settings = configuration.settings
+    served = answering_parameters(
+        settings,
+        release_budget(settings),
+        read_calibration(settings, ledger),
+        ensemble_size=0,
+    )
+    mechanism = Parameters(
+        answering=served.answering,
+        class_count=served.class_count,
+        answer_limit=ENDLESS,
+        after=Sequel.HALT,
+        on_cutoff=Sequel.HALT,
+        unstable_gets_coin=served.unstable_gets_coin,
+    )
+    return LivingRelease(
+        configuration=configuration,
+        ledger=ledger,
+        digests=ledger.digests,
+        mechanism=mechanism,
+        state=ledger.read_state(),
+        private_ensemble=None,
+        private_rows=None,
+    )

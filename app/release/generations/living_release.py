@@ -1,0 +1,175 @@
+"""The open release that takes generations: its phase, its votes and its committed state.
+
+Votes are those of all generations that are active by the entries, summed.  A hit is charged to
+each of them, so that the one mechanism in force counts the hits of the one that has the fewest
+left: its next run ends with the first retirement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import InvariantError
+from app.ledger.entries import generations as living
+from app.ledger.entries.generations import generations_of
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Phase
+from app.release.generations.fitting import read_fitted
+from app.release.generations.slots import read_slots
+from app.release.generations.waiting_fits import WaitingFits
+from app.release.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.hypothesis import Ensemble
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generation
+    from app.privacy.voting.universal import Sequel, State
+
+
+class CommonVote:
+    """The learners of several generations, each with one vote on every query."""
+
+    def __init__(self, private_ensembles: Sequence[Ensemble]) -> None:
+        """Sum the votes of these, at least one."""
+        self._private_ensembles = private_ensembles
+
+    @property
+    def size(self) -> int:
+        """Number of votes."""
+        return sum(each.size for each in self._private_ensembles)
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return self._private_ensembles[0].class_count
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too: none has."""
+        return False
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the votes of all learners for each label, summed, shape ``(B, L)``."""
+        first, *others = (each.vote_counts(values) for each in self._private_ensembles)
+        return np.asarray(sum(others, start=first.astype(np.int64)))
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Refuse scores, which generations do not answer."""
+        del values
+        raise InvariantError("generations vote on labels")
+
+    def to_bytes(self) -> bytes:
+        """Refuse to be stored: each generation is, by itself."""
+        raise InvariantError("each generation's learners are kept by themselves")
+
+
+@dataclass(slots=True)
+class LivingRelease(Release):
+    """A serving release that takes generations; changed only by the one writer.
+
+    Attributes:
+        private_fitted: learners of each generation that votes, by its number, each with the
+            tick from which on they do.
+        waiting: what is fitted and not in the ledger.
+
+    """
+
+    private_fitted: dict[int, tuple[int, Ensemble]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    waiting: WaitingFits = field(default_factory=WaitingFits, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Read the learners of every generation that votes."""
+        self._read_fitted(self.state)
+
+    @property
+    def answering_state(self) -> State:
+        """The committed state, in the mechanism's form."""
+        return self.counters_at(self.state)
+
+    def counters_at(self, state: LedgerState) -> State:
+        """Return the counters of the mechanism: the hits of the generation with fewest left."""
+        used = generations_of(state.generations).hits_used
+        return universal.State(state.answered, used, self._has_ended(state))
+
+    def phase_at(self, state: LedgerState) -> Phase:
+        """Return the release's phase by ``state``."""
+        if self._has_ended(state) or state.release is None:
+            return Phase.HALTED
+        may_vote = living.may_vote(state.release, generations_of(state.generations))
+        return Phase.ENSEMBLE if may_vote else Phase.WAITING
+
+    def sequel_at(self, state: LedgerState) -> Sequel | None:
+        """Return None: nothing follows generations but further ones."""
+        del state
+        return None
+
+    @property
+    def must_open_statistics(self) -> bool:
+        """Whether a statistics table must be drawn now; there is none."""
+        return False
+
+    @property
+    def ensemble_size(self) -> int:
+        """Votes on the next query; public."""
+        return self.state.votes
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The learners of all generations that vote by the committed state."""
+        return self.ensemble_at(self.state)
+
+    def ensemble_at(self, state: LedgerState) -> Ensemble:
+        """Return the learners of all generations that vote by ``state``."""
+        active = generations_of(state.generations).active
+        return CommonVote([self.private_fitted[each.number][1] for each in active])
+
+    def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
+        """Take learners that a tick of this process lets vote, and those that it left alone.
+
+        Args:
+            fitted: learners that were fitted anew, by their generation's number.
+            tick: which committed that.
+            kept: numbers of the generations whose slots hold what they held.
+
+        """
+        for number in kept:
+            if number in self.private_fitted:
+                self.private_fitted[number] = tick, self.private_fitted[number][1]
+        for number, ensemble in fitted.items():
+            self.private_fitted[number] = tick, ensemble
+
+    def adopt(self, state: LedgerState) -> None:
+        """Take over committed state; what a retired generation left is forgotten."""
+        self._read_fitted(state)
+        self.state = state
+
+    def _has_ended(self, state: LedgerState) -> bool:
+        return state.halted is not None or state.closed is not None
+
+    def _read_fitted(self, state: LedgerState) -> None:
+        """Hold the learners of those that vote by ``state``, as they are kept, and no others."""
+        kept = generations_of(state.generations).kept
+        numbers = {each.number for each in kept}
+        for number in self.private_fitted.keys() - numbers:
+            del self.private_fitted[number]
+        if self._has_ended(state):
+            self.private_fitted.clear()
+            return
+        for each in kept:
+            if each.is_active and not self._holds(each):
+                slots = read_slots(self.ledger, each)
+                ensemble = read_fitted(self.configuration, slots)
+                self.private_fitted[each.number] = each.kept_at, ensemble
+
+    def _holds(self, generation: Generation) -> bool:
+        kept_at, _ = self.private_fitted.get(generation.number, (None, None))
+        return kept_at == generation.kept_at

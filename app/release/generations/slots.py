@@ -1,0 +1,153 @@
+"""A generation's rows by slot, with their labels and learners: private state, written at ticks.
+
+The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
+A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
+public length.  What a slot holds may change at a tick, and its place never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.errors import LedgerCorruptError, invariant
+from app.release.private_state import read_piece
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.entries.generations import Generation
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+
+SECRET_BYTES: Final = 32
+_VALUES: Final = np.dtype("<f8")
+_LABELS: Final = np.dtype("<i8")
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The stored form: plain arrays as bytes, little-endian, slot by slot."""
+
+    width: int
+    values: bytes
+    labels: bytes
+    is_filled: bytes
+    secret: bytes
+    given_labels: bytes
+    ensemble: bytes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slots:
+    """What a generation keeps; secret throughout.
+
+    Attributes:
+        values: encoded rows, float64 (n_g, d), slot by slot.
+        labels: their own labels, int64 (n_g,).
+        is_filled: bool (n_g,); False where a slot holds nothing.
+        secret: 32 bytes, of which the seeds of the learners are made.
+        given_labels: the labels that learners see, int64 (n_g,); None before they are drawn.
+        ensemble: the fitted learners, as stored; None before they are fitted.
+
+    """
+
+    values: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+    is_filled: NDArray[np.bool_] = field(repr=False)
+    secret: bytes = field(repr=False)
+    given_labels: NDArray[np.int64] | None = field(repr=False, default=None)
+    ensemble: bytes | None = field(repr=False, default=None)
+
+    @property
+    def count(self) -> int:
+        """Return n_g, which is public."""
+        return len(self.labels)
+
+    def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
+        """Return the same slots with the labels and learners of a fit."""
+        return replace(self, given_labels=given_labels, ensemble=ensemble)
+
+    def holds_same(self, other: Slots) -> bool:
+        """Return whether every slot holds what it holds in another form of the generation."""
+        return (
+            np.array_equal(self.is_filled, other.is_filled)
+            and np.array_equal(self.labels, other.labels)
+            and self.values.tobytes() == other.values.tobytes()
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the stored form."""
+        given = b"" if self.given_labels is None else _bytes_of(self.given_labels, _LABELS)
+        return msgspec.msgpack.encode(
+            _Kept(
+                width=self.values.shape[1],
+                values=_bytes_of(self.values, _VALUES),
+                labels=_bytes_of(self.labels, _LABELS),
+                is_filled=self.is_filled.astype(np.uint8).tobytes(),
+                secret=self.secret,
+                given_labels=given,
+                ensemble=self.ensemble or b"",
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Slots:
+        """Return what :meth:`to_bytes` wrote.
+
+        Raises:
+            LedgerCorruptError: it is something else.
+
+        """
+        try:
+            kept = msgspec.msgpack.decode(body, type=_Kept)
+            values = np.frombuffer(kept.values, dtype=_VALUES).reshape(-1, kept.width)
+        except (msgspec.DecodeError, ValueError):
+            raise LedgerCorruptError("the private state has a piece that is no slots") from None
+        given = np.frombuffer(kept.given_labels, dtype=_LABELS).astype(np.int64)
+        return cls(
+            values=values.astype(np.float64),
+            labels=np.frombuffer(kept.labels, dtype=_LABELS).astype(np.int64),
+            is_filled=np.frombuffer(kept.is_filled, dtype=np.uint8).astype(np.bool_),
+            secret=kept.secret,
+            given_labels=given if kept.given_labels else None,
+            ensemble=kept.ensemble or None,
+        )
+
+
+def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
+    """Return rows in slots, by a secret uniform permutation that is drawn here.
+
+    Args:
+        rows: of a generation, each a unit of its own.
+        noise: where the permutation and the secret come from.
+
+    """
+    invariant(rows.persons is None, "a slot holds one row")
+    places = noise.permutation(rows.count)
+    return Slots(
+        values=rows.values[places],
+        labels=rows.labels[places],
+        is_filled=np.ones(rows.count, dtype=np.bool_),
+        secret=noise.secret(SECRET_BYTES),
+    )
+
+
+def read_slots(ledger: Ledger, generation: Generation) -> Slots:
+    """Return the slots that a generation keeps now.
+
+    Raises:
+        LedgerCorruptError: they are missing or altered; nothing is drawn again.
+
+    """
+    slots = Slots.from_bytes(read_piece(ledger, generation.slots_piece))
+    if slots.count != generation.slots:
+        raise LedgerCorruptError("the private state has a piece with another number of slots")
+    return slots
+
+
+def _bytes_of(array: NDArray[np.generic], kind: np.dtype[np.generic]) -> bytes:
+    return np.ascontiguousarray(array, dtype=kind).tobytes()

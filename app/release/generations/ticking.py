@@ -1,0 +1,247 @@
+"""A tick: what is fitted joins the vote, and every generation's slots are written anew.
+
+Ticks come by the clock, in periods of public length, and every one is an entry, whether anything
+changed or not.  Between ticks nothing that votes changes but by retirements, which follow from
+public counters.  When a fit ends tells nobody anything: a generation joins at the first tick of
+the period that its entry names, and where it is not fitted by then, this server stops.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from app.errors import LedgerUnavailableError, MachineError, UnavailableError
+from app.ledger.entries.entry_kinds import (
+    GenerationsJoined,
+    LabellingDrawn,
+    SlotsChanged,
+    slots_name,
+)
+from app.ledger.entries.generations import generations_of
+from app.release.generations.fitting import fit_generation, fit_slots
+from app.release.generations.labelling import are_pooled, labels_by, pooled_by
+from app.release.generations.slots import Slots, read_slots
+from app.release.generations.waiting_fits import WaitingFits
+from app.release.private_state import put_pieces
+from app.release.progress import no_progress
+from app.release.publication import TURN_LOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.learning.hypothesis import Ensemble, Hypothesis
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generation, Generations
+    from app.ledger.ledger import Ledger, Transaction
+    from app.noise.source import NoiseSource
+    from app.release.generations.living_release import LivingRelease
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+
+FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
+
+
+class NotFittedError(MachineError):
+    """A generation whose tick has come is not fitted: the server stops, as when a machine fails."""
+
+    def __str__(self) -> str:
+        """Say what to do."""
+        return (
+            "a generation was not fitted by its tick, and nothing is answered any more; start "
+            "again, which fits it first and charges nothing twice, and make generations.tick "
+            "longer than a fit takes in a new release"
+        )
+
+
+class Kept(NamedTuple):
+    """What a generation keeps from a tick on; secret.
+
+    Attributes:
+        slots: as they are written.
+        ensemble: its learners, where they are fitted anew; None where they are as they were.
+
+    """
+
+    slots: Slots
+    ensemble: Ensemble | None = None
+
+
+@dataclass(slots=True)
+class Ticker:
+    """Fits generations that wait, beside the answers, and makes ticks that are due.
+
+    Attributes:
+        configuration: the release's.
+        ledger: of the release.
+        noise: where labellings are drawn from.
+        clock: seconds since 1970.
+        waiting: what is fitted and not in the ledger.
+
+    """
+
+    configuration: Configuration
+    ledger: Ledger
+    noise: NoiseSource
+    clock: Callable[[], float] = time.time
+    waiting: WaitingFits = field(default_factory=WaitingFits, repr=False)
+    _fitting: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def period(self) -> int:
+        """Whole periods of the clock since 1970, now."""
+        rules = self.configuration.settings.generations
+        return int(self.clock()) // (1 if rules is None else rules.tick_seconds)
+
+    def is_due(self, state: LedgerState) -> bool:
+        """Return whether a tick is due in a release that goes on."""
+        return not _has_ended(state) and self.period > generations_of(state.generations).period
+
+    def awaits_fit(self, state: LedgerState) -> bool:
+        """Return whether a generation that waits is not fitted."""
+        return bool(self._unfitted(state))
+
+    def fit_waiting(self, progress: Progress = no_progress) -> None:
+        """Fit every generation that waits and is not fitted; of several servers one does.
+
+        Raises:
+            LedgerUnavailableError: another process fits them, or the ledger cannot be read.
+            MachineError: the machine failed.
+
+        """
+        with self._fitting:
+            while unfitted := self._unfitted(self.ledger.read_state()):
+                generation = unfitted[0]
+                self.waiting.take_turn(self.ledger)
+                self.waiting.begun.setdefault(generation.number, self.period)
+                fitted = fit_generation(
+                    self.configuration,
+                    generation,
+                    ledger=self.ledger,
+                    noise=self.noise,
+                    progress=progress,
+                )
+                if not self.waiting.are_held():
+                    raise LedgerUnavailableError(TURN_LOST)
+                self.waiting.private_fitted[generation.number] = fitted
+
+    def tick(self, release: LivingRelease) -> None:
+        """Make a tick, unless another server has made it: what is due joins.
+
+        Called where nothing else changes the release.
+
+        Raises:
+            NotFittedError: a generation that is due is not fitted.
+            LedgerUnavailableError: the ledger took nothing; try again.
+
+        """
+        before, kept = generations_of(release.state.generations).tick, dict[int, Kept]()
+        with self.ledger.transaction() as transaction:
+            known = generations_of(transaction.state.generations)
+            if known.tick == before and self.is_due(transaction.state):
+                kept = self._append(transaction, known, self.period)
+        after = generations_of(transaction.state.generations)
+        fitted = {
+            number: each.ensemble for number, each in kept.items() if each.ensemble is not None
+        }
+        release.take_over(fitted, after.tick, kept.keys() - fitted.keys())
+        release.adopt(transaction.state)
+        self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
+
+    def _unfitted(self, state: LedgerState) -> list[Generation]:
+        """Return the generations that wait without labels, here too; none of what has ended."""
+        if _has_ended(state):
+            return []
+        return [
+            each
+            for each in generations_of(state.generations).waiting
+            if each.labelled_by is None and each.number not in self.waiting.private_fitted
+        ]
+
+    def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
+        """Append the entries of a tick; return what every generation keeps from it on."""
+        due = [
+            each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
+        ]
+        self._require_fitted(due)
+        kept = self._kept(known, due)
+        for each in due:
+            labelled = self.waiting.private_fitted[each.number].labelled
+            digests = put_pieces(transaction, labelled.pieces)
+            transaction.append(
+                LabellingDrawn(number=each.number, of=labelled.labelled_by, private_digests=digests)
+            )
+        tick = known.tick + 1
+        pieces = {slots_name(number, tick): each.slots.to_bytes() for number, each in kept.items()}
+        digests = put_pieces(transaction, pieces)
+        transaction.append(SlotsChanged(tick=tick, period=period, private_digests=digests))
+        known = generations_of(transaction.state.generations)
+        if known.joining:
+            joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)
+            transaction.append(joined)
+        return kept
+
+    def _require_fitted(self, due: Sequence[Generation]) -> None:
+        """Refuse a tick at which a generation is due that is not fitted.
+
+        Raises:
+            NotFittedError: this server had begun its fit before the tick was due.
+            LedgerUnavailableError: another server fits it, and makes the tick; or none had
+                begun in time, as after a restart, and the tick comes with the fit.
+
+        """
+        for each in due:
+            if each.number in self.waiting.private_fitted and self.waiting.are_held():
+                continue
+            if self.waiting.begun.get(each.number, each.joins_at) < each.joins_at:
+                raise NotFittedError
+            raise LedgerUnavailableError(FITTED_ELSEWHERE)
+
+    def _kept(self, known: Generations, due: Sequence[Generation]) -> dict[int, Kept]:
+        """Return what every generation keeps: with further counts, all are labelled anew."""
+        kept = {each.number: Kept(read_slots(self.ledger, each)) for each in known.kept}
+        for each in due:
+            fitted = self.waiting.private_fitted[each.number]
+            if not fitted.slots.holds_same(kept[each.number].slots):  # fitted at an earlier tick
+                raise NotFittedError
+            kept[each.number] = Kept(fitted.slots, fitted.ensemble)
+        if due and are_pooled(self.configuration):
+            further = [
+                body
+                for each in due
+                for body in self.waiting.private_fitted[each.number].labelled.pieces.values()
+            ]
+            labelling = pooled_by(self.configuration, self.ledger, further)
+            for each in known.kept:
+                if kept[each.number].slots.given_labels is not None:
+                    kept[each.number] = self._relabelled(each, kept[each.number], labelling)
+        return kept
+
+    def _relabelled(self, generation: Generation, kept: Kept, labelling: Hypothesis) -> Kept:
+        """Return a generation's slots with the labels of a labelling, and learners fitted anew.
+
+        They are where no label has changed too: how long a tick takes tells of none.
+        """
+        labels = labels_by(self.configuration, labelling, kept.slots)
+        ensemble = fit_slots(
+            self.configuration,
+            kept.slots,
+            labels,
+            size=generation.chunks,
+            progress=no_progress,
+        )
+        return Kept(kept.slots.fitted(labels, ensemble.to_bytes()), ensemble)
+
+
+def _has_ended(state: LedgerState) -> bool:
+    """Return whether no vote is cast and nothing drawn any more."""
+    return state.halted is not None or state.closed is not None
+
+
+def wait_for_fits(ticker: Ticker, progress: Progress) -> None:
+    """Fit what waits before a start serves; where another server does, it goes on there."""
+    with suppress(UnavailableError):
+        ticker.fit_waiting(progress)

@@ -1,0 +1,163 @@
+"""``[generations]``: a release that grows, and what such a release does not serve."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field
+
+from app.errors import ConfigurationError
+from app.learning.registry import class_row
+from app.settings.fields import Section, Text, Unit, Whole, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.settings.data_section import DataSettings
+    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.release_sections import AnswersSettings, PrivacySettings
+
+SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+DURATION: Final = re.compile(r"([1-9][0-9]{0,5})(s|min|h|d)")
+CALIBRATIONS: Final = ("profile", "certified")
+
+
+def seconds_of(duration: str) -> int:
+    """Return the seconds of a duration such as ``1d``, ``6h``, ``30min`` or ``10s``."""
+    found = DURATION.fullmatch(duration)
+    return 0 if found is None else int(found[1]) * SECONDS[found[2]]
+
+
+def _duration(value: str) -> str:
+    """Accept a duration."""
+    if not seconds_of(value):
+        raise refusal('must be a whole number and s, min, h or d, such as "1d" or "30min"')
+    return value
+
+
+class GenerationsSettings(Section):
+    """``[generations]``: with it, a new release takes further rows by ``conclave append``."""
+
+    quorum: Annotated[
+        Whole,
+        Unit("generations"),
+        Field(
+            ge=1,
+            le=1000,
+            description="Least number of generations that vote; with fewer, new queries get 503 "
+            "`waiting` and nothing is charged.",
+        ),
+    ] = 1
+    active_max: Annotated[
+        Whole | None,
+        Unit("generations"),
+        Field(
+            ge=1,
+            le=1000,
+            description="Most generations that vote together; further ones wait, with full "
+            "accounts. Unset, all vote.",
+        ),
+    ] = None
+    tick: Annotated[
+        Text,
+        AfterValidator(_duration),
+        Field(
+            description="How often generations join and slots change, on the clock in UTC: a "
+            "number and s, min, h or d. It must be longer than the fit of a generation."
+        ),
+    ] = "1d"
+    labelling: Annotated[
+        Literal["own", "inherit", "pooled"],
+        Field(
+            description="Labels of a generation's rows: from a draw of its own, from the first "
+            "generation's, or, with class `cells`, one labelling for all from the sums of noisy "
+            "counts of every generation."
+        ),
+    ] = "own"
+
+    @property
+    def tick_seconds(self) -> int:
+        """Return the length of a period."""
+        return seconds_of(self.tick)
+
+
+class Grown(NamedTuple):
+    """The section, and what stands beside it."""
+
+    generations: GenerationsSettings | None
+    privacy: PrivacySettings
+    answers: AnswersSettings
+    data: DataSettings
+    hypotheses: HypothesesSettings
+
+
+def _is_pooled(given: Grown) -> bool:
+    """Return whether one labelling for all comes from the sums of noisy counts."""
+    return given.generations is not None and given.generations.labelling == "pooled"
+
+
+def check_generations(given: Grown) -> None:
+    """Refuse beside ``[generations]`` what is not proved, or not served, for generations.
+
+    Raises:
+        ConfigurationError: names the setting, in one line.
+
+    """
+    chosen = given.generations
+    if chosen is None:
+        return
+    if chosen.active_max is not None and chosen.active_max < chosen.quorum:
+        raise ConfigurationError("generations.active_max", "must be at least generations.quorum")
+    for key, problem, holds in _RULES:
+        if not holds(given):
+            raise ConfigurationError(key, f"{problem} with [generations]")
+
+
+_RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
+    (
+        "privacy.calibration",
+        'must be "profile" or "certified"',
+        lambda given: given.privacy.calibration in CALIBRATIONS,
+    ),
+    (
+        "answers.mechanism",
+        'must be "stability"',
+        lambda given: given.answers.mechanism == "stability",
+    ),
+    ("answers.output", 'must be "label"', lambda given: given.answers.output == "label"),
+    ("privacy.shares.answers", "must be above 0", lambda given: given.privacy.shares.answers > 0),
+    (
+        "privacy.shares.classifier",
+        "must be 0: none is published",
+        lambda given: given.privacy.shares.classifier == 0,
+    ),
+    (
+        "privacy.shares.statistics",
+        "must be 0: no table opens",
+        lambda given: given.privacy.shares.statistics == 0,
+    ),
+    ("privacy.sampling", "must be 1", lambda given: given.privacy.sampling == 1),
+    (
+        "privacy.accounting",
+        'must be "sum" or absent',
+        lambda given: given.privacy.accounting != "joint",
+    ),
+    (
+        "hypotheses.class",
+        'must be "cells" where generations.labelling is "pooled"',
+        lambda given: not _is_pooled(given) or class_row(given.hypotheses.kind).splits is not None,
+    ),
+    (
+        "privacy.shares.relabel",
+        'must be above 0 where generations.labelling is "pooled"',
+        lambda given: not _is_pooled(given) or given.privacy.shares.relabel > 0,
+    ),
+    ("hypotheses.grid", 'must be "public"', lambda given: given.hypotheses.grid == "public"),
+    ("data.person", "must be absent", lambda given: given.data.person is None),
+    (
+        "answers.after",
+        'must be "halt": generations follow one another',
+        lambda given: set(given.answers.sequels.values()) == {"halt"},
+    ),
+)
