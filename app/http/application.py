@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMITS: Final = Limits()
 UNWATCHED: Final = Watching()
+DOCUMENT_PATH: Final = "/openapi.json"
 
 
 class ConclaveApplication(FastAPI):
@@ -50,14 +53,12 @@ class ConclaveApplication(FastAPI):
     Attributes:
         api: for every handler.
         endpoints: the edge of each route by its path.
-        document: its description as OpenAPI 3.1 has it.
         plain: answer queries of a known form on the web server's own connections.
 
     """
 
     api: Api
     endpoints: Mapping[str, Endpoint]
-    document: dict[str, Any]
     plain: Sequence[PlainQueries]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +71,19 @@ class ConclaveApplication(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
-        return self.document
+        return build_document(with_keys=self.api.keys is not None)
+
+    def setup(self) -> None:
+        """Serve the document.
+
+        Its first making takes a tenth of a second: in a thread, since queries are answered
+        meanwhile, and not at the start, which most servers would wait for in vain.
+        """
+
+        async def document(_: Request) -> JSONResponse:
+            return JSONResponse(await asyncio.to_thread(self.openapi))
+
+        self.add_route(DOCUMENT_PATH, document, include_in_schema=False)
 
 
 def create_application(
@@ -107,15 +120,10 @@ def create_application(
         exception_handlers={HTTPException: _refuser(api)},
         lifespan=lifespan,
         redirect_slashes=False,
-        # Their pages load scripts from other hosts; swagger_page.py has ours.
-        docs_url=None,
-        redoc_url=None,
         # The library's spans and logs have raw latency and exception text, which would
         # leave the promise of docs/guarantee.md; ours are in app/http/watching/tracing.py.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    # Before anything is served: it takes a tenth of a second, in which no query would be answered.
-    application.document = build_document(with_keys=access.keys is not None)
     application.api = api
     application.endpoints = {route.path: _endpoint(api, access, route) for route in routes}
     application.plain = (

@@ -9,9 +9,11 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # i
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app.errors import IntegrityError, RequestError, UnavailableError
+from app.http import application
 from app.http.openapi.openapi_document import build_document
 from app.http.problems import KINDS, TYPE_PREFIX
 from app.http.routes import ROUTES
+from tests.http.doubles import Http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +55,21 @@ def test_every_body_has_examples_that_fit_its_schema(with_keys: bool) -> None:  
             assert not problems, f"{place} {name}: {problems}"
             count += 1
     assert count > 100
+
+
+def test_the_document_waits_for_its_first_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No start makes it; the first request does, and gets the whole of it."""
+    made = []
+
+    def noted(*, with_keys: bool) -> dict[str, Any]:
+        made.append(with_keys)
+        return build_document(with_keys=with_keys)
+
+    monkeypatch.setattr(application, "build_document", noted)
+    with Http() as http:
+        assert not made
+        assert http.get("/openapi.json").json() == DOCUMENTS[False]
+    assert made == [False]
 
 
 def test_an_example_that_does_not_fit_is_found() -> None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import betainc
 
 from app.errors import invariant
-from app.privacy.budget.proportions import at_least, at_most
+from app.privacy.budget.proportions import at_least, at_most, binomial_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,8 +150,7 @@ def _answers_until(hits: int, holds: Callable[[float], bool], share: float) -> i
         return None
 
     def is_reached(answers: int) -> bool:
-        # The binomial's upper tail: P(at least ``hits`` of ``answers``).
-        return holds(float(betainc(hits, answers - hits + 1, share)))
+        return holds(float(binomial_tail(hits, answers, share)))
 
     answers = hits + bisect_left(range(hits, ANSWERS_MAX), x=True, key=is_reached)
     return None if answers == ANSWERS_MAX else answers

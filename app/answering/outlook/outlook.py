@@ -15,6 +15,7 @@ from app.answering.outlook.answer_rate import Pace, Sample
 from app.answering.outlook.drain_alarm import FALSE_ALARM_PROBABILITY, DrainAlarm
 from app.errors import UnavailableError
 from app.ledger.entries.full_check import Refold
+from app.privacy import proportions
 from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
@@ -122,7 +123,11 @@ class Outlook:
         return int(self._clock() - self._began)
 
     def _fold_on(self, state: LedgerState) -> None:
-        """Fold further entries from the ledger; one that cannot be read is read another time."""
+        """Fold further entries from the ledger; one that cannot be read is read another time.
+
+        This runs in a thread of its own, where what a forecast needs is loaded too.
+        """
+        proportions.load()
         ends = self._clock() + READ_SECONDS
         try:
             while more := self._refold.read_page(self._release.ledger):

@@ -38,7 +38,7 @@ def page_responses() -> dict[str, Response]:
     """Return the reply to each path of the page; none holds a number, and each is sent often."""
     files = resources.files("app.http.dashboard").joinpath("static")
     return {
-        _path(file.name): file_response(file.name, file.read_text("utf-8"))
+        _path(file.name): file_response(file.name, file.read_bytes())
         for file in sorted(files.iterdir(), key=lambda each: each.name)
         if _suffix(file.name) in MEDIA_TYPES
     }
@@ -48,9 +48,9 @@ def _path(name: str) -> str:
     return "/" if name == "index.html" else FOLDER + name
 
 
-def file_response(name: str, text: str, headers: Mapping[str, str] = HEADERS) -> Response:
+def file_response(name: str, content: bytes, headers: Mapping[str, str] = HEADERS) -> Response:
     """Return the reply that is a file of a page."""
-    return Response(text, media_type=MEDIA_TYPES[_suffix(name)], headers=headers)
+    return Response(content, media_type=MEDIA_TYPES[_suffix(name)], headers=headers)
 
 
 def _suffix(name: str) -> str:

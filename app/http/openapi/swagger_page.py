@@ -33,12 +33,12 @@ def swagger_responses() -> Mapping[str, Response]:
     ours = resources.files("app.http.openapi").joinpath("swagger")
     installed = distribution(DISTRIBUTION)
     library = {
-        name: Path(str(installed.locate_file(f"fastapi_offline/static/{name}"))).read_text("utf-8")
+        name: Path(str(installed.locate_file(f"fastapi_offline/static/{name}"))).read_bytes()
         for name in LIBRARY
     }
-    below = library | {"start.js": ours.joinpath("start.js").read_text("utf-8")}
-    index = ours.joinpath("index.html").read_text("utf-8")
+    below = library | {"start.js": ours.joinpath("start.js").read_bytes()}
+    index = ours.joinpath("index.html").read_bytes()
     return {PAGE: file_response("index.html", index, HEADERS_OF_LIBRARY)} | {
-        f"{PAGE}/{name}": file_response(name, text, HEADERS_OF_LIBRARY)
-        for name, text in below.items()
+        f"{PAGE}/{name}": file_response(name, content, HEADERS_OF_LIBRARY)
+        for name, content in below.items()
     }

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import betainc
 
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.proportions import binomial_tail
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """
     if cutoff > limit:
         return np.full_like(rates, float(limit))
-    ended = betainc(cutoff, limit - cutoff + 1, rates)
-    one_more = betainc(cutoff + 1, limit - cutoff + 1, rates)
+    ended = binomial_tail(cutoff, limit, rates)
+    one_more = binomial_tail(cutoff + 1, limit + 1, rates)
     answers: Numbers = limit * (1 - ended) + cutoff / rates * one_more
     return np.minimum(answers, limit)
 

@@ -1,17 +1,26 @@
-"""Confidence bounds of a proportion by Clopper and Pearson, exact at every size of sample."""
+"""Confidence bounds of a proportion by Clopper and Pearson, exact at every size of sample.
+
+They are of scipy, which the first call loads: that takes an eighth of a second of the processor,
+and a server needs none of them until somebody asks for its outlook.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betaincinv
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
+
+
+def load() -> None:
+    """Load scipy now, so that no later call waits for it."""
+    import_module("scipy.special")
 
 
 def at_least(counts: Counts, trials: int, miss: float) -> Floats:
@@ -23,11 +32,31 @@ def at_least(counts: Counts, trials: int, miss: float) -> Floats:
         miss: probability with which one bound is above the truth.
 
     """
-    found = betaincinv(np.maximum(counts, 1), trials - counts + 1, miss)
+    found = _beta_quantile(np.maximum(counts, 1), trials - counts + 1, miss)
     return np.where(counts > 0, found, 0.0)
 
 
 def at_most(counts: Counts, trials: int, miss: float) -> Floats:
     """Return upper bounds of proportions; arguments as in :func:`at_least`."""
-    found = betaincinv(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
+    found = _beta_quantile(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
     return np.where(counts < trials, found, 1.0)
+
+
+def binomial_tail(count: int, trials: int, proportions: Floats | float) -> Floats:
+    """Return the probability that at least ``count`` of ``trials`` succeed, for each proportion.
+
+    Args:
+        count: successes, from 1 to ``trials``.
+        trials: independent, each a success with the same probability.
+        proportions: that probability, any shape.
+
+    """
+    from scipy.special import betainc  # noqa: PLC0415 -- see the first lines
+
+    return np.asarray(betainc(count, trials - count + 1, proportions))
+
+
+def _beta_quantile(first: Counts, second: Counts, probability: float) -> Floats:
+    from scipy.special import betaincinv  # noqa: PLC0415 -- see the first lines
+
+    return np.asarray(betaincinv(first, second, probability))

@@ -31,7 +31,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import erfc
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.arithmetic import reading
@@ -288,6 +287,8 @@ class NoisyVoteCalibration:
             answers: m.
 
         """
+        from scipy.special import erfc  # noqa: PLC0415 -- slow to load, and no server asks this
+
         # Twice one count's noise, or the difference of two counts'.
         factor = 2.0 if self.class_count == BINARY else 2.0**0.5
         width = factor * self._variance_of(answers) ** 0.5

@@ -197,7 +197,7 @@ def run_forked(
 
 def main() -> None:
     """Carry out orders until there are no more, and leave no server behind."""
-    for late in ("alembic.command", "sklearn.ensemble"):
+    for late in ("alembic.command", "sklearn.ensemble", "scipy.special"):
         import_module(late)  # what the first ledger and the first student ask for
     import_module("tests.builders.crash.killing_server")  # everything else a server imports
     for with_keys in (False, True):

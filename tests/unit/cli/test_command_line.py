@@ -37,6 +37,7 @@ SLOW_LIBRARIES = (
     "starlette",
     "uvicorn",
 )
+LATE_LIBRARIES = ("alembic", "httpx", "joblib", "onnx", "pandas", "pyarrow", "scipy", "sklearn")
 
 
 def _application_that_raises(error: BaseException) -> typer.Typer:
@@ -148,6 +149,17 @@ def test_the_help_is_cheap(repository: Path) -> None:
         [sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=True
     )
     assert not set(SLOW_LIBRARIES) & set(json.loads(loaded.stdout))
+
+
+def test_a_server_starts_without_what_few_requests_need(repository: Path) -> None:
+    """Serving imports no learner's library, and none that an answer never asks."""
+    program = (
+        "import json, sys; import app.main, app.cli.web_server; print(json.dumps([*sys.modules]))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=True
+    )
+    assert not set(LATE_LIBRARIES) & set(json.loads(loaded.stdout))
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, "1"), ("2", "2")])

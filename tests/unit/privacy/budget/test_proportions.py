@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from app.privacy.budget.proportions import at_least, at_most
+from app.privacy.budget.proportions import at_least, at_most, binomial_tail
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ def test_a_bound_is_where_the_count_turns_improbable() -> None:
     lower, upper = at_least(counts, 40, 0.01), at_most(counts, 40, 0.01)
     assert binom.sf(counts - 1, 40, lower) == pytest.approx(0.01)
     assert binom.cdf(counts, 40, upper) == pytest.approx(0.01)
+
+
+def test_the_tail_of_a_binomial_is_its_law() -> None:
+    """At least so many of so many succeed as often as the binomial law says."""
+    shares = np.linspace(0.01, 0.99, 20)
+    assert binomial_tail(3, 17, shares) == pytest.approx(binom.sf(2, 17, shares))
