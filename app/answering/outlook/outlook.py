@@ -15,7 +15,7 @@ from app.answering.outlook.answer_rate import Pace, Sample
 from app.answering.outlook.drain_alarm import FALSE_ALARM_PROBABILITY, DrainAlarm
 from app.errors import UnavailableError
 from app.ledger.entries.full_check import Refold
-from app.privacy import proportions
+from app.privacy.budget import proportions
 from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
