@@ -7,7 +7,8 @@ A command module is cheap to import: it imports the code that it runs when the c
 Commands: ``append.py`` and ``generations.py`` (of a release that takes generations), ``audit/``,
 ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``, ``keys.py``
 (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``,
-``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The other files are parts of them:
+``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The other files
+are parts of them:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.
 * ``background_server.py`` serves on a thread of the demo's process.

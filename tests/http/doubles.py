@@ -183,6 +183,8 @@ class MemoryService:
                 "ensemble": {"size": 100},
                 "accounting": "sum",
                 "hopeless": False,
+                "generations": [],
+                "quorum": None,
                 "ledger": {"sequence": answered, "head": HEAD},
             },
             strict=False,

@@ -214,7 +214,8 @@ PROCESS_METRICS: Final = (
     ),
 )
 
-PHASES: Final = ("ensemble", "classifier", "halted")
+PHASES: Final = ("ensemble", "waiting", "classifier", "halted")
+STANDINGS: Final = ("waiting", "active", "retired")
 
 
 def _number(read: Callable[[Budget], Value]) -> Callable[[Facts], Samples]:
@@ -227,6 +228,18 @@ def _each(read: Callable[[Budget], Iterable[tuple[str, Value]]]) -> Callable[[Fa
     return lambda facts: (
         [((label,), value) for label, value in read(facts.budget)] if facts.budget else []
     )
+
+
+def _generations(budget: Budget) -> Iterable[tuple[str, Value]]:
+    """Yield the number of generations in each state; nothing of a fixed release."""
+    states = [each.state for each in budget.generations]
+    return [(state, states.count(state)) for state in STANDINGS if states]
+
+
+def _unstable_left(budget: Budget) -> Iterable[tuple[str, Value]]:
+    """Yield what each generation that votes has left, by its number."""
+    active = [each for each in budget.generations if each.state == "active"]
+    return [(str(each.number), each.unstable.left) for each in active]
 
 
 RELEASE_METRICS: Final = (
@@ -343,6 +356,26 @@ RELEASE_METRICS: Final = (
         GAUGE,
         "Learners of the ensemble",
         _number(lambda budget: budget.ensemble.size),
+    ),
+    Metric(
+        "conclave_generations",
+        GAUGE,
+        "Generations of a release that takes them, by their state",
+        _each(_generations),
+        ("state",),
+    ),
+    Metric(
+        "conclave_generations_quorum",
+        GAUGE,
+        "Least number of generations that vote",
+        _number(lambda budget: budget.quorum),
+    ),
+    Metric(
+        "conclave_generation_unstable_left",
+        GAUGE,
+        "Unstable answers that each generation that votes can still pay for",
+        _each(_unstable_left),
+        ("generation",),
     ),
     Metric(
         "conclave_ledger_sequence",

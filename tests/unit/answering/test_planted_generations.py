@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from app.answering.beside import living_answerer
 from app.errors import ContainedError, InvariantError
-from app.ledger.entries import fold, generations
+from app.ledger.entries import generations
+from app.ledger.entries.entry_kinds import GenerationsJoined
 from app.ledger.entries.generations import Generations, generations_of
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting import universal
 from app.release.generations.living_release import LivingRelease
+from app.release.generations.ticking import Ticker
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.small_release import HIT, STABLE, ask
@@ -26,11 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
+    from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.transaction import Transaction
     from tests.builders.release.growing_release import GrowingAnswerer
-
-Charge = "Callable[[Generations, ReleaseOpened, Any], Generations]"
 
 
 def _charging(chosen: Callable[[Generations], set[int]]) -> Callable[..., Generations]:
@@ -158,23 +159,27 @@ def test_the_retired_do_not_vote_to_the_end_of_a_batch(
     assert answerer.release.ledger.read_state().answered == 1
 
 
-def test_a_join_at_the_end_of_the_fit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """26: a server that lets a generation join as soon as it is fitted commits no tick."""
+class JoinsAtOnce(Ticker):
+    """A clock that lets a generation join at the next tick after its fit."""
+
+    def _append(self, transaction: Transaction, known: Generations, period: int) -> tuple[int, ...]:
+        early = replace(known, all=tuple(replace(each, joins_at=1) for each in known.all))
+        kept = Ticker._append(self, transaction, early, period)
+        active = generations_of(transaction.state.generations).active_set + 1
+        transaction.append(GenerationsJoined(numbers=[2], active=active))
+        return kept
+
+
+def test_a_join_at_the_end_of_the_fit_is_refused(tmp_path: Path) -> None:
+    """26: a server that lets a generation join as soon as it is fitted commits nothing."""
     growing = GrowingRelease(tmp_path)
     answerer = growing.answerer([])
     growing.append(answerer.release.ledger)
     answerer.follow()
-    ticker = growing.ticker(answerer.release.ledger)
+    right = growing.ticker(answerer.release.ledger)
+    ticker = JoinsAtOnce(right.configuration, right.ledger, right.noise, right.clock)
     ticker.fit_waiting()
-    original = generations.ticked
-
-    def at_once(known: Generations, opened: ReleaseOpened, event: LedgerEvent) -> Generations:
-        early = replace(known, all=tuple(replace(each, joins_at=0) for each in known.all))
-        return original(early, opened, event)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(fold.living, "ticked", at_once)
     growing.now += 60
-    with pytest.raises(InvariantError, match="before the labelling"):
+    with pytest.raises(InvariantError, match="where none is due"):
         answerer.tick(ticker)
+    assert answerer.release.ledger.read_state() == answerer.release.state

@@ -9,18 +9,19 @@ const MEANING = {
   ensemble: "Every new query is answered by a vote and uses the limits below. Asking the same again is free.",
   classifier: "The published classifier answers every query. It is unlimited and spends no more privacy.",
   student: "A student of the answers answers every query. It is unlimited and spends no more privacy.",
+  waiting: "Fewer generations of records vote than the quorum. New queries get 503 and use nothing; recorded ones get their answers again.",
   halted: "Recorded queries get their answers again; new ones are refused (410).",
   switching: "The classifier is being made. New queries wait for it, up to 30 seconds.",
   training: "A student learns from the answers. New queries wait for it, up to 30 seconds.",
 };
-const ANSWERING = { ensemble: "fresh", classifier: "classified", halted: "repeated" };
+const ANSWERING = { ensemble: "fresh", waiting: "repeated", classifier: "classified", halted: "repeated" };
 const PACE = {
   fresh: ["New answers per second", "Repeated queries are free and not counted here."],
   classified: ["Classifier's answers per second", "They are free: nothing is used up by them."],
   student: ["Student's answers per second", "They are free: nothing is used up by them."],
   repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
-const NAMES = { ensemble: "Ensemble answers", classifier: "Classifier answers", halted: "Halted" };
+const NAMES = { ensemble: "Ensemble answers", waiting: "Waiting for generations", classifier: "Classifier answers", halted: "Halted" };
 
 /** The figures of this moment; those of the server and its machine are null until they are known. */
 export function showNow({ budget, outlook, server, storage }) {
@@ -29,6 +30,7 @@ export function showNow({ budget, outlook, server, storage }) {
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
   showPhase(budget);
+  showGenerations(budget);
   const isAnswering = budget.phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
   const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
@@ -50,6 +52,16 @@ function showPhase(budget) {
     const current = phase === budget.phase ? { "aria-current": "step" } : {};
     return make("li", { "data-phase": phase, ...current }, name);
   }));
+}
+
+/** What each generation that has not retired has left, where a release takes them. */
+function showGenerations({ generations, quorum }) {
+  element("generations").hidden = quorum === null;
+  if (quorum === null) return;
+  const kept = generations.filter(({ state }) => state !== "retired");
+  const told = kept.map(({ number, state, unstable }) => (state === "active" ? `${number} votes, ${count(unstable.left)} of ${count(unstable.cutoff)} unstable left` : `${number} waits`));
+  const gone = generations.length - kept.length;
+  setText("generations", `Generations (quorum ${count(quorum)}): ${[...told, ...(gone ? [`${count(gone)} retired`] : [])].join("; ")}.`);
 }
 
 /** How much cause for worry a limit gives. */
@@ -100,7 +112,7 @@ function showUnstable(budget, forecast, outlook, worry) {
 }
 
 function whyNone(budget) {
-  return budget.phase === "ensemble" ? "" : "The ensemble has given its last answer.";
+  return budget.quorum !== null || budget.phase === "ensemble" ? "" : "The ensemble has given its last answer.";
 }
 
 /** One moment ahead, in words. */
