@@ -32,6 +32,8 @@ DELTA: Final = Fraction(1, 1000)
 VOTES: Final = 48
 DEPTH: Final = 7
 """Moves of the adversaries who prove a fault."""
+MOVES_MAX: Final = 60
+"""Moves of the adversaries who are covered, of whom the last gain less than can be told."""
 LETTERS: Final = {HITS_ARE_PAID: "c", BY_ONE: "d", AT_A_FLIP: "e"}
 
 
@@ -241,7 +243,7 @@ def _worst(
 ) -> WorstCase[Standing]:
     table = calibrate(epsilon=EPSILON, delta=DELTA, cutoff=cutoff).thresholds
     game = LivingGame(rules, table, record, votes_moved)
-    return WorstCase(game, float(EPSILON), points=points)
+    return WorstCase(game, float(EPSILON), points=points, moves_max=MOVES_MAX)
 
 
 def letters_of(fault: Fault) -> str:
