@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
+from app.learning.registry import class_row
 from app.settings.fields import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
@@ -65,10 +66,11 @@ class GenerationsSettings(Section):
         ),
     ] = "1d"
     labelling: Annotated[
-        Literal["own", "inherit"],
+        Literal["own", "inherit", "pooled"],
         Field(
-            description="Labels of a generation's rows: from a draw of its own, or from the first "
-            "generation's."
+            description="Labels of a generation's rows: from a draw of its own, from the first "
+            "generation's, or, with class `cells`, one labelling for all from the sums of noisy "
+            "counts of every generation."
         ),
     ] = "own"
 
@@ -76,6 +78,11 @@ class GenerationsSettings(Section):
     def tick_seconds(self) -> int:
         """Return the length of a period."""
         return seconds_of(self.tick)
+
+
+def _is_pooled(settings: Settings) -> bool:
+    """Return whether one labelling for all comes from the sums of noisy counts."""
+    return settings.generations is not None and settings.generations.labelling == "pooled"
 
 
 def check_generations(settings: Settings) -> None:
@@ -123,6 +130,16 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Settings], bool]], ...]] = (
         "privacy.accounting",
         'must be "sum" or absent',
         lambda given: given.privacy.accounting != "joint",
+    ),
+    (
+        "hypotheses.class",
+        'must be "cells" where generations.labelling is "pooled"',
+        lambda given: not _is_pooled(given) or class_row(given.hypotheses.kind).splits is not None,
+    ),
+    (
+        "privacy.shares.relabel",
+        'must be above 0 where generations.labelling is "pooled"',
+        lambda given: not _is_pooled(given) or given.privacy.shares.relabel > 0,
     ),
     ("hypotheses.grid", 'must be "public"', lambda given: given.hypotheses.grid == "public"),
     ("data.person", "must be absent", lambda given: given.data.person is None),

@@ -237,7 +237,8 @@ class LabellingDrawn(Event, frozen=True):
         number: of the generation.
         of: the generation from whose rows they were drawn; its own number where the draw
             was made of its rows, or where rows keep their labels.
-        private_digests: as in :class:`EnsembleFitted`, of the drawn labelling, where there is one.
+        private_digests: as in :class:`EnsembleFitted`, of the drawn labelling, or of the noisy
+            counts that labellings are made of, where there is one.
 
     """
 

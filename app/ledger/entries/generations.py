@@ -37,6 +37,7 @@ QUORUM: Final = "generations.quorum"
 ACTIVE_MAX: Final = "generations.active_max"
 LABELLING: Final = "generations.labelling"
 INHERIT: Final = '"inherit"'
+POOLED: Final = '"pooled"'
 RELABEL: Final = "relabel"
 ANSWERS: Final = "answers"
 
@@ -391,7 +392,10 @@ def forgotten(
     slots = {each.slots_piece for each in before.kept} - {each.slots_piece for each in after.kept}
     gone = {each.number for each in before.kept} - {each.number for each in after.kept}
     used = {each.labelled_by or each.number for each in after.kept}
-    if opened.parameters.get(LABELLING) == INHERIT:
+    labelling = opened.parameters.get(LABELLING)
+    if labelling == INHERIT:
         used.add(1)
+    if labelling == POOLED:  # every sum rests on the counts of all, of the retired too
+        used |= gone
     labellings = {labelling_name(each) for each in gone - used}
     return frozenset((slots | labellings) & digests.keys())

@@ -3,7 +3,8 @@
 * ``living_opening.py`` opens such a release, or continues it without its source.
 * ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.
 * ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
-* ``fitting.py`` draws or takes over a generation's labels, and fits its learners.
+* ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
+* ``fitting.py`` fits a generation's learners on them.
 * ``ticking.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
 * ``living_release.py`` is the open release, whose learners are those of all active generations.
 """

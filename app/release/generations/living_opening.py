@@ -22,7 +22,7 @@ from app.privacy.voting.universal import Parameters, Sequel
 from app.release.composed_budget import Beside
 from app.release.drawing import refuse_dead_features
 from app.release.generations.appending import put_generation
-from app.release.generations.fitting import refuse_labelling
+from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.ticking import Ticker, wait_for_fits
 from app.release.opening import (

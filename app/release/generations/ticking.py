@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.errors import LedgerUnavailableError, MachineError, UnavailableError
 from app.ledger.entries.entry_kinds import (
@@ -22,15 +22,17 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.generations import generations_of
-from app.release.generations.fitting import Fitted, fit_generation
-from app.release.generations.slots import read_slots
+from app.release.generations.fitting import Fitted, fit_generation, fit_slots
+from app.release.generations.labelling import are_pooled, labels_by, pooled_by
+from app.release.generations.slots import Slots, read_slots
 from app.release.private_state import put_pieces
 from app.release.progress import no_progress
 from app.release.publication import TURN_LOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from app.learning.hypothesis import Ensemble, Hypothesis
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generation, Generations
     from app.ledger.ledger import Ledger, Transaction
@@ -52,6 +54,19 @@ class NotFittedError(MachineError):
             "again, which fits it first and charges nothing twice, and make generations.tick "
             "longer than a fit takes in a new release"
         )
+
+
+class Kept(NamedTuple):
+    """What a generation keeps from a tick on; secret.
+
+    Attributes:
+        slots: as they are written.
+        ensemble: its learners, where they are fitted anew; None where they are as they were.
+
+    """
+
+    slots: Slots
+    ensemble: Ensemble | None = None
 
 
 @dataclass(slots=True)
@@ -121,23 +136,20 @@ class Ticker:
             LedgerUnavailableError: the ledger took nothing; try again.
 
         """
-        before, period = generations_of(release.state.generations).tick, self.period
+        before, kept = generations_of(release.state.generations).tick, dict[int, Kept]()
         with self.ledger.transaction() as transaction:
             known = generations_of(transaction.state.generations)
-            is_due = known.tick == before and self.is_due(transaction.state)
-            kept = self._append(transaction, known, period) if is_due else ()
-        fitted = {number: each.ensemble for number, each in self.private_fitted.items()}
+            if known.tick == before and self.is_due(transaction.state):
+                kept = self._append(transaction, known, self.period)
         after = generations_of(transaction.state.generations)
-        labelled = {each.number for each in after.all if each.labelled_by is not None}
-        if is_due:
-            release.take_over(
-                {number: fitted[number] for number in fitted if number in labelled},
-                after.tick,
-                kept,
-            )
+        fitted = {
+            number: each.ensemble for number, each in kept.items() if each.ensemble is not None
+        }
+        release.take_over(fitted, after.tick, kept.keys() - fitted.keys())
         release.adopt(transaction.state)
-        for number in labelled & self.private_fitted.keys():
-            del self.private_fitted[number]
+        for each in after.all:
+            if each.labelled_by is not None:
+                self.private_fitted.pop(each.number, None)
 
     def _unfitted(self, known: Generations) -> list[Generation]:
         """Return the generations that wait without labels, here too."""
@@ -147,41 +159,64 @@ class Ticker:
             if each.labelled_by is None and each.number not in self.private_fitted
         ]
 
-    def _append(self, transaction: Transaction, known: Generations, period: int) -> tuple[int, ...]:
-        """Append the entries of a tick; return the generations whose slots hold what they held."""
+    def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
+        """Append the entries of a tick; return what every generation keeps from it on."""
         due = [
             each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
         ]
+        if any(each.number not in self.private_fitted for each in due):
+            raise NotFittedError
+        kept = self._kept(known, due)
         for each in due:
-            fitted = self.private_fitted.get(each.number)
-            if fitted is None:
-                raise NotFittedError
-            drawn = LabellingDrawn(
-                number=each.number,
-                of=fitted.labelled_by,
-                private_digests=put_pieces(transaction, fitted.pieces),
+            labelled = self.private_fitted[each.number].labelled
+            digests = put_pieces(transaction, labelled.pieces)
+            transaction.append(
+                LabellingDrawn(number=each.number, of=labelled.labelled_by, private_digests=digests)
             )
-            transaction.append(drawn)
-        taken = {each.number for each in due}
         tick = known.tick + 1
-        pieces = {slots_name(each.number, tick): self._body(each, taken) for each in known.kept}
+        pieces = {slots_name(number, tick): each.slots.to_bytes() for number, each in kept.items()}
         digests = put_pieces(transaction, pieces)
         transaction.append(SlotsChanged(tick=tick, period=period, private_digests=digests))
         known = generations_of(transaction.state.generations)
         if known.joining:
             joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)
             transaction.append(joined)
-        return tuple(each.number for each in known.kept if each.number not in taken)
+        return kept
 
-    def _body(self, generation: Generation, taken: set[int]) -> bytes:
-        """Return what a generation keeps from this tick on."""
-        slots = read_slots(self.ledger, generation)
-        if generation.number in taken:
-            fitted = self.private_fitted[generation.number].slots
-            if not fitted.holds_same(slots):  # fitted on what they held at an earlier tick
+    def _kept(self, known: Generations, due: Sequence[Generation]) -> dict[int, Kept]:
+        """Return what every generation keeps: with further counts, all are labelled anew."""
+        kept = {each.number: Kept(read_slots(self.ledger, each)) for each in known.kept}
+        for each in due:
+            fitted = self.private_fitted[each.number]
+            if not fitted.slots.holds_same(kept[each.number].slots):  # fitted at an earlier tick
                 raise NotFittedError
-            slots = fitted
-        return slots.to_bytes()
+            kept[each.number] = Kept(fitted.slots, fitted.ensemble)
+        if due and are_pooled(self.configuration):
+            further = [
+                body
+                for each in due
+                for body in self.private_fitted[each.number].labelled.pieces.values()
+            ]
+            labelling = pooled_by(self.configuration, self.ledger, further)
+            for each in known.kept:
+                if kept[each.number].slots.given_labels is not None:
+                    kept[each.number] = self._relabelled(each, kept[each.number], labelling)
+        return kept
+
+    def _relabelled(self, generation: Generation, kept: Kept, labelling: Hypothesis) -> Kept:
+        """Return a generation's slots with the labels of a labelling, and learners fitted anew.
+
+        They are where no label has changed too: how long a tick takes tells of none.
+        """
+        labels = labels_by(self.configuration, labelling, kept.slots)
+        ensemble = fit_slots(
+            self.configuration,
+            kept.slots,
+            labels,
+            size=generation.chunks,
+            progress=no_progress,
+        )
+        return Kept(kept.slots.fitted(labels, ensemble.to_bytes()), ensemble)
 
 
 def wait_for_fits(ticker: Ticker, progress: Progress) -> None:

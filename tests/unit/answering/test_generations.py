@@ -20,6 +20,8 @@ from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase
+from app.release.generations.labelling import pooled_by
+from app.release.generations.slots import read_slots
 from app.release.generations.ticking import NotFittedError
 from app.release.views.budget import budget_view
 from tests.builders.ledger.faulty_ledger import FaultyLedger
@@ -290,3 +292,45 @@ def test_a_transaction_that_leaves_a_retirement_out_does_not_commit(
     with pytest.raises(InvariantError, match="is in its transaction"):
         answerer.answer_batch([ask(1), ask(2)])
     assert answerer.release.ledger.read_state().answered == 0
+
+
+def test_later_generations_inherit_the_first_labelling(tmp_path: Path) -> None:
+    """Its rows are labelled by the kept draw, at no charge, after the first has retired too."""
+    growing = GrowingRelease(tmp_path, {"generations__labelling": "inherit"})
+    answerer = growing.answerer([HIT, HIT], generations=2)
+    known = generations_of(answerer.release.state.generations)
+    assert [sorted(each.shares) for each in known.all] == [["answers", "relabel"], ["answers"]]
+    assert [each.labelled_by for each in known.all] == [1, 1]
+    labelling = answerer.release.ledger.private("labelling-1")
+    answerer.answer_batch([ask(1), ask(2)])
+    growing.append(answerer.release.ledger, seed=30)
+    growing.pass_periods(answerer, 2)
+    assert standing(answerer) == [("retired", 2), ("retired", 2), ("active", 0)]
+    assert answerer.release.ledger.private("labelling-1") == labelling
+    check(answerer)
+
+
+def test_one_labelling_is_pooled_for_all_generations(tmp_path: Path) -> None:
+    """At each join every generation is labelled by the sums of all counts, and fitted on them."""
+    growing = GrowingRelease(
+        tmp_path,
+        {
+            "generations__labelling": "pooled",
+            "hypotheses__class": "cells",
+            "hypotheses__cells": '["margin >= 0", "", ""]',
+        },
+    )
+    answerer = growing.answerer([], generations=3)
+    ledger = answerer.release.ledger
+    known = generations_of(answerer.release.state.generations)
+    labels = pooled_by(growing.small.configuration(), ledger).labels
+    for each in known.all:
+        slots = read_slots(ledger, each)
+        assert slots.given_labels is not None
+        in_second = slots.values[:, 0] >= 0
+        assert set(slots.given_labels[~in_second].tolist()) == {labels[0]}
+        assert set(slots.given_labels[in_second].tolist()) == {labels[1]}
+    assert {
+        f"labelling-{number}" for number in (1, 2, 3)
+    } <= answerer.release.state.private_digests.keys()
+    check(answerer)

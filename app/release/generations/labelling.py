@@ -1,0 +1,205 @@
+"""The labels that a generation's learners see: of its own draw, inherited, or pooled.
+
+* ``own``: the exponential mechanism on its rows, under its charge.
+* ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
+* ``pooled``: noisy counts of its rows in public cells, under its charge; the labels of every
+  generation are the largest running sums of them all, whenever one more comes in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.errors import ConfigurationError, InvariantError
+from app.learning.cells.cell_class import CellClass, CellLabels
+from app.learning.encoding.encoded_rows import RowsByPart, predicted
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_class import TreeClass
+from app.ledger.entries.entry_kinds import labelling_name
+from app.ledger.entries.generations import RELABEL, generations_of
+from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential import relabel
+from app.privacy.generations import pooled_labels
+from app.privacy.generations.pooled_labels import NoisyCounts
+from app.release.private_state import read_piece
+from app.release.terms.answer_terms import release_budget
+from app.release.terms.draw_parameters import relabel_draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.ledger.entries.generations import Generation
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.generations.slots import Slots
+    from app.release.terms.configuration import Configuration
+
+KEY: Final = "generations.labelling"
+NOT_INHERITED: Final = (
+    '"inherit" takes hypotheses.class = "trees", "stumps", "thresholds" or "cells", whose '
+    "labellings are kept in a form that labels further rows"
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Labelled:
+    """The labels of a generation's rows; secret.
+
+    Attributes:
+        labels: what learners see, int64 (n_g,).
+        labelled_by: the generation whose labelling they are.
+        pieces: what was drawn, to be kept, where anything was.
+
+    """
+
+    labels: NDArray[np.int64] = field(repr=False)
+    labelled_by: int
+    pieces: Mapping[str, bytes] = field(repr=False, default_factory=dict)
+
+
+def refuse_labelling(configuration: Configuration) -> None:
+    """Refuse labels of an earlier generation where no labelling can be kept for further rows.
+
+    Raises:
+        ConfigurationError: they are inherited, and the class has no such form.
+
+    """
+    takes = isinstance(configuration.hypotheses, TreeClass | CellClass)
+    if _rule(configuration) == "inherit" and not takes:
+        raise ConfigurationError(KEY, NOT_INHERITED)
+
+
+def draw_labels(
+    configuration: Configuration,
+    generation: Generation,
+    slots: Slots,
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+) -> Labelled:
+    """Draw the labels of a generation under its charge, or take over those of the first.
+
+    Args:
+        configuration: the release's.
+        generation: appended, and not labelled.
+        slots: its rows.
+        ledger: with the labellings of earlier ones.
+        noise: where a labelling is drawn from.
+
+    Raises:
+        LedgerCorruptError: a labelling is missing or altered.
+
+    """
+    rule, number = _rule(configuration), generation.number
+    if rule == "inherit" and number > 1:
+        return _inherited(configuration, slots, ledger)
+    if RELABEL not in generation.shares:
+        return Labelled(slots.labels, number)
+    if rule == "pooled":
+        return _counted(configuration, generation, slots, ledger=ledger, noise=noise)
+    budget = release_budget(configuration.settings)
+    parameters = budget and relabel_draw(configuration, budget, sampled_row_count=slots.count)
+    if not isinstance(parameters, exponential.Parameters):
+        raise InvariantError("labels are drawn from a public class")
+    encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
+    drawn = relabel.draw(parameters, (encoded, slots.labels), noise)
+    body = msgspec.json.encode(drawn.private_hypothesis.to_dict())
+    return Labelled(drawn.private_labels, number, {labelling_name(number): body})
+
+
+def are_pooled(configuration: Configuration) -> bool:
+    """Return whether further counts change the labels of every generation."""
+    return _rule(configuration) == "pooled"
+
+
+def pooled_by(
+    configuration: Configuration, ledger: Ledger, further: Iterable[bytes] = ()
+) -> CellLabels:
+    """Return the label of every public cell, from the counts of all generations so far.
+
+    Args:
+        configuration: the release's.
+        ledger: with the counts that are kept.
+        further: counts that are drawn, and not kept yet.
+
+    """
+    known = generations_of(ledger.read_state().generations)
+    kept = [read_piece(ledger, labelling_name(each.number)) for each in known.all if _has(each)]
+    shape = _parameters(configuration, slot_count=1).shape
+    counts = [NoisyCounts.from_bytes(body, shape=shape) for body in [*kept, *further]]
+    return CellLabels(tuple(pooled_labels.running_sum(counts).labels().tolist()))
+
+
+def labels_by(
+    configuration: Configuration, labelling: Hypothesis, slots: Slots
+) -> NDArray[np.int64]:
+    """Return the labels that a labelling gives to rows, int64 (n_g,)."""
+    encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
+    return predicted(labelling.predict, encoded)
+
+
+def _has(generation: Generation) -> bool:
+    """Return whether a generation's counts are in the ledger."""
+    return generation.labelled_by is not None
+
+
+def _rule(configuration: Configuration) -> str:
+    rules = configuration.settings.generations
+    return "own" if rules is None else rules.labelling
+
+
+def _inherited(configuration: Configuration, slots: Slots, ledger: Ledger) -> Labelled:
+    first = generations_of(ledger.read_state().generations).all[0]
+    if RELABEL not in first.shares:
+        return Labelled(slots.labels, first.number)
+    body = read_piece(ledger, labelling_name(first.number))
+    labelling = _read_labelling(configuration.hypotheses, body)
+    return Labelled(labels_by(configuration, labelling, slots), first.number)
+
+
+def _counted(
+    configuration: Configuration,
+    generation: Generation,
+    slots: Slots,
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+) -> Labelled:
+    """Draw noisy counts of the rows that slots hold; labels are by the sums so far."""
+    cells = configuration.hypotheses.encode(slots.values)[:, 0].astype("int64")
+    held = slots.is_filled
+    parameters = _parameters(configuration, slot_count=slots.count)
+    drawn = pooled_labels.draw(parameters, (cells[held], slots.labels[held]), noise)
+    body = drawn.to_bytes()
+    labelling = pooled_by(configuration, ledger, [body])
+    labels = labels_by(configuration, labelling, slots)
+    return Labelled(labels, generation.number, {labelling_name(generation.number): body})
+
+
+def _parameters(configuration: Configuration, *, slot_count: int) -> pooled_labels.Parameters:
+    searched = configuration.hypotheses
+    if not isinstance(searched, CellClass):
+        raise InvariantError("labels are pooled over public cells")
+    return pooled_labels.Parameters(
+        cell_count=searched.splits.cell_count,
+        class_count=searched.class_count,
+        slot_count=slot_count,
+        epsilon=Fraction(configuration.charges[Mechanism.RELABEL].epsilon),
+    )
+
+
+def _read_labelling(hypotheses: HypothesisClass, body: bytes) -> Hypothesis:
+    """Return a labelling that was kept for further rows."""
+    plain = msgspec.json.decode(body, type=dict[str, list[int]])
+    if isinstance(hypotheses, CellClass):
+        return CellLabels(tuple(plain["cell_labels"]))
+    return Tree.from_dict(plain)
