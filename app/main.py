@@ -357,7 +357,8 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
     """Return what fits generations and makes ticks; None for a fixed release."""
     if not isinstance(release, LivingRelease):
         return None
-    return Ticker(release.configuration, release.ledger, noise, clock)
+    waiting = release.private_waiting
+    return Ticker(release.configuration, release.ledger, noise, clock, waiting)
 
 
 def append_from_settings(

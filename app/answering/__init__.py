@@ -15,9 +15,9 @@ settings or private rows.
 * ``replays.py`` finds recorded answers, in memory or in the ledger, and has the one rule for what
   answers a query: a recorded answer, the ensemble, the classifier, or a refusal.
 * ``answers.py`` turns a decision into the answer that a client gets.
-* ``other_servers.py`` reads the ledger again where several servers share one.
 * ``threads.py`` runs work on a thread of its own while the event loop waits.
 * ``workload.py`` counts answers by kind, batches and times in coarse buckets, and notifies
   listeners of changes.
-* ``outlook/`` says how long the budget lasts.
+* ``outlook/`` says how long the budget lasts, ``beside/`` follows other servers of the ledger, and
+  answers where generations join and retire.
 """

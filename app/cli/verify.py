@@ -58,7 +58,7 @@ def verify(
         state = ledger.read_state()
         if state.decides_cells:
             check_cells(configure(settings), ledger)
-        if state.is_joint:
+        if state.is_joint or state.generations is not None:
             configuration = as_opened(configure(settings), state.release)
             found_state(configuration, ledger)
             check_pieces(configuration.settings, ledger)

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from threading import Lock
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
 import numpy as np
@@ -106,17 +107,48 @@ class _Silence:
         """Have nothing to write out."""
 
 
+class _Silenced:
+    """The silence of a process, which lasts from the first learner that runs to the last."""
+
+    def __init__(self) -> None:
+        """Begin with no learner running."""
+        self._changing = Lock()
+        self._running = 0
+        self._before = ExitStack()
+
+    def begin(self) -> None:
+        """Note that a learner runs."""
+        with self._changing:
+            self._running += 1
+            if self._running == 1:
+                self._before.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+                self._before.enter_context(redirect_stdout(cast("TextIO", _Silence())))
+
+    def end(self) -> None:
+        """Note that one has ended."""
+        with self._changing:
+            self._running -= 1
+            if not self._running:
+                self._before.close()
+
+
+_SILENCED: Final = _Silenced()
+
+
 @contextmanager
 def silence() -> Iterator[None]:
     """Suppress warnings and everything printed to standard output.
 
-    Of the process, not of a thread: while a release opens and after it has
-    opened, one thread at a time runs learners and nothing else prints there.
+    Of the process, not of a thread: learners run while a release opens, where votes are
+    asked for and, where generations join, beside them; nothing else prints there.
     """
-    forgetful = cast("TextIO", _Silence())
-    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(forgetful):
-        warnings.simplefilter("ignore")
-        yield
+    _SILENCED.begin()
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _SILENCED.end()
 
 
 def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -14,7 +14,9 @@ from app.settings.fields import Section, Text, Unit, Whole, refusal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.settings.settings import Settings
+    from app.settings.data_section import DataSettings
+    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.release_sections import AnswersSettings, PrivacySettings
 
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 DURATION: Final = re.compile(r"([1-9][0-9]{0,5})(s|min|h|d)")
@@ -80,29 +82,39 @@ class GenerationsSettings(Section):
         return seconds_of(self.tick)
 
 
-def _is_pooled(settings: Settings) -> bool:
+class Grown(NamedTuple):
+    """The section, and what stands beside it."""
+
+    generations: GenerationsSettings | None
+    privacy: PrivacySettings
+    answers: AnswersSettings
+    data: DataSettings
+    hypotheses: HypothesesSettings
+
+
+def _is_pooled(given: Grown) -> bool:
     """Return whether one labelling for all comes from the sums of noisy counts."""
-    return settings.generations is not None and settings.generations.labelling == "pooled"
+    return given.generations is not None and given.generations.labelling == "pooled"
 
 
-def check_generations(settings: Settings) -> None:
+def check_generations(given: Grown) -> None:
     """Refuse beside ``[generations]`` what is not proved, or not served, for generations.
 
     Raises:
         ConfigurationError: names the setting, in one line.
 
     """
-    chosen = settings.generations
+    chosen = given.generations
     if chosen is None:
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")
     for key, problem, holds in _RULES:
-        if not holds(settings):
+        if not holds(given):
             raise ConfigurationError(key, f"{problem} with [generations]")
 
 
-_RULES: Final[tuple[tuple[str, str, Callable[[Settings], bool]], ...]] = (
+_RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     (
         "privacy.calibration",
         'must be "profile" or "certified"',

@@ -35,7 +35,7 @@ from app.settings.data_section import (
     NumericFeatureSettings,
 )
 from app.settings.fields import Section, section_of
-from app.settings.generations_section import GenerationsSettings, check_generations
+from app.settings.generations_section import GenerationsSettings, Grown, check_generations
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -158,7 +158,9 @@ class Settings(Section):
         if self.privacy.accounting == "joint":
             rules.check_joint(self.why_sum)
         rules.check_size(self.answers, self.data)
-        check_generations(self)
+        check_generations(
+            Grown(self.generations, self.privacy, self.answers, self.data, self.hypotheses)
+        )
         rules.check_ledger(self.ledger)
         return self
 

@@ -23,8 +23,11 @@ from app.http.dashboard.page import page_responses
 from app.http.openapi.swagger_page import swagger_responses
 from app.http.protocols.v2_grpc.calls import METHODS, SERVICE
 from app.http.protocols.v2_grpc.messages import MESSAGES
+from app.main import open_from_settings
+from app.noise.system import SystemNoise
 from tests.builders.server.asking_statistics import QUESTION, question
 from tests.builders.server.http_learning import public_points
+from tests.builders.server.http_release import SmallRelease
 from tests.canary.doubled import run_into
 from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QUERIES
 from tests.http.end_to_end.test_errors_of_neighbours import BAD_REQUESTS
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tests.builders.server.http_release import SmallRelease
     from tests.builders.server.server_process import ServerProcess
     from tests.http.collector import Collector
 
@@ -355,6 +357,29 @@ def _on_points(command: str) -> Callable[[Scene], bytes]:
     return emit
 
 
+def _append(scene: Scene) -> bytes:
+    """Append rows to a release that grows, the marked one among them, well and badly."""
+    folder = scene.release.folder / "growing"
+    changes = {
+        **scene.release.changes,
+        "shares": {"relabel": "0.2", "answers": "0.8", "classifier": "0"},
+        "answers": {**scene.release.changes["answers"], "after": '"halt"'},
+    }
+    growing = SmallRelease(folder, changes)
+    folder.mkdir()
+    header, *rows = scene.release.source.read_text(encoding="utf-8").splitlines(keepends=True)
+    growing.source.write_text("".join([header, *rows]), encoding="utf-8")
+    growing.config.write_text(growing.text() + '[generations]\ntick = "1d"\n', encoding="utf-8")
+    open_from_settings(growing.settings(), noise=SystemNoise()).ledger.close()
+    further, bad = folder / "further.csv", folder / "bad.csv"
+    further.write_text("".join([header, *rows[:-1]]), encoding="utf-8")
+    bad.write_text(f"{header}{MARKED_AGE},{MARKED_GROUP},{MARKED_GROUP}\n", encoding="utf-8")
+    config: Options = ["--config", growing.config]
+    told = scene.run("append", *([*config, each] for each in (further, further, bad)), bare=True)
+    listed = scene.run("generations", config, [*config, "--json"], bare=True)
+    return told + listed + scene.run("append", [further])
+
+
 def _export(scene: Scene) -> bytes:
     return scene.run("export", *(["--format", form] for form in ("json", "onnx", "csv")))
 
@@ -449,6 +474,7 @@ SURFACES: Final = (
     Surface("traces", (), _traces),
     Surface("conclave statistics", ("conclave statistics",), _on_points("statistics")),
     Surface("conclave learn", ("conclave learn",), _on_points("learn")),
+    Surface("conclave append", ("conclave append", "conclave generations"), _append),
     Surface("conclave export", ("conclave export",), _export),
     Surface("conclave verify", ("conclave verify",), _verify),
     Surface(

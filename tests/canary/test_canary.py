@@ -64,6 +64,7 @@ EXPECTED = {
     (REFUSED, LOG): b"internal failure",
     (RUN, "conclave learn"): b"conclave-classifier",
     (RUN, "conclave statistics"): b'"values"',
+    (RUN, "conclave append"): b"generation 2 is appended",
     (RUN, "conclave export"): b"GatherElements",
     (RUN, "conclave verify"): b"verified: sequence",
     (RUN, "conclave audit"): b'"holds":true',

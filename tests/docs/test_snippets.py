@@ -43,6 +43,10 @@ FOLLOWED = {
 }
 # Commands of other pages, and where what they run is run.
 RUN_BY = {
+    "conclave append --config conclave.toml february.csv": (
+        "tests/http/end_to_end/test_generations.py"
+    ),
+    "conclave generations --config conclave.toml": "tests/http/end_to_end/test_generations.py",
     "conclave audit --config conclave.toml --quick": "tests/unit/cli/audit/test_command.py",
     "conclave check --config conclave.toml [--public public.csv] [--json]": (
         "tests/unit/cli/test_check.py"

@@ -418,8 +418,7 @@ def _answer(
     answered = state.answered + count
     hits = sum(event.units) if isinstance(event, ScoresReleased) else event.stable.count(False)
     unstable = state.unstable + hits
-    generations = state.generations
-    allow(generations is not None or state.ensemble is not None, "comes before EnsembleFitted")
+    generations = _charged(state, release, event)
     allow(state.halted is None, "comes after ReleaseHalted")
     allow(
         state.refreshed_at in (None, state.unstable),
@@ -450,12 +449,18 @@ def _answer(
             unstable < release.cutoff or (unstable == release.cutoff and not event.stable[-1]),
             "goes on past the unstable answer at which the ensemble stops",
         )
-    if generations is not None:
-        generations = living.charged(generations, release, event)
-    else:
-        is_fixed = not isinstance(event, AnswersReleased2)
-        allow(is_fixed, "is of a release that takes no generations")
     return replace(state, answered=answered, unstable=unstable, generations=generations)
+
+
+def _charged(
+    state: LedgerState, release: ReleaseOpened, event: AnswersReleased | ScoresReleased
+) -> Generations | None:
+    """Return the generations after answers, in a release that takes them; None in a fixed one."""
+    if state.generations is not None:
+        return living.charged(state.generations, release, event)
+    allow(not isinstance(event, AnswersReleased2), "is of a release that takes no generations")
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    return None
 
 
 def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:

@@ -226,7 +226,8 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
     state, budget = ledger.read_state(), release_budget(settings)
     for name in state.private_digests:
         read_piece(ledger, name)
-    if budget is not None and state.ensemble is not None:
+    is_kept = state.ensemble is not None or state.generations is not None
+    if budget is not None and is_kept:
         check_calibration(settings, budget, read_calibration(settings, ledger))
 
 

@@ -60,6 +60,13 @@ STATISTICS: Final = (
 RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
 SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
 COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
+GENERATIONS: Final = (
+    "Answers go on for as long as records are appended, generation by generation. An unstable "
+    "answer is charged to every generation that voted, and each retires with number {cutoff:,} of "
+    "its own; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
+    "and what it is promised does not add up over others: "
+    "app/privacy/generations/accounts_proof.md."
+)
 ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
@@ -240,12 +247,16 @@ def _limits(stated: Stated) -> Iterator[Line]:
     """Say what ends the answers, and how far one record reaches."""
     state, answers = stated.state, stated.settings.answers
     cutoff = None if stated.calibration is None else stated.calibration.cutoff
-    size = None if state.ensemble is None else state.ensemble.size
-    limits = {"queries": answers.queries, "cutoff": cutoff, "ensemble": size}
+    rules = stated.settings.generations
+    queries = answers.queries if rules is None else None
+    limits = {"queries": queries, "cutoff": cutoff, "ensemble": state.votes or None}
     counted = "units of scores" if answers.output == "score" else "unstable ones"
     ends = "" if cutoff is None else f", or {cutoff:,} {counted}"
     words = IN_WORDS[stated.settings.data.unit]
-    yield Line("answers", "Limits", limits, f"Fresh answers end after {answers.queries:,}{ends}.")
+    told = f"Fresh answers end after {answers.queries:,}{ends}."
+    if rules is not None:
+        told = GENERATIONS.format(cutoff=cutoff, quorum=rules.quorum)
+    yield Line("answers", "Limits", limits, told)
     yield _sentence(
         "one_record",
         "Limits",

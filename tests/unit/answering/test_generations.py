@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -210,12 +212,10 @@ def test_an_altered_piece_of_a_generation_refuses_to_start(growing: GrowingRelea
     """What votes is what was fitted, or nothing is."""
     release = growing.open()
     name = generations_of(release.state.generations).all[0].slots_piece
-    with release.ledger._database.writing.begin() as connection:  # type: ignore[union-attr]
-        connection.exec_driver_sql("DROP TRIGGER private_state_refuse_update")
-        connection.exec_driver_sql(
-            f"UPDATE private_state SET body = X'00' WHERE name = '{name}'"  # noqa: S608 -- ours
-        )
-        connection.exec_driver_sql("COMMIT")
+    with closing(sqlite3.connect(growing.folder / "conclave.db")) as database:
+        database.execute("DROP TRIGGER private_state_refuse_update")
+        database.execute("UPDATE private_state SET body = X'00' WHERE name = ?", (name,))
+        database.commit()
     release.ledger.close()
     with pytest.raises(LedgerCorruptError, match="altered piece"):
         growing.open()

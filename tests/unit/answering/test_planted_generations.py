@@ -19,7 +19,7 @@ from app.ledger.entries.generations import Generations, generations_of
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting import universal
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.ticking import Ticker
+from app.release.generations.ticking import Kept, Ticker
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.small_release import HIT, STABLE, ask
@@ -162,7 +162,7 @@ def test_the_retired_do_not_vote_to_the_end_of_a_batch(
 class JoinsAtOnce(Ticker):
     """A clock that lets a generation join at the next tick after its fit."""
 
-    def _append(self, transaction: Transaction, known: Generations, period: int) -> tuple[int, ...]:
+    def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
         early = replace(known, all=tuple(replace(each, joins_at=1) for each in known.all))
         kept = Ticker._append(self, transaction, early, period)
         active = generations_of(transaction.state.generations).active_set + 1

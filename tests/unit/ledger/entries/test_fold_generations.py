@@ -173,7 +173,7 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
     "a table that is no numbers": ([], grows(table="x 1 2"), "no exact number"),
     "a T for the whole release": (
         [],
-        replace(grows(), cutoff=2),  # type: ignore[type-var]
+        replace(grows(), cutoff=2),
         "ends what generations go on with",
     ),
     "a share of the whole release": (
