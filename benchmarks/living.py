@@ -1,7 +1,7 @@
 """What does a release that goes on give, month by month, against releases that end?
 
 Expected: at epsilon 1 a record, 5,000 new rows and 20,000 queries a month, all queries answered
-from the month of the quorum on: Adult in 24 cells with a quorum of 6, Skin in 64 cells with one of 12;
+from the month of the quorum on: Adult in 24 cells with a quorum of 6, Skin in 64 with one of 12;
 hundreds of answers a month where the quorum is too small, and a few where cells are too fine.
 
 Twenty-four months are played on real rows (Adult's are drawn again) through the code that serves:
@@ -11,7 +11,7 @@ noisy counts and labels by ``app/privacy/generations/pooled_labels.py``, learner
 ledger's fold.  Left out are the database and HTTP, and with them the replay of vectors: a query is
 one of the distinct test vectors, each time a fresh one.
 
-    python -m benchmarks.living [--plays N] [--months N] [--demand N] [--data adult skin] [--order N]
+    python -m benchmarks.living [--plays N] [--months N] [--demand N] [--data NAMES] [--order SEED]
 """
 
 from __future__ import annotations

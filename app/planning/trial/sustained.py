@@ -1,7 +1,7 @@
 """The answers that generations of a release sustain together, and the quorum to ask for.
 
 A generation is appended for every period, and each pays for T unstable answers.  With G of them
-active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them, so that
+active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
 ``T (1 - u(G)) / (G u(G))`` stable answers a period go on for ever.  With less demand the active set
 grows and u falls; with more it shrinks to nothing.
 
