@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def chunks_changed(before: Slots, after: Slots) -> int:
     return sum(
         before.values[a:b][before.is_filled[a:b]].tobytes()
         != after.values[a:b][after.is_filled[a:b]].tobytes()
-        for a, b in zip(offsets, offsets[1:], strict=False)
+        for a, b in pairwise(offsets.tolist())
     )
 
 
