@@ -21,6 +21,7 @@ from app.errors import (
     ConclaveError,
     ConfigurationError,
     ContainedError,
+    LedgerUnavailableError,
     MachineError,
     UnavailableError,
 )
@@ -35,6 +36,7 @@ from app.http.watching.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
 from app.ledger.database.sqlite import database_path
+from app.ledger.entries.fold import EMPTY
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.ledger import open_ledger
@@ -46,7 +48,7 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import check_learnable, learn
+from app.release.classifier.learning import check_first_classifier, check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
@@ -67,6 +69,7 @@ from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     OPEN_ALREADY,
+    check_first_table,
     check_openable,
     open_at_once,
     open_statistics,
@@ -233,8 +236,11 @@ class Server:
         url, name = self.settings.ledger_url, self.settings.release.name
         rows = None
         if self.expect_head is None:
+            configuration = configure(self.settings, even_if_hopeless=self.even_if_hopeless)
             rows = _rows_before_ledger(
-                self.settings, self.progress, even_if_hopeless=self.even_if_hopeless
+                configuration,
+                self.progress,
+                lambda: read_private_rows(self.settings, self.progress),
             )
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
@@ -369,8 +375,7 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
     """Return what fits generations and makes ticks; None for a fixed release."""
     if not isinstance(release, LivingRelease):
         return None
-    waiting = release.private_waiting
-    return Ticker(release.configuration, release.ledger, noise, clock, waiting)
+    return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
 
 
 def append_from_settings(
@@ -401,6 +406,9 @@ def append_from_settings(
 
     """
     configuration = configure(settings)
+    url = settings.ledger_url
+    if not is_shared(url) and not database_path(url).exists():
+        refuse_append(EMPTY)  # before a file is made
     with _opened_ledger(settings, noise, warn) as ledger:
         refuse_append(found_state(configuration, ledger))
         rows = read_private_rows(
@@ -457,8 +465,9 @@ def change_from_settings(
         head = ledger.read_state().head
         receipt = Receipt(taken, before=head, after=None)
         if now and taken.count:
-            before, after = Ticker(configuration, ledger, noise, clock).change_now()
-            receipt = Receipt(taken, before=before, after=after)
+            with suppress(LedgerUnavailableError):  # then it is done at the next tick
+                before, after = Ticker(configuration, ledger, noise, clock).change_now()
+                receipt = Receipt(taken, before=before, after=after)
     ledger.close()
     return receipt
 
@@ -484,9 +493,18 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
 
 
 def _rows_before_ledger(
-    settings: Settings, progress: Progress, *, even_if_hopeless: bool
+    configuration: Configuration,
+    progress: Progress,
+    read: Callable[[], PrivateRows],
+    check: Callable[[PrivateRows], object] = lambda _: None,
 ) -> PrivateRows | None:
     """Read the rows of a new ledger, and refuse them, before its file is made.
+
+    Args:
+        configuration: the new release's.
+        progress: shows how far it has come.
+        read: returns the rows.
+        check: raises where a draw that the command asks for is impossible on the rows.
 
     Returns:
         The rows; None where there is a ledger, or its secret is needed to tell persons apart.
@@ -495,18 +513,17 @@ def _rows_before_ledger(
         ConfigurationError: bad configuration or data.
 
     """
-    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
+    settings = configuration.settings
     if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
         return None
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
     with advising(settings):
-        rows = read_private_rows(settings, progress)
-        if settings.generations is None:
-            refuse_before_ledger(configuration, rows, progress)
-        else:
-            refuse_living(configuration, rows, progress)
+        rows = read()
+        refuse = refuse_before_ledger if settings.generations is None else refuse_living
+        refuse(configuration, rows, progress)
+        check(rows)
     return None if settings.data.person or settings.data.id else rows
 
 
@@ -538,14 +555,23 @@ def learn_from_settings(
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_classifier(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
+        if rows is None:
+            rows = read_rows_beside(
+                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+            )
         published = learn(
             configuration,
             ledger=ledger,
-            rows=read_rows_beside(
-                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-            ),
+            rows=rows,
             public_values=public_values,
             noise=noise,
             progress=progress,
@@ -588,16 +614,25 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_table(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
         if state.statistics is None:
+            if rows is None:
+                rows = read_rows_beside(
+                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+                )
             state = open_at_once(
                 configuration,
                 ledger=ledger,
-                rows=read_rows_beside(
-                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-                ),
+                rows=rows,
                 public_values=public_values,
                 noise=noise,
                 progress=progress,

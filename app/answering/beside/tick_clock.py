@@ -41,10 +41,11 @@ class TickClock:
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Look at it no more; a fit that is under way leaves no trace."""
+        """Look at it no more; a fit that is under way leaves no trace, and its turn ends."""
         for task in (self._running, self._fitting):
             if task is not None:
                 task.cancel()
+        self._ticker.waiting.end_turn()
 
     async def _run(self) -> None:
         release = self._answerer.release

@@ -92,7 +92,7 @@ def open_living(
     else:
         check_configuration(configuration, opened)
     release = _release(configuration, ledger)
-    ticker.private_fitted = release.private_waiting
+    ticker.waiting = release.waiting
     wait_for_fits(ticker, progress)
     due = generations_of(release.state.generations).waiting
     if ticker.is_due(release.state) and not (due and ticker.awaits_fit(release.state)):

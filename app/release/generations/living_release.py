@@ -17,8 +17,9 @@ from app.ledger.entries import generations as living
 from app.ledger.entries.generations import generations_of
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase
-from app.release.generations.fitting import Fitted, read_fitted
+from app.release.generations.fitting import read_fitted
 from app.release.generations.slots import read_slots
+from app.release.generations.waiting_fits import WaitingFits
 from app.release.release import Release
 
 if TYPE_CHECKING:
@@ -76,14 +77,14 @@ class LivingRelease(Release):
     Attributes:
         private_fitted: learners of each generation that votes, by its number, each with the
             tick from which on they do.
-        private_waiting: what is fitted and not in the ledger, by the generation's number.
+        waiting: what is fitted and not in the ledger.
 
     """
 
     private_fitted: dict[int, tuple[int, Ensemble]] = field(
         default_factory=dict, init=False, repr=False
     )
-    private_waiting: dict[int, Fitted] = field(default_factory=dict, init=False, repr=False)
+    waiting: WaitingFits = field(default_factory=WaitingFits, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Read the learners of every generation that votes."""

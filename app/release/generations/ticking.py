@@ -24,10 +24,11 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.generations import generations_of
 from app.release.generations.changing import Changed, prepare_changes
-from app.release.generations.fitting import Fitted, fit_generation, fit_slots
+from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, pooled_by
 from app.release.generations.requests import bury
 from app.release.generations.slots import Slots, read_slots
+from app.release.generations.waiting_fits import WaitingFits
 from app.release.private_state import put_pieces
 from app.release.progress import no_progress
 from app.release.publication import TURN_LOST
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
     from app.ledger.entries.generations import Generation, Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
+    from app.release.generations.fitting import Fitted
     from app.release.generations.living_release import LivingRelease
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
 
-NAP_SECONDS: Final = 0.05
+FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
 
 
 class NotFittedError(MachineError):
@@ -82,7 +84,7 @@ class Ticker:
         ledger: of the release.
         noise: where labellings are drawn from.
         clock: seconds since 1970.
-        private_fitted: what is fitted and not in the ledger, by the generation's number.
+        waiting: what is fitted and not in the ledger.
 
     """
 
@@ -90,9 +92,8 @@ class Ticker:
     ledger: Ledger
     noise: NoiseSource
     clock: Callable[[], float] = time.time
-    private_fitted: dict[int, Fitted] = field(default_factory=dict, repr=False)
+    waiting: WaitingFits = field(default_factory=WaitingFits, repr=False)
     _changed: Changed | None = field(default=None, repr=False)
-    _checked_at: int = 0
     _fitting: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -109,7 +110,7 @@ class Ticker:
     def awaits_fit(self, state: LedgerState) -> bool:
         """Return whether a generation that waits is not fitted."""
         known = generations_of(state.generations)
-        has_older_fits = bool(self.private_fitted) and self._checked_at != known.tick
+        has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != known.tick
         return has_older_fits or bool(self._unfitted(known))
 
     def awaits_change(self, state: LedgerState) -> bool:
@@ -129,10 +130,13 @@ class Ticker:
             MachineError: the machine failed.
 
         """
-        with self._fitting, self.ledger.turn_to_draw(self.ledger.release_number) as is_held:
+        with self._fitting:
             self._check_fits()
-            while waiting := self._unfitted(generations_of(self.ledger.read_state().generations)):
-                generation = waiting[0]
+            self._prepare()
+            while unfitted := self._unfitted(generations_of(self.ledger.read_state().generations)):
+                generation = unfitted[0]
+                self.waiting.take_turn(self.ledger)
+                self.waiting.begun.setdefault(generation.number, self.period)
                 fitted = fit_generation(
                     self.configuration,
                     generation,
@@ -140,24 +144,26 @@ class Ticker:
                     noise=self.noise,
                     progress=progress,
                 )
-                if not is_held():
+                if not self.waiting.are_held():
                     raise LedgerUnavailableError(TURN_LOST)
-                self.private_fitted[generation.number] = fitted
-            self._prepare()
+                self.waiting.private_fitted[generation.number] = fitted
+                self._prepare()
 
     def _check_fits(self) -> None:
         """Forget fits of slots that a tick of another process has changed since."""
-        known = generations_of(self.ledger.read_state().generations)
-        for each in known.waiting if self._checked_at != known.tick else ():
-            fitted = self.private_fitted.get(each.number)
+        known, fits = generations_of(self.ledger.read_state().generations), self.waiting
+        for each in known.waiting if self.waiting.checked_at != known.tick else ():
+            fitted = fits.private_fitted.get(each.number)
             if fitted and not fitted.slots.holds_same(read_slots(self.ledger, each)):
-                del self.private_fitted[each.number]
-        self._checked_at = known.tick
+                del fits.private_fitted[each.number]
+        self.waiting.checked_at = known.tick
 
     def _prepare(self) -> None:
         """Prepare the requests that wait for the next tick."""
         known = generations_of(self.ledger.read_state().generations)
-        self._changed = prepare_changes(self.configuration, self.ledger, known, self.private_fitted)
+        self._changed = prepare_changes(
+            self.configuration, self.ledger, known, self.waiting.private_fitted
+        )
 
     def _prepared(self, known: Generations) -> Changed:
         """Return the changes that are prepared for the next tick, none of an earlier one."""
@@ -169,15 +175,17 @@ class Ticker:
         """Make a tick at once, with every request that waits; return the heads around it.
 
         Raises:
-            NotFittedError: a generation that is due is not fitted.
-            LedgerUnavailableError: another process fits or changes, or the ledger took nothing.
+            LedgerUnavailableError: a generation is due, whose server makes the tick, or the
+                ledger took nothing: requests stay, and are done at the next tick.
 
         """
-        self.fit_waiting()
-        with self.ledger.transaction() as transaction:
-            before, known = transaction.state.head, generations_of(transaction.state.generations)
-            self._append(transaction, known, max(self.period, known.period))
-        self._tidy(generations_of(transaction.state.generations))
+        with self._fitting:
+            self._prepare()
+            with self.ledger.transaction() as transaction:
+                before = transaction.state.head
+                known = generations_of(transaction.state.generations)
+                self._append(transaction, known, max(self.period, known.period))
+            self._tidy(generations_of(transaction.state.generations))
         return before, transaction.state.head
 
     def tick(self, release: LivingRelease) -> None:
@@ -196,28 +204,26 @@ class Ticker:
             if known.tick == before and self.is_due(transaction.state):
                 kept = self._append(transaction, known, self.period)
         after = generations_of(transaction.state.generations)
-        self._tidy(after)
         fitted = {
             number: each.ensemble for number, each in kept.items() if each.ensemble is not None
         }
         release.take_over(fitted, after.tick, kept.keys() - fitted.keys())
         release.adopt(transaction.state)
+        self._tidy(after)
 
     def _tidy(self, after: Generations) -> None:
         """Forget what is in the ledger, once it is, and take over fits with changes."""
         changed, self._changed = self._changed, None
         if changed is not None and changed.tick < after.tick:
-            self.private_fitted.update(changed.fitted)
-        for each in after.all:
-            if each.labelled_by is not None:
-                self.private_fitted.pop(each.number, None)
+            self.waiting.private_fitted.update(changed.fitted)
+        self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
     def _unfitted(self, known: Generations) -> list[Generation]:
         """Return the generations that wait without labels, here too."""
         return [
             each
             for each in known.waiting
-            if each.labelled_by is None and each.number not in self.private_fitted
+            if each.labelled_by is None and each.number not in self.waiting.private_fitted
         ]
 
     def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
@@ -225,10 +231,9 @@ class Ticker:
         due = [
             each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
         ]
-        if any(each.number not in self.private_fitted for each in due):
-            raise NotFittedError
+        self._require_fitted(due)
         changed = self._prepared(known)
-        fitted = {**self.private_fitted, **changed.fitted}
+        fitted = {**self.waiting.private_fitted, **changed.fitted}
         kept = self._kept(known, due, changed, fitted)
         transaction.delete_beside(changed.requests)
         bury(transaction, known.tick + 1, changed.erased)
@@ -247,6 +252,22 @@ class Ticker:
             joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)
             transaction.append(joined)
         return kept
+
+    def _require_fitted(self, due: Sequence[Generation]) -> None:
+        """Refuse a tick at which a generation is due that is not fitted.
+
+        Raises:
+            NotFittedError: this server had begun its fit before the tick was due.
+            LedgerUnavailableError: another server fits it, and makes the tick; or none had
+                begun in time, as after a restart, and the tick comes with the fit.
+
+        """
+        for each in due:
+            if each.number in self.waiting.private_fitted and self.waiting.are_held():
+                continue
+            if self.waiting.begun.get(each.number, each.joins_at) < each.joins_at:
+                raise NotFittedError
+            raise LedgerUnavailableError(FITTED_ELSEWHERE)
 
     def _kept(
         self,

@@ -186,12 +186,24 @@ class Ledger(TypedDict):
     head: str
 
 
+class Generation(TypedDict):
+    """A generation of rows, in a release that takes them."""
+
+    number: int
+    size: int
+    ensemble: int
+    epsilon: float
+    delta: float
+    unstable: Unstable
+    state: Literal["waiting", "active", "retired"]
+
+
 class Budget(TypedDict):
     """The body of ``GET /budget``."""
 
     release: ReleaseName
     unit: Literal["row", "person"]
-    phase: Literal["ensemble", "classifier", "halted"]
+    phase: Literal["ensemble", "waiting", "classifier", "halted"]
     student: bool
     switching: bool
     epsilon: float
@@ -207,4 +219,6 @@ class Budget(TypedDict):
     unstable: Unstable
     ensemble: Ensemble
     hopeless: bool
+    generations: list[Generation]
+    quorum: int | None
     ledger: Ledger

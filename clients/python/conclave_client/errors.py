@@ -105,6 +105,7 @@ FAMILIES: Final[Mapping[str, type[ConclaveError]]] = {
     "ledger-unavailable": UnavailableError,
     "issuer-unavailable": UnavailableError,
     "switching": UnavailableError,
+    "waiting": UnavailableError,
     "opening": UnavailableError,
     "too-many-connections": UnavailableError,
     "too-many-streams": UnavailableError,

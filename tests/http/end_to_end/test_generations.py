@@ -241,6 +241,7 @@ def test_a_fixed_release_takes_no_further_rows(
     second = life.write("second", seed=2)
     assert run(["append", "--config", str(life.config), second]) == 2
     assert "start the server" in capsys.readouterr().err
+    assert not (life.folder / "conclave.db").exists()
     text = life.config.read_text(encoding="utf-8")
     fixed = text.replace('[generations]\nquorum = 1\ntick = "1h"\n', "")
     life.config.write_text(fixed, encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -14,6 +14,7 @@ from app.errors import (
     InvariantError,
     LedgerCorruptError,
     LedgerUnavailableError,
+    MachineError,
     UncountedDrawsError,
     WaitingError,
 )
@@ -22,6 +23,7 @@ from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase
+from app.release.generations import ticking
 from app.release.generations.labelling import pooled_by
 from app.release.generations.slots import read_slots
 from app.release.generations.ticking import NotFittedError
@@ -179,21 +181,61 @@ def test_more_generations_than_may_vote_wait_with_full_accounts(tmp_path: Path) 
 
 
 def test_a_generation_that_is_not_fitted_by_its_tick_stops_the_server(
-    growing: GrowingRelease,
+    growing: GrowingRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is committed, and the next start fits it first."""
     answerer = growing.answerer([])
     growing.append(answerer.release.ledger)
     answerer.follow()
+    ticker = growing.ticker(answerer.release.ledger)
+    with monkeypatch.context() as failing:
+        failing.setattr(ticking, "fit_generation", _out_of_memory)
+        with pytest.raises(MachineError):
+            ticker.fit_waiting()
     growing.now += 2 * MINUTE
     head = answerer.release.state.head
     with pytest.raises(NotFittedError, match="not fitted by its tick"):
-        answerer.tick(growing.ticker(answerer.release.ledger))
+        answerer.tick(ticker)
     assert answerer.release.ledger.read_state().head == head
+    ticker.waiting.end_turn()
     answerer.release.ledger.close()
     again = growing.answerer([])
     assert standing(again) == [("active", 0), ("active", 0)]
     check(again)
+
+
+def test_a_fit_that_began_too_late_postpones_the_tick(growing: GrowingRelease) -> None:
+    """As where a server takes over from one that has ended: what is fitted joins then."""
+    answerer = growing.answerer([])
+    growing.append(answerer.release.ledger)
+    answerer.follow()
+    growing.now += 2 * MINUTE
+    ticker = growing.ticker(answerer.release.ledger)
+    with pytest.raises(LedgerUnavailableError, match="not fitted here"):
+        answerer.tick(ticker)
+    ticker.fit_waiting()
+    answerer.tick(ticker)
+    assert standing(answerer) == [("active", 0), ("active", 0)]
+
+
+def test_what_is_fitted_at_a_start_is_not_drawn_again(growing: GrowingRelease) -> None:
+    """The clock of the server goes on with it, and it joins at its tick."""
+    release = growing.open()
+    growing.append(release.ledger)
+    release.ledger.close()
+    release = growing.open()
+    (fitted,) = release.waiting.private_fitted.values()
+    ticker = growing.ticker(release.ledger)
+    ticker.waiting = release.waiting
+    assert not ticker.awaits_fit(release.state)
+    growing.now += 2 * MINUTE
+    ticker.tick(release)
+    assert release.private_fitted[2][1] is fitted.ensemble
+
+
+def _out_of_memory(*_: object, **__: object) -> NoReturn:
+    """Fail as a machine does."""
+    raise MachineError
 
 
 def test_a_restart_needs_no_source_and_draws_nothing(growing: GrowingRelease) -> None:

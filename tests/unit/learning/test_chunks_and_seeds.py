@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.learning.chunks import chunk_offsets, fitted_or_none
+from app.learning.chunks import chunk_offsets, fitted_or_none, silence
 from app.learning.learner_seeds import chunk_seed, generator, random_state
 
 
@@ -50,3 +51,22 @@ def test_failures_and_warnings_are_swallowed() -> None:
 
     assert fitted_or_none(warn) == "fitted"
     assert fitted_or_none(fail) is None
+
+
+def test_the_silence_lasts_from_the_first_learner_to_the_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two threads run learners, and whichever ends first gives nothing back."""
+    first, second = silence(), silence()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        sys.stdout.write("told")
+        warnings.warn("told", stacklevel=1)
+        second.__exit__(None, None, None)
+        sys.stdout.write("heard")
+        warnings.warn("heard", stacklevel=1)
+    assert capsys.readouterr().out == "heard"
+    assert [str(each.message) for each in seen] == ["heard"]

@@ -1,0 +1,68 @@
+"""What is fitted and not in the ledger yet, and the turn to fit it, which one server has.
+
+The turn lasts from before the first labelling is drawn until the tick that takes it up, so that
+of several servers one draws.  Where its process ends the turn is another's, which begins anew, as
+after a crash.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from app.ledger.ledger import Ledger
+    from app.release.generations.fitting import Fitted
+
+
+@dataclass(slots=True)
+class WaitingFits:
+    """Fits of generations that have not joined; secret, and forgotten with the process.
+
+    Attributes:
+        private_fitted: what came of each, by the generation's number.
+        begun: the period of the clock in which each was begun here, by the same.
+        checked_at: the newest tick at which they were those of the slots that are kept.
+
+    """
+
+    private_fitted: dict[int, Fitted] = field(default_factory=dict, repr=False)
+    begun: dict[int, int] = field(default_factory=dict)
+    checked_at: int = 0
+    _held: ExitStack = field(default_factory=ExitStack, repr=False)
+    _is_held: Callable[[], bool] | None = field(default=None, repr=False)
+
+    def take_turn(self, ledger: Ledger) -> None:
+        """Take the turn to draw, unless it is this process's already.
+
+        Raises:
+            LedgerUnavailableError: another process has it.
+
+        """
+        if self._is_held is not None and not self._is_held():
+            self.end_turn()
+        if self._is_held is None:
+            turn = ledger.turn_to_draw(ledger.release_number)
+            self._is_held = self._held.enter_context(turn)
+
+    def are_held(self) -> bool:
+        """Return whether the turn is still this process's, and so what it has drawn."""
+        return self._is_held is not None and self._is_held()
+
+    def end_turn(self) -> None:
+        """Give the turn back; what is not in the ledger is as if it had never been drawn."""
+        self.private_fitted.clear()
+        self.begun.clear()
+        self._is_held = None
+        self._held.close()
+
+    def leave_out(self, numbers: Iterable[int]) -> None:
+        """Forget fits that are in the ledger now; with the last of them the turn ends."""
+        for number in numbers:
+            self.private_fitted.pop(number, None)
+            self.begun.pop(number, None)
+        if not self.begun:
+            self.end_turn()

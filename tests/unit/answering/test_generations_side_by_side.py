@@ -1,0 +1,97 @@
+"""Two servers of one release that grows, on one ledger in PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.answering.queries import Fresh
+from app.errors import LedgerUnavailableError, WaitingError
+from app.ledger.entries.generations import generations_of
+from app.ledger.ledger import RecordedAnswer
+from app.ledger.verification import verify
+from app.noise.scripted import ScriptedNoise
+from tests.builders.ledger.outside_audit import faults_in, hits_between
+from tests.builders.release.growing_release import MINUTE, GrowingRelease, vote_by_margin
+from tests.builders.release.small_release import HIT, STABLE, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.builders.ledger.postgresql_server import PostgresqlServer
+    from tests.builders.release.growing_release import GrowingAnswerer
+
+
+@pytest.fixture
+def growing(tmp_path: Path, postgresql: PostgresqlServer) -> Iterator[GrowingRelease]:
+    """Return a release whose ledger is in a database of its own."""
+    address = postgresql.create_database()
+    yield GrowingRelease(tmp_path, ledger_url=address)
+    postgresql.drop_database(address)
+
+
+def words(answerer: GrowingAnswerer, *drawn: int) -> GrowingAnswerer:
+    """Return a server whose next words are these."""
+    answerer._noise = ScriptedNoise(drawn)
+    vote_by_margin(answerer.living)
+    return answerer
+
+
+def test_two_servers_charge_the_same_generations(growing: GrowingRelease) -> None:
+    """One makes the tick, the other votes with who joined; a hit of either counts for both."""
+    one, other = growing.answerer(), growing.answerer()
+    growing.append(one.release.ledger)
+    growing.pass_periods(one, 2)
+    assert other.follow()
+    assert other.release.ensemble_size == 10
+    words(other, HIT).answer_batch([ask(1)])
+    decided = words(one, HIT, STABLE).answer_batch([ask(1), ask(2), ask(3)])
+    assert [type(each) for each in decided] == [RecordedAnswer, Fresh, WaitingError]
+    assert other.follow()
+    assert other.living.private_fitted == {}
+    verify(one.release.ledger)
+    entries = one.release.ledger.public_entries(0, 1000)
+    assert faults_in(entries) == []
+    assert hits_between(entries) == {1: (2, 2), 2: (2, 2)}
+    other.release.ledger.close()
+    one.release.ledger.close()
+
+
+def test_a_tick_is_made_by_one_server(growing: GrowingRelease) -> None:
+    """The other finds it made, and adopts it."""
+    one, other = growing.answerer(), growing.answerer()
+    growing.now += MINUTE
+    one.tick(growing.ticker(one.release.ledger))
+    other.tick(growing.ticker(other.release.ledger))
+    assert one.release.state == other.release.state
+    assert generations_of(one.release.state.generations).tick == 2
+    other.release.ledger.close()
+    one.release.ledger.close()
+
+
+def test_one_server_fits_what_was_appended(growing: GrowingRelease) -> None:
+    """While its turn lasts no other draws a labelling."""
+    one = growing.answerer()
+    growing.append(one.release.ledger)
+    one.follow()
+    ticker = growing.ticker(one.release.ledger)
+    other = growing.small.ledger()
+    with (
+        other.turn_to_draw(other.release_number),
+        pytest.raises(LedgerUnavailableError),
+    ):
+        ticker.fit_waiting()
+    ticker.fit_waiting()
+    assert set(ticker.waiting.private_fitted) == {2}
+    late = growing.ticker(other)
+    with pytest.raises(LedgerUnavailableError):
+        late.fit_waiting()
+    growing.now += 2 * MINUTE
+    one.tick(ticker)
+    assert ticker.waiting.private_fitted == {}
+    with other.turn_to_draw(other.release_number):
+        pass
+    other.close()
+    one.release.ledger.close()
