@@ -131,7 +131,7 @@ def check(life: Life, asking: Asking) -> None:
     ledger = open_ledger(life.settings.ledger_url, create=False, name="growing")
     report = verify(ledger)
     recorded = {row.answer.query_id: row.answer for row in ledger.answers_after(0)}
-    entries = []
+    entries: list[dict[str, object]] = []
     while page := ledger.public_entries(len(entries), 1000):
         entries += page
     ledger.close()

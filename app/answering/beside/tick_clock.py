@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.answering.threads import in_daemon_thread
-from app.errors import ConclaveError, UnavailableError
+from app.errors import UnavailableError
 
 if TYPE_CHECKING:
     from app.answering.beside.living_answerer import LivingAnswerer
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS: Final = 0.25
 """How often the clock is looked at, and the ledger for what a command has appended."""
+RETRY_SECONDS: Final = 1.0
+"""How long after a tick, or a fit that failed, the next may begin."""
 
 log = structlog.get_logger("conclave.service")
 
@@ -60,11 +62,14 @@ class TickClock:
                 self._fitting = asyncio.get_running_loop().create_task(self._fit())
             if self._ticker.is_due(state):
                 self._writer.request_tick(lambda: self._answerer.tick(self._ticker))
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _fit(self) -> None:
         try:
             await in_daemon_thread(self._ticker.fit_waiting)
         except UnavailableError as error:
             log.warning("fit_postponed", error=type(error).__name__)
-        except ConclaveError as error:
-            log.error("fit_failed", error=type(error).__name__)  # noqa: TRY400 -- its trace is private
+            await asyncio.sleep(RETRY_SECONDS)
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            log.error("fit_failed", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
+            await asyncio.sleep(RETRY_SECONDS)

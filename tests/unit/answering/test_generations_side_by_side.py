@@ -71,8 +71,9 @@ def test_a_tick_is_made_by_one_server(growing: GrowingRelease) -> None:
     one.release.ledger.close()
 
 
-def test_one_server_fits_what_was_appended(growing: GrowingRelease) -> None:
-    """While its turn lasts no other draws a labelling."""
+def test_one_server_fits_what_was_appended(tmp_path: Path) -> None:
+    """While its turn lasts, until the tick, no other draws a labelling."""
+    growing = GrowingRelease(tmp_path)
     one = growing.answerer()
     growing.append(one.release.ledger)
     one.follow()

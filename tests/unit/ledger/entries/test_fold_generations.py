@@ -298,7 +298,7 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
             shifted=[False],
             units=[0],
         ),
-        "otherwise than the release was opened",
+        "does not say which generations voted",
     ),
     "answers of another set": (ONE, answers(1, [True], active=1), "is of set 1, not of 2"),
     "answers below the quorum": (
