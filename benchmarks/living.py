@@ -82,8 +82,8 @@ class Scene:
 
 
 SCENES: Final = (
-    Scene("adult", 0.03, 20, (3, 6, 12)),
-    Scene("skin", 0.012, 5, (3, 6, 12)),
+    Scene("adult", 0.03, 20, (3, 4, 6, 12)),
+    Scene("skin", 0.012, 5, (3, 6, 8, 12)),
     Scene("skin", 0.0045, 20, (3, 6, 12)),
 )
 
@@ -238,7 +238,7 @@ class Life:
         )
         given_parameters = stability.Parameters(table.thresholds, self.scene.cutoff)
         while len(cells) and living.may_vote(self.opened, self.known):
-            votes = sum(self.votes[each.number - 1] for each in self.known.active)
+            votes = np.sum([self.votes[each.number - 1] for each in self.known.active], axis=0)
             plurality, distance = aggregate(votes)
             state = stability.State(self.known.hits_used)
             _, hits = stability.steps(given_parameters, state, distance[cells[:AHEAD]], self.noise)
