@@ -122,22 +122,22 @@ class WorstCase(Generic[State]):
         beyond = values[-1] + (ratios - last)
         return np.where(ratios > last, beyond, np.interp(ratios, self._ratios, values))
 
-    def _play(self, moves_left: int, state: State, p: float, q: float) -> float:
-        """Return ``P(O) - c Q(O)`` of the policy's event from a history of probabilities p, q."""
-        stop = max(0.0, p - self._factor * q)
-        if q == 0.0 or moves_left == 0:
+    def _play(self, moves_left: int, state: State, chance: float, other: float) -> float:
+        """Return ``P(O) - c Q(O)`` of the policy's event from a history of both probabilities."""
+        stop = max(0.0, chance - self._factor * other)
+        if other == 0.0 or moves_left == 0:
             return stop
         tables = self._tables[min(moves_left - 1, len(self._tables) - 1)]
-        ratio = np.array([p / q])
+        ratio = np.array([chance / other])
         values = [float(self._value(each, tables, ratio)[0]) for each in self._moves[state]]
         best = max(values, default=0.0)
-        if best <= max(0.0, p / q - self._factor) + STOPPING_GAIN:
+        if best <= max(0.0, chance / other - self._factor) + STOPPING_GAIN:
             return stop
         chosen = self._moves[state][values.index(best)]
         return sum(
-            self._play(moves_left - 1, following, p * one, q * other)
-            for one, other, following in chosen
-            if one > 0.0
+            self._play(moves_left - 1, following, chance * p, other * q)
+            for p, q, following in chosen
+            if p > 0.0
         )
 
 

@@ -18,7 +18,7 @@ from app.release.generations import changing
 from app.release.generations.slots import Slots
 from app.release.generations.ticking import Ticker
 from tests.builders.release.named_rows import NamedRelease, place_of, slots_of
-from tests.unit.release.generations.test_erasures import forget, life, pass_tick
+from tests.unit.answering.erasures.test_erasures import forget, life, pass_tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def _closing_up(original: Callable[..., Slots]) -> Callable[..., Slots]:
     return changed
 
 
-def test_13_a_hole_that_is_closed_up_moves_many_chunks(
+def test_a_hole_that_is_closed_up_moves_many_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every chunk behind the hole loses a record to the one before."""
@@ -91,7 +91,7 @@ def test_13_a_hole_that_is_closed_up_moves_many_chunks(
     assert chunks_changed(*erased(tmp_path)) > 1
 
 
-def test_14_a_labelling_drawn_anew_changes_other_records(
+def test_a_labelling_drawn_anew_changes_other_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Labels of records that nobody asked about are others after the tick."""
@@ -99,7 +99,7 @@ def test_14_a_labelling_drawn_anew_changes_other_records(
     assert not others_labelled_alike(*erased(tmp_path))
 
 
-def test_15_a_record_that_is_only_marked_is_still_there(
+def test_a_record_that_is_only_marked_is_still_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slot that is no longer filled but keeps its row, or its keyed identity."""
@@ -115,7 +115,7 @@ def test_15_a_record_that_is_only_marked_is_still_there(
 
 
 @pytest.mark.parametrize("is_secure", [True, False])
-def test_15_pages_that_are_not_overwritten_still_hold_the_record(
+def test_pages_that_are_not_overwritten_still_hold_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_secure: bool
 ) -> None:
     """Without secure_delete the file's bytes have it after the tick; with it they have not."""
@@ -133,7 +133,7 @@ def test_15_pages_that_are_not_overwritten_still_hold_the_record(
     assert found is not is_secure
 
 
-def test_16_a_tick_that_comes_because_somebody_asked_is_visible(
+def test_a_tick_that_comes_because_somebody_asked_is_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Public entries of two lives differ where a server makes a tick as soon as one is asked."""
