@@ -104,18 +104,17 @@ class Ticker:
 
     def is_due(self, state: LedgerState) -> bool:
         """Return whether a tick is due in a release that goes on."""
-        has_ended = state.halted is not None or state.closed is not None
-        return not has_ended and self.period > generations_of(state.generations).period
+        return not _has_ended(state) and self.period > generations_of(state.generations).period
 
     def awaits_fit(self, state: LedgerState) -> bool:
         """Return whether a generation that waits is not fitted."""
-        known = generations_of(state.generations)
-        has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != known.tick
-        return has_older_fits or bool(self._unfitted(known))
+        tick = generations_of(state.generations).tick
+        has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
+        return has_older_fits or bool(self._unfitted(state))
 
     def awaits_change(self, state: LedgerState) -> bool:
         """Return whether a request about rows waits that is not prepared for the next tick."""
-        if state.generations is None or state.halted is not None or state.closed is not None:
+        if state.generations is None or _has_ended(state):
             return False
         prepared = self._prepared(generations_of(state.generations))
         return tuple(self.ledger.beside(REQUEST)) != prepared.requests
@@ -133,7 +132,7 @@ class Ticker:
         with self._fitting:
             self._check_fits()
             self._prepare()
-            while unfitted := self._unfitted(generations_of(self.ledger.read_state().generations)):
+            while unfitted := self._unfitted(self.ledger.read_state()):
                 generation = unfitted[0]
                 self.waiting.take_turn(self.ledger)
                 self.waiting.begun.setdefault(generation.number, self.period)
@@ -218,11 +217,13 @@ class Ticker:
             self.waiting.private_fitted.update(changed.fitted)
         self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
-    def _unfitted(self, known: Generations) -> list[Generation]:
-        """Return the generations that wait without labels, here too."""
+    def _unfitted(self, state: LedgerState) -> list[Generation]:
+        """Return the generations that wait without labels, here too; none of what has ended."""
+        if _has_ended(state):
+            return []
         return [
             each
-            for each in known.waiting
+            for each in generations_of(state.generations).waiting
             if each.labelled_by is None and each.number not in self.waiting.private_fitted
         ]
 
@@ -310,6 +311,11 @@ class Ticker:
             progress=no_progress,
         )
         return Kept(kept.slots.fitted(labels, ensemble.to_bytes()), ensemble)
+
+
+def _has_ended(state: LedgerState) -> bool:
+    """Return whether no vote is cast and nothing drawn any more."""
+    return state.halted is not None or state.closed is not None
 
 
 def wait_for_fits(ticker: Ticker, progress: Progress) -> None:

@@ -11,6 +11,7 @@ import pytest
 from app.answering.beside import living_answerer
 from app.answering.queries import Fresh
 from app.errors import (
+    BudgetExhaustedError,
     InvariantError,
     LedgerCorruptError,
     LedgerUnavailableError,
@@ -18,6 +19,7 @@ from app.errors import (
     UncountedDrawsError,
     WaitingError,
 )
+from app.ledger.copies.copies import back_up
 from app.ledger.entries.generations import generations_of
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
@@ -115,13 +117,18 @@ def test_a_generation_retires_inside_a_batch(growing: GrowingRelease) -> None:
 def test_what_a_retired_generation_left_is_gone(growing: GrowingRelease) -> None:
     """Rows, labels and learners go in the transaction that retires it; a restart goes on."""
     answerer = growing.answerer([HIT, HIT], generations=1)
+    ledger = answerer.release.ledger
+    (kept,) = generations_of(answerer.release.state.generations).kept
+    rows = read_slots(ledger, kept).values.tobytes()
     answerer.answer_batch([ask(1), ask(2)])
     assert standing(answerer) == [("retired", 2)]
     assert answerer.living.private_fitted == {}
     names = answerer.release.state.private_digests.keys()
     assert not any(name.startswith(("slots-", "labelling-")) for name in names)
     check(answerer)
-    answerer.release.ledger.close()
+    ledger.close()
+    file = (growing.folder / "conclave.db").read_bytes()
+    assert not any(rows[place : place + 16] in file for place in range(0, len(rows), 16))
     again = growing.answerer([])
     assert again.phase is Phase.WAITING
     (decision,) = again.answer_batch([ask(3)])
@@ -334,6 +341,23 @@ def test_a_transaction_that_leaves_a_retirement_out_does_not_commit(
     with pytest.raises(InvariantError, match="is in its transaction"):
         answerer.answer_batch([ask(1), ask(2)])
     assert answerer.release.ledger.read_state().answered == 0
+
+
+def test_a_backup_draws_nothing_and_gives_recorded_answers(growing: GrowingRelease) -> None:
+    """What waits in a closed copy is not fitted, no tick is made, and new queries are refused."""
+    answerer = growing.answerer([STABLE])
+    answerer.answer_batch([ask(1)])
+    growing.append(answerer.release.ledger)
+    copy = growing.folder / "copy.db"
+    back_up(f"sqlite:///{growing.folder / 'conclave.db'}", copy)
+    answerer.release.ledger.close()
+    closed = GrowingRelease(growing.folder, ledger_url=f"sqlite:///{copy}", now=growing.now + 9e3)
+    again = closed.answerer([])
+    assert again.living.waiting.private_fitted == {}
+    assert again.phase is Phase.HALTED
+    replayed, refused = again.answer_batch([ask(1), ask(2)])
+    assert isinstance(replayed, RecordedAnswer)
+    assert isinstance(refused, BudgetExhaustedError)
 
 
 def test_later_generations_inherit_the_first_labelling(tmp_path: Path) -> None:
