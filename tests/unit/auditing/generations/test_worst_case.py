@@ -67,7 +67,7 @@ def test_a_generation_in_company_costs_what_it_costs_alone() -> None:
     """Two generations of 12 votes, the record in either, against one of 24."""
     alone = WorstCase(LivingGame(Rules((24,), (1,)), table(), 0), 1.0)
     for record in (0, 1):
-        game = LivingGame(Rules((12, 12), (1, 1) if record else (1, 2)), table(), record)
+        game = LivingGame(Rules((12, 12), (2, 1) if record else (1, 2)), table(), record)
         assert WorstCase(game, 1.0).upper == pytest.approx(alone.upper, rel=1e-9)
 
 
