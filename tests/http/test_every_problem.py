@@ -13,6 +13,7 @@ from app.errors import (
     LedgerUnavailableError,
     SwitchingError,
     UnavailableError,
+    WaitingError,
 )
 from app.http.access.keys import Role
 from app.http.access.tokens import tokens_of
@@ -109,6 +110,7 @@ MEETINGS: dict[str, Callable[[], httpx.Response]] = {
         keys=KEY_RING, tokens=tokens_of(NOBODY, str), headers=JSON | {"Authorization": TOKEN}
     ),
     "switching": failing(SwitchingError("drawn")),
+    "waiting": failing(WaitingError("few")),
     "opening": meet(is_open=False),
     "too-many-streams": meet("GET", "/budget/events", limits=Limits(streams_max=0)),
     "unavailable": failing(UnavailableError("draining")),

@@ -24,6 +24,7 @@ from app.errors import (
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
+    WaitingError,
 )
 from app.http import limits
 from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
@@ -72,6 +73,7 @@ ANSWER_REFUSALS: Final = (
     BudgetExhaustedError("the release has halted"),
     LedgerUnavailableError("the ledger did not take the commit; nothing was released"),
     SwitchingError("the published classifier is being drawn"),
+    WaitingError("fewer generations of records vote than this release asks for"),
 )
 # Said before any route is known, and so in one form for all.
 OF_CONNECTIONS: Final = (

@@ -6,22 +6,31 @@ from typing import TYPE_CHECKING
 
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import (
+    GenerationAppended,
+    GenerationRetired,
+    GenerationsJoined,
+    LabellingDrawn,
     ReleaseClosed,
     ReleaseHalted,
     ReleaseMoved,
     ReleaseReopened,
     ShareCharged,
+    SlotsChanged,
     StatisticsReleased,
     StudentPublished,
+    labelling_name,
+    slots_name,
     threshold_noise_name,
 )
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.key_counts import KeyCount
-from app.ledger.ledger import AnswerRow, AskedVector, RecordedAnswer
+from app.ledger.ledger import RELEASE_SECRET, AnswerRow, AskedVector, RecordedAnswer
 from tests.builders.ledger.releases import (
+    SECRET,
     answer,
     create,
     open_release,
+    opened,
     publish,
     record,
     refresh,
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.entries.entry_kinds import LedgerEvent
-    from app.ledger.ledger import Ledger
+    from app.ledger.ledger import Ledger, Transaction
 
 DOCUMENT = '{"cells":[1,2],"alpha":0.1}'
 
@@ -95,7 +104,71 @@ def life_with_cells(path: Path) -> Ledger:
     return ledger
 
 
-LIVES = {"labels": life_with_labels, "scores": life_with_scores, "cells": life_with_cells}
+def life_with_generations(path: Path) -> Ledger:
+    """Write a life of two generations, of which the first has retired."""
+    ledger = create(path)
+    rules = {
+        "generations.quorum": "1",
+        "generations.active_max": "null",
+        "generations.labelling": '"own"',
+        "generations.table": "9/10 1/2000000 1",
+    }
+    with ledger.transaction() as transaction:
+        digests = {RELEASE_SECRET: transaction.put_private(RELEASE_SECRET, SECRET)}
+        first = opened(queries=None, cutoff=None, parameters=rules, private_digests=digests)
+        transaction.append(first)
+        _append_generation(transaction, 1, joins_at=1)
+        _tick(transaction, 1, numbers=[1], joins=1)
+    record(ledger, [answer(ledger, 1), answer(ledger, 2)])
+    with ledger.transaction() as transaction:
+        _append_generation(transaction, 2, joins_at=2)
+        _tick(transaction, 2, numbers=[1, 2], joins=2)
+    with ledger.transaction() as transaction:
+        transaction.record_answers([answer(ledger, 3, label=None, stable=False)])
+        transaction.append(GenerationRetired(number=1, reason="cutoff", active=5))
+        transaction.append(GenerationRetired(number=2, reason="cutoff", active=6))
+    with ledger.transaction() as transaction:
+        _append_generation(transaction, 3, joins_at=9, tick=2)
+    return ledger
+
+
+LIVES = {
+    "labels": life_with_labels,
+    "scores": life_with_scores,
+    "cells": life_with_cells,
+    "generations": life_with_generations,
+}
+
+
+def _append_generation(
+    transaction: Transaction, number: int, *, joins_at: int, tick: int | None = None
+) -> None:
+    name = slots_name(number, number - 1 if tick is None else tick)
+    transaction.append(
+        GenerationAppended(
+            number=number,
+            slots=30,
+            chunks=3,
+            epsilon="1",
+            delta="1/1000000",
+            shares={"answers": ["9/10", "1/2000000"], "relabel": ["1/10", "0"]},
+            cutoff=1,
+            joins_at=joins_at,
+            fingerprint="ab" * 32,
+            private_digests={name: transaction.put_private(name, b"rows")},
+        )
+    )
+
+
+def _tick(transaction: Transaction, tick: int, *, numbers: list[int], joins: int) -> None:
+    """Label the generation that joins, and make the tick at which it does."""
+    name = labelling_name(joins)
+    digests = {name: transaction.put_private(name, b"labels")}
+    transaction.append(LabellingDrawn(number=joins, of=joins, private_digests=digests))
+    names = [slots_name(number, tick) for number in numbers]
+    digests = {each: transaction.put_private(each, b"rows and learners") for each in names}
+    transaction.append(SlotsChanged(tick=tick, period=tick, private_digests=digests))
+    transaction.append(GenerationsJoined(numbers=[joins], active=2 * tick))
 
 
 def append(ledger: Ledger, event: LedgerEvent) -> None:

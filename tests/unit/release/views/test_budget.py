@@ -51,6 +51,8 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "unstable": {"count": 1, "cutoff": 2, "left": 1},
         "ensemble": {"size": 5},
         "hopeless": True,
+        "generations": [],
+        "quorum": None,
         "ledger": {"sequence": head.sequence, "head": head.hash},
     }
 
