@@ -152,10 +152,18 @@ def test_a_request_survives_a_restart_and_is_done_at_its_start(tmp_path: Path) -
     assert not slots_of(again.ledger).is_filled[place]
 
 
-@pytest.mark.parametrize("labelling", ["own", "inherit"])
+POOLED = {
+    "hypotheses__class": "cells",
+    "hypotheses__cells": '["margin >= 0", "", ""]',
+    "answers__ensemble": "12",
+}
+
+
+@pytest.mark.parametrize("labelling", ["own", "inherit", "pooled"])
 def test_a_correction_replaces_a_record_and_its_label(tmp_path: Path, labelling: str) -> None:
     """The new version has the label that the labelling gives it; no other slot changes."""
-    growing = NamedRelease(tmp_path, {"generations__labelling": labelling})
+    changes = {"generations__labelling": labelling, **(POOLED if labelling == "pooled" else {})}
+    growing = NamedRelease(tmp_path, changes)
     answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
     ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
     before, place = slots_of(ledger), place_of(ledger, "a2")
