@@ -21,6 +21,7 @@ from app.errors import (
     ConclaveError,
     ConfigurationError,
     ContainedError,
+    LedgerUnavailableError,
     MachineError,
     UnavailableError,
 )
@@ -54,6 +55,13 @@ from app.release.drawing import read_points, read_private_rows, read_rows_beside
 from app.release.generations.appending import append_generation, refuse_append
 from app.release.generations.living_opening import open_living, refuse_living
 from app.release.generations.living_release import LivingRelease
+from app.release.generations.requests import (
+    Receipt,
+    corrections_of,
+    erasures_of,
+    refuse_changes,
+    take_down,
+)
 from app.release.generations.ticking import Ticker
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
@@ -347,7 +355,12 @@ def _opened_living(
     release = open_living(
         configuration,
         ledger=ledger,
-        rows=lambda: rows or read_private_rows(configuration.settings, progress),
+        rows=lambda: (
+            rows
+            or read_private_rows(
+                configuration.settings, progress, person_key=ledger.digests.person_key()
+            )
+        ),
         noise=noise,
         progress=progress,
         ticker=Ticker(configuration, ledger, noise, clock),
@@ -398,13 +411,65 @@ def append_from_settings(
         refuse_append(EMPTY)  # before a file is made
     with _opened_ledger(settings, noise, warn) as ledger:
         refuse_append(found_state(configuration, ledger))
-        rows = read_private_rows(settings.with_source(source), progress)
+        rows = read_private_rows(
+            settings.with_source(source), progress, person_key=ledger.digests.person_key()
+        )
         ticker = Ticker(configuration, ledger, noise, clock)
         number = append_generation(
             configuration, ledger=ledger, rows=rows, noise=noise, period=ticker.period
         )
     ledger.close()
     return number
+
+
+def change_from_settings(
+    settings: Settings,
+    *,
+    identifiers: Sequence[str] = (),
+    source: str | None = None,
+    now: bool = False,
+    noise: NoiseSource,
+    progress: Progress = no_progress,
+    warn: Callable[[str], None] = _ignore,
+    clock: Callable[[], float] = time.time,
+) -> Receipt:
+    """Erase records by their identifiers, or correct those of a source, at the next tick.
+
+    Args:
+        settings: the whole configuration.
+        identifiers: of records to forget, where no source is given.
+        source: rows with identifiers, which replace the records of these.
+        now: whether a tick is made at once.
+        noise: of a fit that waits, where a tick is made.
+        progress: shows how far reading has come.
+        warn: told what an operator should know.
+        clock: seconds since 1970.
+
+    Raises:
+        ConfigurationError: a row does not fit, or the release keeps no such rows; nothing changes.
+        VerificationError: the release has ended.
+        IntegrityError: the ledger is not what was written.
+
+    """
+    configuration = configure(settings)
+    with _opened_ledger(settings, noise, warn) as ledger:
+        found_state(configuration, ledger)
+        refuse_changes(configuration, ledger, corrects=source is not None)
+        if source is None:
+            changes = erasures_of(ledger, identifiers)
+        else:
+            key = ledger.digests.person_key()
+            rows = read_private_rows(settings.with_source(source), progress, person_key=key)
+            changes = corrections_of(rows)
+        taken = take_down(ledger, changes)
+        head = ledger.read_state().head
+        receipt = Receipt(taken, before=head, after=None)
+        if now and taken.count:
+            with suppress(LedgerUnavailableError):  # then it is done at the next tick
+                before, after = Ticker(configuration, ledger, noise, clock).change_now()
+                receipt = Receipt(taken, before=before, after=after)
+    ledger.close()
+    return receipt
 
 
 def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
@@ -459,7 +524,7 @@ def _rows_before_ledger(
         refuse = refuse_before_ledger if settings.generations is None else refuse_living
         refuse(configuration, rows, progress)
         check(rows)
-    return None if settings.data.person else rows
+    return None if settings.data.person or settings.data.id else rows
 
 
 def learn_from_settings(

@@ -9,6 +9,7 @@
 * ``mechanisms.py`` is the table of bounds and conditions, by mechanism of answers.
 * ``outcome_events.py`` has the statistics: from the probabilities of an event on both neighbours
   to a bound on epsilon.
+* ``generations/`` computes the worst case of generations that vote together.
 * ``bounds/`` has exact bounds by adversary, ``laws/`` the exact law of one step, ``transcripts/``
   the comparison of whole releases.
 """

@@ -4,7 +4,7 @@
 stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usage or configuration.
 A command module is cheap to import: it imports the code that it runs when the command runs.
 
-Commands: ``append.py`` and ``generations.py`` (of a release that takes generations), ``audit/``,
+Commands: ``rows/`` and ``generations.py`` (of a release that takes generations), ``audit/``,
 ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``, ``keys.py``
 (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``,
 ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The other files
@@ -31,7 +31,6 @@ import typer
 from typer.main import get_command
 
 from app.cli import (
-    append,
     check,
     export,
     generations,
@@ -49,6 +48,7 @@ from app.cli.demo import command as demo
 from app.cli.init import command as init
 from app.cli.plan import command as plan
 from app.cli.query import command as query
+from app.cli.rows import append, correct, erase
 from app.errors import ConclaveError, ConfigurationError, MachineError
 
 # One thread a product: the products here are small, and a second thread that
@@ -65,6 +65,8 @@ COMMANDS = (
     check,
     learn,
     append,
+    correct,
+    erase,
     generations,
     audit,
     statement,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.data.persons import IDENTITY_BYTES
-from app.errors import invariant
+from app.errors import DataError, invariant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class PrivateRows:
             is missing; the code of a category.
         labels: int64 (n,); the index of the label among the classes.
         persons: whom the rows are about; None where each row is a unit of its own.
+        identities: uint8 (n, 16), the keyed digest of each row's identifier, where one names it.
         fingerprints: those computed so far, by their keys; the arrays are frozen.
 
     """
@@ -34,6 +35,7 @@ class PrivateRows:
     values: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
     persons: Persons | None = field(repr=False, default=None)
+    identities: NDArray[np.uint8] | None = field(repr=False, default=None)
     fingerprints: dict[bytes, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,31 @@ class PrivateRows:
         if self.persons is None:
             return units, np.arange(len(units) + 1, dtype=np.int64)
         return self.persons.positions(units)
+
+
+def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
+    """Return rows each of which its identifier names, read as a person with one row.
+
+    Args:
+        rows: whose persons are the rows' identifiers.
+        expected: the public number of rows, where it is known.
+
+    Raises:
+        DataError: two rows have one identifier, or the number is another.
+
+    """
+    persons = rows.persons
+    if persons is None:
+        return rows
+    seen: set[int] = set()
+    for index, number in enumerate(persons.numbers.tolist()):
+        if number in seen:
+            raise DataError("data.id", f"row {index + 1} has the identifier of an earlier row")
+        seen.add(number)
+    if expected not in (None, len(rows.labels)):
+        problem = f"says {expected}, but the source has {len(rows.labels)} rows"
+        raise DataError("data.rows", problem)
+    return PrivateRows(rows.values, rows.labels, identities=persons.identities[persons.numbers])
 
 
 DOMAIN = b"conclave rows v1"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
+from app.ledger.beside_entries import read_beside
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.lookups import find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
@@ -293,6 +294,17 @@ class Ledger:
         if not hmac.compare_digest(computed, bound):
             raise LedgerCorruptError(f"the private state has an altered piece: {name}")
         return piece.body
+
+    def beside(self, prefix: str) -> dict[str, bytes]:
+        """Return the private pieces that no entry binds and whose names begin so, by name.
+
+        Raises:
+            LedgerCorruptError: one is altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return read_beside(connection, self._release_number, prefix)
 
     def database_secret(self) -> bytes:
         """Return the secret (32 bytes) that every release in this database shares."""

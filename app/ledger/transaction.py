@@ -19,6 +19,7 @@ from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
+from app.ledger.beside_entries import is_beside_entries, read_beside
 from app.ledger.database.driver import (
     REFUSED,
     UNAVAILABLE,
@@ -381,6 +382,39 @@ class Transaction:
         self._in_database(self._connection.execute, _INSERT_PRIVATE, row)
         self._unbound[name] = digest
         return digest
+
+    def put_beside(self, name: str, body: bytes) -> None:
+        """Store a piece of private state that no entry binds; see ``beside_entries.py``.
+
+        Raises:
+            InvariantError: a name that is taken, or not one of such a piece.
+            LedgerUnavailableError: the database did not take it.
+
+        """
+        invariant(is_beside_entries(name), "no entry binds a request or a tombstone")
+        self.put_private(name, body)
+        del self._unbound[name]
+
+    def beside(self, prefix: str) -> dict[str, bytes]:
+        """Return the pieces that no entry binds and whose names begin so, by name.
+
+        Raises:
+            LedgerCorruptError: one is altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        return self._in_database(read_beside, self._connection, self._release_number, prefix)
+
+    def delete_beside(self, names: Collection[str]) -> None:
+        """Delete pieces that no entry binds.
+
+        Raises:
+            InvariantError: an entry binds one.
+            LedgerUnavailableError: the database did not delete them.
+
+        """
+        invariant(all(map(is_beside_entries, names)), "what an entry binds is not deleted alone")
+        self._in_database(delete_private, self._connection, self._release_number, names)
 
     def finish(self) -> None:
         """Write the remaining rows, and check that the transaction is complete, before its commit.

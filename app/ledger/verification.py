@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
+from app.ledger.beside_entries import PREFIXES, is_beside_entries, read_beside
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
@@ -372,9 +373,11 @@ class _Verification:
 
     def _check_private(self) -> None:
         names = read_private_names(self._connection, self._release_number)
+        for prefix in PREFIXES:
+            read_beside(self._connection, self._release_number, prefix)
         for name in names:
             _hold(
-                name in self._bound,
+                name in self._bound or is_beside_entries(name),
                 f"the private state has a piece that no entry binds: {name}",
             )
         for name in self._bound:

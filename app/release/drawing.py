@@ -29,6 +29,7 @@ from app.data.checks.public_overlap import refuse_source_file, refuse_source_row
 from app.data.checks.source_check import check_source, further_complaints
 from app.data.embedded_demo import demo_rows
 from app.data.public_points import no_points, read_public_points
+from app.data.rows import named_rows
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError, invariant
 from app.learning.chunks import chunk_offsets
@@ -309,16 +310,18 @@ def read_private_rows(
     """
     if settings.is_embedded_demo:
         return demo_rows()
+    named = settings.data.id_column(person_key)
     try:
-        return read_rows(
+        rows = read_rows(
             settings.source,
             settings.data.public_schema(),
             query=settings.data.query,
             dialect=settings.data.dialect,
             rows_expected=settings.data.rows,
-            person=settings.data.person_column(person_key),
+            person=named or settings.data.person_column(person_key),
             progress=lambda count: progress(READING, count, settings.data.rows),
         )
+        return rows if named is None else named_rows(rows, settings.data.rows)
     except DataError as error:
         with suppress(ConfigurationError):
             report = check_private_rows(settings, None, no_progress)

@@ -185,6 +185,14 @@ class DataSettings(Section):
         Unit("persons"),
         Field(ge=1, description="With `person`, their public number; opening checks it."),
     ] = None
+    id: Annotated[
+        Name | None,
+        Field(
+            description="With `[generations]`: private, unique column that names a row, so that "
+            "it can be erased or corrected. Never a feature, never sent out. See "
+            "[generations.md](generations.md#erasure-and-correction)."
+        ),
+    ] = None
     separator: Annotated[
         Separator,
         Field(description="Character between the fields of a CSV: of `source`, and of `--public`."),
@@ -239,6 +247,17 @@ class DataSettings(Section):
             return None
         missing = frozenset((*self.missing, ""))
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
+
+    def id_column(self, key: bytes) -> PersonColumn | None:
+        """Return the column that names rows, read as one that names persons; None without one.
+
+        Args:
+            key: of the digests by which rows are known.
+
+        """
+        if self.id is None:
+            return None
+        return PersonColumn(name=self.id, key=key, missing=frozenset((*self.missing, "")))
 
     @property
     def dialect(self) -> CsvDialect:

@@ -106,6 +106,9 @@ def check_generations(given: Grown) -> None:
     """
     chosen = given.generations
     if chosen is None:
+        if given.data.id is not None:
+            problem = "is for a release with [generations]: a fixed one can erase no row"
+            raise ConfigurationError("data.id", problem)
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")

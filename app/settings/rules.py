@@ -147,7 +147,10 @@ def check_data(data: DataSettings) -> None:
 
 
 def _check_person(data: DataSettings) -> None:
-    """A column that names persons is no other column, and it is they that are counted."""
+    """A column that names persons, or rows, is no other column; persons are counted."""
+    columns = (data.label, *(feature.name for feature in data.features))
+    if data.id in columns:
+        raise ConfigurationError("data.id", "is the label or a feature too; it must be neither")
     if data.person is None:
         if data.persons is not None:
             raise ConfigurationError("data.persons", "is for rows whose data.person names a column")
@@ -155,7 +158,7 @@ def _check_person(data: DataSettings) -> None:
     if data.rows is not None:
         problem = "is private where data.person names persons: give data.persons, their number"
         raise ConfigurationError("data.rows", problem)
-    if data.person in (data.label, *(feature.name for feature in data.features)):
+    if data.person in columns:
         problem = "is the label or a feature too, and whom a row is about must reach no learner"
         raise ConfigurationError("data.person", problem)
 

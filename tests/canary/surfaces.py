@@ -358,7 +358,7 @@ def _on_points(command: str) -> Callable[[Scene], bytes]:
 
 
 def _append(scene: Scene) -> bytes:
-    """Append rows to a release that grows, the marked one among them, well and badly."""
+    """Append, erase and correct rows of a release that grows, the marked one, well and badly."""
     folder = scene.release.folder / "growing"
     changes = {
         **scene.release.changes,
@@ -368,16 +368,30 @@ def _append(scene: Scene) -> bytes:
     growing = SmallRelease(folder, changes)
     folder.mkdir()
     header, *rows = scene.release.source.read_text(encoding="utf-8").splitlines(keepends=True)
-    growing.source.write_text("".join([header, *rows]), encoding="utf-8")
-    growing.config.write_text(growing.text() + '[generations]\ntick = "1d"\n', encoding="utf-8")
+    header, named = f"record,{header}", [f"r{index},{row}" for index, row in enumerate(rows)]
+    growing.source.write_text("".join([header, *named]), encoding="utf-8")
+    text = growing.text().replace("[data]\n", '[data]\nid = "record"\n')
+    growing.config.write_text(text + '[generations]\ntick = "1d"\n', encoding="utf-8")
     open_from_settings(growing.settings(), noise=SystemNoise()).ledger.close()
-    further, bad = folder / "further.csv", folder / "bad.csv"
-    further.write_text("".join([header, *rows[:-1]]), encoding="utf-8")
-    bad.write_text(f"{header}{MARKED_AGE},{MARKED_GROUP},{MARKED_GROUP}\n", encoding="utf-8")
+    further, bad, other = folder / "further.csv", folder / "bad.csv", folder / "other.csv"
+    further.write_text("".join([header, *(f"s{row}" for row in named[:-1])]), encoding="utf-8")
+    bad.write_text(f"{header}b,{MARKED_AGE},{MARKED_GROUP},{MARKED_GROUP}\n", encoding="utf-8")
+    other.write_text(f"{header}r0,{rows[-1]}", encoding="utf-8")
     config: Options = ["--config", growing.config]
     told = scene.run("append", *([*config, each] for each in (further, further, bad)), bare=True)
     listed = scene.run("generations", config, [*config, "--json"], bare=True)
-    return told + listed + scene.run("append", [further])
+    told += scene.run("append", [further])
+    changed = scene.run(
+        "correct", [*config, other], [*config, bad], [*config, "--now", other], bare=True
+    )
+    last = f"r{len(named) - 1}"
+    names: tuple[Options, ...] = (["--id", last], ["--id", last], ["--id", "r1", "--now"])
+    return (
+        told
+        + listed
+        + changed
+        + scene.run("erase", *([*config, *each] for each in names), bare=True)
+    )
 
 
 def _export(scene: Scene) -> bytes:
@@ -474,7 +488,11 @@ SURFACES: Final = (
     Surface("traces", (), _traces),
     Surface("conclave statistics", ("conclave statistics",), _on_points("statistics")),
     Surface("conclave learn", ("conclave learn",), _on_points("learn")),
-    Surface("conclave append", ("conclave append", "conclave generations"), _append),
+    Surface(
+        "conclave append",
+        ("conclave append", "conclave generations", "conclave erase", "conclave correct"),
+        _append,
+    ),
     Surface("conclave export", ("conclave export",), _export),
     Surface("conclave verify", ("conclave verify",), _verify),
     Surface(

@@ -57,7 +57,7 @@ class TickClock:
                 await self._writer.catch_up()
             state = release.state
             is_fitting = self._fitting is not None and not self._fitting.done()
-            awaits_fit = self._ticker.awaits_fit(state)
+            awaits_fit = self._ticker.awaits_fit(state) or self._ticker.awaits_change(state)
             if awaits_fit and not is_fitting:
                 self._fitting = asyncio.get_running_loop().create_task(self._fit())
             if self._ticker.is_due(state):

@@ -15,6 +15,8 @@ import typer
 
 from app.cli import numeric_options as numbers
 from app.cli.plan.configured_plan import (
+    DEMAND,
+    GENERATIONS,
     OPTIONS,
     POPULATIONS,
     TOML,
@@ -93,6 +95,16 @@ def plan(
     want_accuracy: Annotated[
         Text, typer.Option(help="Wanted accuracy, as a share of the best rule's: 0.98 loses 0.02.")
     ] = None,
+    generations: Annotated[
+        bool,
+        typer.Option(
+            "--generations", help="Print what generations sustain together, and the quorum to set."
+        ),
+    ] = False,
+    demand: Annotated[
+        Text,
+        typer.Option(help="With --generations: answers wanted for each; answers.queries if unset."),
+    ] = None,
     as_toml: Annotated[
         bool, typer.Option("--toml", help="Print the recommended settings, to paste.")
     ] = False,
@@ -124,6 +136,8 @@ def plan(
         VERBOSE: "" if verbose else None,
         WANT_ANSWERS: want_answers,
         WANT_ACCURACY: want_accuracy,
+        GENERATIONS: "" if generations else None,
+        DEMAND: demand,
     }
     given = {option: text for option, text in options.items() if text is not None}
     form = _form(chosen, given)
@@ -131,7 +145,7 @@ def plan(
         holds = plan_config(Path(config or ""), given, as_json=as_json)
         if not holds:
             raise typer.Exit(EXIT_INFEASIBLE)
-        if not (as_json or as_toml or want_answers or want_accuracy):
+        if not (as_json or as_toml or want_answers or want_accuracy or generations):
             from app.cli.init.next_step import after_plan
 
             following = after_plan(Path(config or ""), public=public)

@@ -35,6 +35,8 @@ TOML: Final = "--toml"
 VERBOSE: Final = "--verbose"
 WANT_ANSWERS: Final = "--want-answers"
 WANT_ACCURACY: Final = "--want-accuracy"
+GENERATIONS: Final = "--generations"
+DEMAND: Final = "--demand"
 OPTIONS: Final = (
     "--rows",
     "--plot",
@@ -44,6 +46,8 @@ OPTIONS: Final = (
     VERBOSE,
     WANT_ANSWERS,
     WANT_ACCURACY,
+    GENERATIONS,
+    DEMAND,
 )
 
 
@@ -71,6 +75,8 @@ def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
         public=Path(given["--public"]) if "--public" in given else None,
         populations=populations,
     )
+    if GENERATIONS in given or DEMAND in given:
+        return _plan_generations(asked, given, as_json=as_json)
     plot = Path(given["--plot"]) if "--plot" in given else None
     if plot is not None:
         check_plot(plot)
@@ -88,6 +94,40 @@ def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
             document |= _plotted(asked, planned, plot, progress)
     _print(asked, planned, offer, document, given=given, as_json=as_json)
     return planned.feasible if offer is None else offer.best is not None
+
+
+def _plan_generations(asked: _Asked, given: Given, *, as_json: bool) -> bool:
+    """Print what generations sustain together; return whether a quorum meets the demand.
+
+    Raises:
+        ConfigurationError: nothing can be tried, or the options do not go together.
+
+    """
+    from app.cli.plan.table import print_json
+    from app.planning.telling.sustained_words import sustained_document, sustained_lines
+    from app.planning.trial.planned_answers import planned_trial
+    from app.planning.trial.sustained import sustained
+
+    if GENERATIONS not in given:
+        raise ConfigurationError(DEMAND, "goes with --generations")
+    if asked.settings.generations is None:
+        raise ConfigurationError("generations", "needs a section [generations], which may be empty")
+    planned = _planned(asked, with_prediction=False)
+    demand = planned.request.query_count
+    if DEMAND in given:
+        demand = numbers.count(DEMAND, given[DEMAND])
+    points, count = _points(asked), asked.populations
+    trial = planned_trial(asked.settings, planned, points=points, hypothesis_count=count)
+    if isinstance(trial, str):
+        raise ConfigurationError(GENERATIONS, f"cannot tell u(G): {trial}")
+    found = sustained(planned, trial, demand=demand)
+    if found is None:
+        raise ConfigurationError(GENERATIONS, "cannot tell u(G): its learners take too long")
+    if as_json:
+        print_json(sustained_document(found))
+    else:
+        typer.echo("\n".join(sustained_lines(found)))
+    return found.quorum is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

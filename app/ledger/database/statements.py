@@ -174,6 +174,11 @@ _PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.
     of_release(private_state),
     private_state.c.name == bindparam("name"),
 )
+_PRIVATE_LIKE = (
+    select(private_state.c.name, private_state.c.digest, private_state.c.body)
+    .where(of_release(private_state), private_state.c.name.like(bindparam("prefix")))
+    .order_by(private_state.c.name)
+)
 _RELEASES = select(entries.c.release_number).distinct().order_by(entries.c.release_number)
 _SECRET = select(database_secret.c.secret)
 
@@ -295,6 +300,13 @@ def read_private_names(connection: Connection, release_number: int) -> list[str]
     """Return the name of every piece of private state, ordered."""
     rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
     return [row[0] for row in rows]
+
+
+def read_private_like(connection: Connection, release_number: int, prefix: str) -> list[PrivateRow]:
+    """Return the pieces of private state whose names begin so, by name, as they are stored."""
+    at = {"release": release_number, "prefix": f"{prefix}%"}
+    rows = connection.execute(_PRIVATE_LIKE, at)
+    return [PrivateRow(row.name, row.digest, checked_bytes(row.body)) for row in rows]
 
 
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:

@@ -15,6 +15,7 @@ from app.errors import ReleaseMismatchError, VerificationError
 from app.ledger.entries.entry_kinds import GenerationAppended, slots_name
 from app.ledger.entries.generations import ANSWERS, RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
+from app.release.generations.requests import refuse_known
 from app.release.generations.slots import drawn_slots
 from app.release.private_state import put_pieces
 from app.release.release import HALTED, refuse_closed
@@ -77,6 +78,7 @@ def append_generation(
     _refuse_same_rows(ledger, rows)
     with ledger.transaction() as transaction:
         refuse_append(transaction.state)
+        refuse_known(ledger, transaction, rows)
         known = generations_of(transaction.state.generations)
         return put_generation(
             configuration,

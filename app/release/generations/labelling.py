@@ -147,6 +147,49 @@ def labels_by(
     return predicted(labelling.predict, encoded)
 
 
+def can_label_again(configuration: Configuration) -> bool:
+    """Return whether a record's further version can be given its label: by what is kept."""
+    is_labelled = Mechanism.RELABEL in configuration.charges
+    return not is_labelled or isinstance(configuration.hypotheses, TreeClass | CellClass)
+
+
+def given_labels(
+    configuration: Configuration,
+    generation: Generation,
+    slots: Slots,
+    *,
+    ledger: Ledger,
+    pieces: Mapping[str, bytes],
+) -> NDArray[np.int64]:
+    """Return the labels that a generation's labelling gives to what its slots hold, int64 (n_g,).
+
+    Nothing is drawn: a labelling stays as it was drawn with an earlier version of a record.
+
+    Args:
+        configuration: the release's, which :func:`can_label_again`.
+        generation: of the slots, labelled in the ledger or by ``pieces``.
+        slots: as they are now.
+        ledger: with what was drawn.
+        pieces: what was drawn for it and is not kept yet.
+
+    """
+    if _rule(configuration) == "pooled":
+        return labels_by(configuration, pooled_by(configuration, ledger, pieces.values()), slots)
+    source = generation.labelled_by or generation.number
+    if _rule(configuration) == "inherit":
+        source = 1
+    name = labelling_name(source)
+    body = pieces.get(name)
+    if body is None and RELABEL not in _of(ledger, source).shares:
+        return slots.labels
+    labelling = _read_labelling(configuration.hypotheses, body or read_piece(ledger, name))
+    return labels_by(configuration, labelling, slots)
+
+
+def _of(ledger: Ledger, number: int) -> Generation:
+    return generations_of(ledger.read_state().generations).all[number - 1]
+
+
 def _has(generation: Generation) -> bool:
     """Return whether a generation's counts are in the ledger."""
     return generation.labelled_by is not None

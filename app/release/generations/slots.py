@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from app.data.persons import IDENTITY_BYTES
 from app.errors import LedgerCorruptError, invariant
 from app.release.private_state import read_piece
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
@@ -39,6 +42,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     secret: bytes
     given_labels: bytes
     ensemble: bytes
+    identities: bytes = b""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,6 +56,8 @@ class Slots:
         secret: 32 bytes, of which the seeds of the learners are made.
         given_labels: the labels that learners see, int64 (n_g,); None before they are drawn.
         ensemble: the fitted learners, as stored; None before they are fitted.
+        identities: keyed digests of the records' identifiers, uint8 (n_g, 16), zeros where a slot
+            holds nothing; None where no column names records.
 
     """
 
@@ -61,6 +67,7 @@ class Slots:
     secret: bytes = field(repr=False)
     given_labels: NDArray[np.int64] | None = field(repr=False, default=None)
     ensemble: bytes | None = field(repr=False, default=None)
+    identities: NDArray[np.uint8] | None = field(repr=False, default=None)
 
     @property
     def count(self) -> int:
@@ -70,6 +77,39 @@ class Slots:
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
         """Return the same slots with the labels and learners of a fit."""
         return replace(self, given_labels=given_labels, ensemble=ensemble)
+
+    def places(self) -> dict[bytes, int]:
+        """Return the slot of every record that has an identifier, by its keyed digest."""
+        if self.identities is None:
+            return {}
+        held = np.flatnonzero(self.is_filled).tolist()
+        return {self.identities[place].tobytes(): place for place in held}
+
+    def changed(
+        self,
+        emptied: Sequence[int],
+        replaced: Mapping[int, tuple[NDArray[np.float64], int]],
+    ) -> Slots:
+        """Return the slots with some emptied and some with other contents; none moves.
+
+        An emptied slot is as if it had been empty from the start, and its hole stays.
+
+        Args:
+            emptied: places of records that are forgotten.
+            replaced: encoded row (d,) and label of records that are corrected, by their places.
+
+        """
+        values, labels, is_filled = self.values.copy(), self.labels.copy(), self.is_filled.copy()
+        identities = None if self.identities is None else self.identities.copy()
+        for place, (row, label) in replaced.items():
+            values[place], labels[place] = row, label
+        gone = np.array(emptied, dtype=np.int64)
+        values[gone], labels[gone], is_filled[gone] = 0.0, 0, False
+        if identities is not None:
+            identities[gone] = 0
+        return replace(
+            self, values=values, labels=labels, is_filled=is_filled, identities=identities
+        )
 
     def holds_same(self, other: Slots) -> bool:
         """Return whether every slot holds what it holds in another form of the generation."""
@@ -91,6 +131,7 @@ class Slots:
                 secret=self.secret,
                 given_labels=given,
                 ensemble=self.ensemble or b"",
+                identities=b"" if self.identities is None else self.identities.tobytes(),
             )
         )
 
@@ -108,6 +149,7 @@ class Slots:
         except (msgspec.DecodeError, ValueError):
             raise LedgerCorruptError("the private state has a piece that is no slots") from None
         given = np.frombuffer(kept.given_labels, dtype=_LABELS).astype(np.int64)
+        identities = np.frombuffer(kept.identities, dtype=np.uint8).reshape(-1, IDENTITY_BYTES)
         return cls(
             values=values.astype(np.float64),
             labels=np.frombuffer(kept.labels, dtype=_LABELS).astype(np.int64),
@@ -115,6 +157,7 @@ class Slots:
             secret=kept.secret,
             given_labels=given if kept.given_labels else None,
             ensemble=kept.ensemble or None,
+            identities=identities if kept.identities else None,
         )
 
 
@@ -133,6 +176,7 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
         labels=rows.labels[places],
         is_filled=np.ones(rows.count, dtype=np.bool_),
         secret=noise.secret(SECRET_BYTES),
+        identities=None if rows.identities is None else rows.identities[places],
     )
 
 

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.errors import LedgerUnavailableError, MachineError, UnavailableError
+from app.ledger.beside_entries import REQUEST
 from app.ledger.entries.entry_kinds import (
     GenerationsJoined,
     LabellingDrawn,
@@ -22,8 +23,10 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.generations import generations_of
+from app.release.generations.changing import Changed, prepare_changes
 from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, pooled_by
+from app.release.generations.requests import bury
 from app.release.generations.slots import Slots, read_slots
 from app.release.generations.waiting_fits import WaitingFits
 from app.release.private_state import put_pieces
@@ -31,13 +34,15 @@ from app.release.progress import no_progress
 from app.release.publication import TURN_LOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from app.learning.hypothesis import Ensemble, Hypothesis
+    from app.ledger.entries.chain import Head
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generation, Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
+    from app.release.generations.fitting import Fitted
     from app.release.generations.living_release import LivingRelease
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
@@ -88,6 +93,7 @@ class Ticker:
     noise: NoiseSource
     clock: Callable[[], float] = time.time
     waiting: WaitingFits = field(default_factory=WaitingFits, repr=False)
+    _changed: Changed | None = field(default=None, repr=False)
     _fitting: Lock = field(default_factory=Lock, repr=False)
 
     @property
@@ -102,10 +108,21 @@ class Ticker:
 
     def awaits_fit(self, state: LedgerState) -> bool:
         """Return whether a generation that waits is not fitted."""
-        return bool(self._unfitted(state))
+        tick = generations_of(state.generations).tick
+        has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
+        return has_older_fits or bool(self._unfitted(state))
+
+    def awaits_change(self, state: LedgerState) -> bool:
+        """Return whether a request about rows waits that is not prepared for the next tick."""
+        if state.generations is None or _has_ended(state):
+            return False
+        prepared = self._prepared(generations_of(state.generations))
+        return tuple(self.ledger.beside(REQUEST)) != prepared.requests
 
     def fit_waiting(self, progress: Progress = no_progress) -> None:
         """Fit every generation that waits and is not fitted; of several servers one does.
+
+        Erasures and corrections that wait are prepared for the next tick.
 
         Raises:
             LedgerUnavailableError: another process fits them, or the ledger cannot be read.
@@ -113,6 +130,8 @@ class Ticker:
 
         """
         with self._fitting:
+            self._check_fits()
+            self._prepare()
             while unfitted := self._unfitted(self.ledger.read_state()):
                 generation = unfitted[0]
                 self.waiting.take_turn(self.ledger)
@@ -127,6 +146,46 @@ class Ticker:
                 if not self.waiting.are_held():
                     raise LedgerUnavailableError(TURN_LOST)
                 self.waiting.private_fitted[generation.number] = fitted
+                self._prepare()
+
+    def _check_fits(self) -> None:
+        """Forget fits of slots that a tick of another process has changed since."""
+        known, fits = generations_of(self.ledger.read_state().generations), self.waiting
+        for each in known.waiting if self.waiting.checked_at != known.tick else ():
+            fitted = fits.private_fitted.get(each.number)
+            if fitted and not fitted.slots.holds_same(read_slots(self.ledger, each)):
+                del fits.private_fitted[each.number]
+        self.waiting.checked_at = known.tick
+
+    def _prepare(self) -> None:
+        """Prepare the requests that wait for the next tick."""
+        known = generations_of(self.ledger.read_state().generations)
+        self._changed = prepare_changes(
+            self.configuration, self.ledger, known, self.waiting.private_fitted
+        )
+
+    def _prepared(self, known: Generations) -> Changed:
+        """Return the changes that are prepared for the next tick, none of an earlier one."""
+        if self._changed is None or self._changed.tick != known.tick:
+            return Changed(known.tick)
+        return self._changed
+
+    def change_now(self) -> tuple[Head, Head]:
+        """Make a tick at once, with every request that waits; return the heads around it.
+
+        Raises:
+            LedgerUnavailableError: a generation is due, whose server makes the tick, or the
+                ledger took nothing: requests stay, and are done at the next tick.
+
+        """
+        with self._fitting:
+            self._prepare()
+            with self.ledger.transaction() as transaction:
+                before = transaction.state.head
+                known = generations_of(transaction.state.generations)
+                self._append(transaction, known, max(self.period, known.period))
+            self._tidy(generations_of(transaction.state.generations))
+        return before, transaction.state.head
 
     def tick(self, release: LivingRelease) -> None:
         """Make a tick, unless another server has made it: what is due joins.
@@ -149,6 +208,13 @@ class Ticker:
         }
         release.take_over(fitted, after.tick, kept.keys() - fitted.keys())
         release.adopt(transaction.state)
+        self._tidy(after)
+
+    def _tidy(self, after: Generations) -> None:
+        """Forget what is in the ledger, once it is, and take over fits with changes."""
+        changed, self._changed = self._changed, None
+        if changed is not None and changed.tick < after.tick:
+            self.waiting.private_fitted.update(changed.fitted)
         self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
     def _unfitted(self, state: LedgerState) -> list[Generation]:
@@ -167,9 +233,13 @@ class Ticker:
             each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
         ]
         self._require_fitted(due)
-        kept = self._kept(known, due)
+        changed = self._prepared(known)
+        fitted = {**self.waiting.private_fitted, **changed.fitted}
+        kept = self._kept(known, due, changed, fitted)
+        transaction.delete_beside(changed.requests)
+        bury(transaction, known.tick + 1, changed.erased)
         for each in due:
-            labelled = self.waiting.private_fitted[each.number].labelled
+            labelled = fitted[each.number].labelled
             digests = put_pieces(transaction, labelled.pieces)
             transaction.append(
                 LabellingDrawn(number=each.number, of=labelled.labelled_by, private_digests=digests)
@@ -200,19 +270,26 @@ class Ticker:
                 raise NotFittedError
             raise LedgerUnavailableError(FITTED_ELSEWHERE)
 
-    def _kept(self, known: Generations, due: Sequence[Generation]) -> dict[int, Kept]:
+    def _kept(
+        self,
+        known: Generations,
+        due: Sequence[Generation],
+        changed: Changed,
+        fitted: Mapping[int, Fitted],
+    ) -> dict[int, Kept]:
         """Return what every generation keeps: with further counts, all are labelled anew."""
         kept = {each.number: Kept(read_slots(self.ledger, each)) for each in known.kept}
+        for number, slots in changed.slots.items():
+            if number in kept:  # one may have retired since
+                kept[number] = Kept(slots, changed.ensembles.get(number))
         for each in due:
-            fitted = self.waiting.private_fitted[each.number]
-            if not fitted.slots.holds_same(kept[each.number].slots):  # fitted at an earlier tick
+            fit = fitted[each.number]
+            if not fit.slots.holds_same(kept[each.number].slots):  # fitted at an earlier tick
                 raise NotFittedError
-            kept[each.number] = Kept(fitted.slots, fitted.ensemble)
+            kept[each.number] = Kept(fit.slots, fit.ensemble)
         if due and are_pooled(self.configuration):
             further = [
-                body
-                for each in due
-                for body in self.waiting.private_fitted[each.number].labelled.pieces.values()
+                body for each in due for body in fitted[each.number].labelled.pieces.values()
             ]
             labelling = pooled_by(self.configuration, self.ledger, further)
             for each in known.kept:

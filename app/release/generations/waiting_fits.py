@@ -25,11 +25,13 @@ class WaitingFits:
     Attributes:
         private_fitted: what came of each, by the generation's number.
         begun: the period of the clock in which each was begun here, by the same.
+        checked_at: the newest tick at which they were those of the slots that are kept.
 
     """
 
     private_fitted: dict[int, Fitted] = field(default_factory=dict, repr=False)
     begun: dict[int, int] = field(default_factory=dict)
+    checked_at: int = 0
     _held: ExitStack = field(default_factory=ExitStack, repr=False)
     _is_held: Callable[[], bool] | None = field(default=None, repr=False)
 

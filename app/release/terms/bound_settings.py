@@ -161,6 +161,7 @@ WANTED: Final = "classifier.wanted"
 # what those versions did: at that value they are left out.
 LATER: Final[Mapping[str, str]] = {
     "data.person": "null",
+    "data.id": "null",
     "privacy.sampling": "1",
     "hypotheses.grid": '"public"',
     "hypotheses.predictors": "[]",

@@ -1,0 +1,84 @@
+"""A release with generations as a game: one record of one generation against every adversary.
+
+The adversary knows all votes but the record's, chooses them before every query, lets generations
+join, and sees hits and labels.  Probabilities of a hit are those of a table's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.auditing.generations.living_rules import vote_pairs
+from app.privacy.stability.inequality import WORD_RANGE
+
+if TYPE_CHECKING:
+    from app.auditing.generations.living_rules import Rules, Standing
+    from app.auditing.generations.worst_case import Outcome
+
+    Moves = list[list[Outcome[Standing]]]
+
+
+@dataclass(frozen=True)
+class LivingGame:
+    """The mechanism of one record; see ``worst_case.py``.
+
+    Attributes:
+        rules: who votes, who is charged, and what votes decide.
+        thresholds: the table in force, words out of ``2**64`` by distance.
+        record: index of the record's generation.
+        votes_moved: by the record: 1, and more where it lies in more chunks.
+
+    """
+
+    rules: Rules
+    thresholds: tuple[int, ...]
+    record: int
+    votes_moved: int = 1
+    _pairs: dict[tuple[int, ...], set[tuple[int, int, bool]]] = field(default_factory=dict)
+
+    def start(self) -> Standing:
+        """Return the standing before the first move."""
+        return self.rules.start()
+
+    def moves(self, state: Standing) -> Moves:
+        """Return the public events and every query that can be asked; none once all is over."""
+        active = self.rules.active(state)
+        if state.joined > self.record and self.record not in active:
+            return []  # nothing depends on the record any more
+        moves: Moves = [[(1.0, 1.0, event)] for event in self.rules.events(state)]
+        if active:
+            hit = self.rules.after(state, is_hit=True)
+            none = self.rules.after(state, is_hit=False)
+            moves += [self._query(pair, hit, none) for pair in sorted(self._distances(active))]
+        return moves
+
+    def _query(
+        self, pair: tuple[int, int, bool], hit: Standing, none: Standing
+    ) -> list[Outcome[Standing]]:
+        distance, distance_other, flips = pair
+        p, q = self._hit(distance), self._hit(distance_other)
+        if flips:
+            return [(p, q, hit), (1 - p, 0.0, none), (0.0, 1 - q, none)]
+        return [(p, q, hit), (1 - p, 1 - q, none)]
+
+    def _hit(self, distance: int) -> float:
+        return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
+
+    def _distances(self, active: tuple[int, ...]) -> set[tuple[int, int, bool]]:
+        """Return both distances and whether the label differs, of all votes a record exchanges."""
+        if active not in self._pairs:
+            self._pairs[active] = {
+                self._compared(active, one, other)
+                for one, other in vote_pairs(
+                    self.rules, active, self.record, votes_moved=self.votes_moved
+                )
+            }
+        return self._pairs[active]
+
+    def _compared(
+        self, active: tuple[int, ...], one: tuple[int, ...], other: tuple[int, ...]
+    ) -> tuple[int, int, bool]:
+        label, distance = self.rules.decided(active, one)
+        label_other, distance_other = self.rules.decided(active, other)
+        return distance, distance_other, label != label_other

@@ -1,0 +1,168 @@
+"""The rules of a release with generations, as functions that a test may replace.
+
+:class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
+generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
+:func:`broken_rules` decides the conditions that the proof asks of any rules: exactly, by walking
+through every public state and every count of votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.voting.votes import tally_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HITS_ARE_PAID: Final = "a generation votes on as many hits as it pays for, at most"
+BY_ONE: Final = "one record moves the distance by one at most"
+AT_A_FLIP: Final = "the distance is 0 where the label differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Public: the generations of a release between two queries.
+
+    Attributes:
+        joined: number of generations that have joined, the first ones.
+        hits: counted against each.
+        retired: whether each has retired.
+        further: a number that a faulty rule may keep.
+
+    """
+
+    joined: int
+    hits: tuple[int, ...]
+    retired: tuple[bool, ...]
+    further: int = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Public: the rules of Theorem G.
+
+    Attributes:
+        votes: k_g of each generation.
+        cutoffs: T_g of each generation.
+
+    """
+
+    votes: tuple[int, ...]
+    cutoffs: tuple[int, ...]
+
+    def start(self) -> Standing:
+        """Return the standing where the first generation alone has joined."""
+        count = len(self.votes)
+        return Standing(1, (0,) * count, (False,) * count)
+
+    def active(self, standing: Standing) -> tuple[int, ...]:
+        """Return the indices of the generations that vote."""
+        return tuple(each for each in range(standing.joined) if not standing.retired[each])
+
+    def events(self, standing: Standing) -> list[Standing]:
+        """Return the standings to which public events lead: here, that the next one joins."""
+        if standing.joined == len(self.votes):
+            return []
+        return [Standing(standing.joined + 1, standing.hits, standing.retired, standing.further)]
+
+    def after(self, standing: Standing, *, is_hit: bool) -> Standing:
+        """Return the standing after a query."""
+        if not is_hit:
+            return standing
+        return self.charged(standing, self.active(standing))
+
+    def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
+        """Return the standing after a hit that is charged to some; those used up retire."""
+        hits, retired = list(standing.hits), list(standing.retired)
+        for each in indices:
+            hits[each] += 1
+            retired[each] = hits[each] >= self.cutoffs[each]
+        return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
+
+    def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
+        """Return label and distance, where so many of each active generation vote label 1."""
+        count, total = sum(ones), sum(self.votes[each] for each in active)
+        tally = tally_alone([total - count, count])
+        return tally.plurality, tally.distance
+
+    @cached_property
+    def generation_count(self) -> int:
+        """Number of generations."""
+        return len(self.votes)
+
+
+def vote_pairs(
+    rules: Rules, active: Sequence[int], record: int, *, votes_moved: int = 1
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield every two counts of label 1 that one record of an active generation may exchange.
+
+    Args:
+        rules: with the numbers of votes.
+        active: indices of the generations that vote.
+        record: index of the record's generation; where it is not active both are the same.
+        votes_moved: by the record: 1, and more where it lies in more chunks.
+
+    """
+    for ones in product(*(range(rules.votes[each] + 1) for each in active)):
+        if record not in active:
+            yield ones, ones
+            continue
+        place = active.index(record)
+        for moved in range(-votes_moved, votes_moved + 1):
+            other = ones[place] + moved
+            if 0 <= other <= rules.votes[record]:
+                yield ones, (*ones[:place], other, *ones[place + 1 :])
+
+
+def broken_rules(rules: Rules, *, votes_moved: int = 1) -> list[str]:
+    """Return the conditions of Theorem G that rules break, none where all hold.
+
+    Args:
+        rules: that decide, charge and retire.
+        votes_moved: by one record.
+
+    """
+    found, sets = _walked(rules)
+    broken = [] if found else [HITS_ARE_PAID]
+    by_one, at_a_flip = True, True
+    for active in sets:
+        for record in active:
+            for one, other in vote_pairs(rules, active, record, votes_moved=votes_moved):
+                (label, distance), (label_other, distance_other) = (
+                    rules.decided(active, ones) for ones in (one, other)
+                )
+                by_one = by_one and abs(distance - distance_other) <= 1
+                same = label == label_other
+                at_a_flip = at_a_flip and (same or distance == distance_other == 0)
+    if not by_one:
+        broken.append(BY_ONE)
+    if not at_a_flip:
+        broken.append(AT_A_FLIP)
+    return broken
+
+
+def _walked(rules: Rules) -> tuple[bool, set[tuple[int, ...]]]:
+    """Return whether hits are paid for on every path, and the sets of generations that vote.
+
+    A path knows what entries show: the hits on which each generation voted.
+    """
+    pending = [(rules.start(), (0,) * rules.generation_count)]
+    known, sets = set(pending), set()
+    while pending:
+        standing, seen = pending.pop()
+        active = rules.active(standing)
+        sets.add(active)
+        if any(seen[each] >= rules.cutoffs[each] for each in active):
+            return False, sets
+        with_hit = tuple(count + (each in active) for each, count in enumerate(seen))
+        following = [(event, seen) for event in rules.events(standing)]
+        if active:
+            following.append((rules.after(standing, is_hit=False), seen))
+            following.append((rules.after(standing, is_hit=True), with_hit))
+        pending += [each for each in following if each not in known]
+        known.update(following)
+    return True, sets

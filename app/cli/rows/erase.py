@@ -1,0 +1,106 @@
+"""``conclave erase``: records are forgotten at the next tick, beside a running server too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from app.release.generations.requests import Receipt
+
+EXIT_UNKNOWN: Final = 1
+STANDARD_INPUT: Final = "-"
+ERASED: Final = "forgotten"
+CORRECTED: Final = "corrected"
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave erase``."""
+    application.command("erase")(erase)
+
+
+def erase(
+    *,
+    config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="Identifier of a record, as in data.id.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option("--person", help="Identifier of a person, as in data.person.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", help="File of identifiers, one a line; - for standard input."),
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
+) -> None:
+    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+
+    Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
+    forgotten all the same.  --from keeps identifiers out of the shell's history.
+    """
+    from app.main import change_from_settings
+    from app.noise.system import SystemNoise
+    from app.settings.settings import load_settings
+
+    settings = load_settings(config, os.environ)
+    asked = [each for each in (identifier, person, source) if each is not None]
+    if len(asked) != 1:
+        raise ConfigurationError("erase", "takes one of --id ID, --person ID and --from FILE")
+    if person is not None:
+        problem = "is not served with [generations]: records are erased by --id, of data.id"
+        raise ConfigurationError("--person", problem)
+    identifiers = _read(source) if source is not None else [identifier or ""]
+    receipt = change_from_settings(
+        settings, identifiers=identifiers, now=now, noise=SystemNoise(), warn=tell
+    )
+    show(receipt, done=ERASED)
+
+
+def _read(source: str) -> list[str]:
+    """Return the identifiers of a file or of standard input, one a line."""
+    try:
+        if source == STANDARD_INPUT:
+            text = sys.stdin.read()
+        else:
+            text = Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError("--from", f"cannot read {source}") from None
+    return [line for line in text.splitlines() if line]
+
+
+def show(receipt: Receipt, *, done: str) -> None:
+    """Print a receipt, and exit with 1 where a record is not known.
+
+    Args:
+        receipt: of the command.
+        done: the change, in a word.
+
+    """
+    count, before, after = receipt.taken.count, receipt.before, receipt.after
+    records = "1 record" if count == 1 else f"{count} records"
+    if after is not None:
+        typer.echo(
+            f"{records} {done}; the ledger's head before: {before.sequence} {before.hash}, after: "
+            f"{after.sequence} {after.hash}"
+        )
+    elif count:
+        typer.echo(
+            f"{records} to be {done} at the next tick; the ledger's head now: {before.sequence} "
+            f"{before.hash}"
+        )
+    for place in receipt.taken.unknown:
+        tell(f"no record is known by the identifier in place {place}")
+    if receipt.taken.unknown:
+        raise typer.Exit(EXIT_UNKNOWN)
+
+
+def tell(line: str) -> None:
+    """Print a line for the operator."""
+    typer.echo(f"conclave: {line}", err=True)

@@ -1,0 +1,125 @@
+"""The answers that generations of a release sustain together, and the quorum to ask for.
+
+A generation is appended for every period, and each pays for T unstable answers.  With G of them
+active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
+``T (1 - u(G)) / (G u(G))`` stable answers a period go on for ever.  With less demand the active set
+grows and u falls; with more it shrinks to nothing.
+
+u(G) is that of made-up people (``agreement.py``), for G times as many votes as one generation has.
+It holds where all generations have labels of one labelling (``pooled``, ``inherit``); with
+labellings of their own they disagree more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.planning.trial.agreement import try_out
+from app.planning.trial.effort import extent_of
+from app.planning.trial.forecast import unstable_rates
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.planning.plan import Plan
+    from app.planning.trial.effort import Trial
+
+COMPANIES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+"""Numbers of active generations that are looked at."""
+CAUTION: Final = 0.9
+"""The share of made-up rules that are to be at most as unstable as the figure shown as cautious."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    """Generations that vote together.
+
+    Attributes:
+        generation_count: G.
+        unstable: u(G), for the middle one of the made-up rules.
+        unstable_cautious: the same, which nine made-up rules in ten do not exceed.
+        sustained: stable answers a period that go on for ever, at the first.
+        sustained_cautious: the same at the second.
+
+    """
+
+    generation_count: int
+    unstable: float
+    unstable_cautious: float
+    sustained: float
+    sustained_cautious: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sustained:
+    """The result for all numbers of generations that are looked at.
+
+    Attributes:
+        companies: in the order of G.
+        demand: answers wanted a period.
+        cutoff: T of each generation.
+        quorum: the least G at which the demand is sustained with caution; None where none is.
+
+    """
+
+    companies: tuple[Company, ...]
+    demand: int
+    cutoff: int
+    quorum: int | None
+
+
+def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
+    """Return ``T (1 - u) / (G u)``, the stable answers a period that G generations sustain."""
+    return cutoff * (1 - unstable) / (generation_count * unstable)
+
+
+def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
+    """Return the answers that generations like a plan's rows sustain together.
+
+    Args:
+        plan: of one generation: its n, k and table.
+        trial: whom and what to try.
+        demand: answers wanted a period.
+
+    Returns:
+        None where the learner takes too long to be tried, or nothing is tested.
+
+    """
+    size, calibration = plan.answers.ensemble_size, plan.answers.calibration
+    rows, rules = plan.answers.chunk_row_count, trial.rules(plan.request)
+    cutoff = getattr(calibration, "cutoff", None)
+    hits = getattr(calibration, "hit_probability", None)
+    if size is None or not rows or cutoff is None or hits is None or rules is None:
+        return None
+    extent = extent_of(trial, chunk_row_count=rows)
+    if extent is None:
+        return None
+    agreement = try_out(
+        rules,
+        trial.learner,
+        chunk_row_count=rows,
+        learner_count=min(size, extent.learner_count),
+        hypothesis_count=extent.hypothesis_count,
+    )
+    table = np.array([hits(distance) for distance in range(COMPANIES[-1] * size // 2 + 1)])
+    rates = {
+        each: unstable_rates(lambda d: table[d.astype(np.int64)], agreement, each * size)
+        for each in COMPANIES
+    }
+    found = tuple(_company(each, rates[each], cutoff) for each in COMPANIES)
+    enough = (each.generation_count for each in found if each.sustained_cautious >= demand)
+    return Sustained(companies=found, demand=demand, cutoff=cutoff, quorum=next(enough, None))
+
+
+def _company(count: int, rates: NDArray[np.float64], cutoff: int) -> Company:
+    middle, cautious = float(np.median(rates)), float(np.quantile(rates, CAUTION))
+    return Company(
+        generation_count=count,
+        unstable=middle,
+        unstable_cautious=cautious,
+        sustained=sustained_answers(middle, cutoff=cutoff, generation_count=count),
+        sustained_cautious=sustained_answers(cautious, cutoff=cutoff, generation_count=count),
+    )

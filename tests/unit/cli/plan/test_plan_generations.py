@@ -1,0 +1,64 @@
+"""``conclave plan --generations``: a table, a document, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.cli import run
+from tests.unit.cli.plan.test_command import CONFIGURATION, plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIVING = CONFIGURATION.replace(
+    "[privacy]\n",
+    '[answers]\nafter = "halt"\non_cutoff = "halt"\n'
+    "[privacy.shares]\nrelabel = 0.1\nanswers = 0.9\nclassifier = 0\n[generations]\n[privacy]\n",
+)
+
+
+@pytest.fixture(name="living")
+def living_file(tmp_path: Path) -> Path:
+    """A release that grows, whose data do not exist."""
+    path = tmp_path / "conclave.toml"
+    path.write_text(LIVING)
+    return path
+
+
+def test_the_quorum_is_advised(living: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The demand is the one given, or answers.queries; the exit code says whether it is met."""
+    assert run(plan("--config", str(living), "--generations", "--demand", "10", "--json")) == 0
+    found = json.loads(capsys.readouterr().out)["generations"]
+    assert (found["demand"], found["quorum"], found["cutoff"]) == (10, 1, 5)
+    assert run(plan("--config", str(living), "--generations")) == 0
+    assert "1,000 answers for every generation" in capsys.readouterr().out
+    far = ["--demand", "1" + "0" * 17]
+    assert run(plan("--config", str(living), "--generations", *far)) == 1
+    assert "Quorum: none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "line"),
+    [
+        ({}, ["--demand", "5"], "--demand: goes with --generations"),
+        ({"[generations]\n": ""}, ["--generations"], "needs a section [generations]"),
+        ({"rows = 20000\n": ""}, ["--generations"], "the number of rows is not given"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(
+    changes: dict[str, str],
+    options: list[str],
+    line: str,
+    living: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line names the option or the section."""
+    text = LIVING
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    living.write_text(text)
+    assert run(plan("--config", str(living), *options)) == 2
+    assert line in capsys.readouterr().err
