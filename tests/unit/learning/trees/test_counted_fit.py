@@ -186,5 +186,7 @@ def test_who_is_counted_follows_from_public_choices() -> None:
 def test_a_class_that_reads_rows_takes_no_counted_trees() -> None:
     """Learners of another class are not made of trees."""
     cuts = ThresholdClass(tests=random_tests(np.random.default_rng(1), features=1))
+    learner = Learner(hypothesis_class=cuts)
+    assert counted_learner(learner, row_count=10**5, size=100) is None
     with pytest.raises(InvariantError):
-        counted_ensemble(Learner(hypothesis_class=cuts), np.zeros((1, 3), np.int64))
+        counted_ensemble(learner, np.zeros((1, 3), np.int64))
