@@ -33,6 +33,7 @@ from app.http.watching.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
 from app.ledger.database.sqlite import database_path
+from app.ledger.entries.digests import SECRET_BYTES, Digests
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.ledger import open_ledger
@@ -47,7 +48,7 @@ from app.planning.from_settings import (
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
-from app.release.drawing import read_points, read_private_rows, read_rows_beside
+from app.release.drawing import read_points, read_rows_beside
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
@@ -59,6 +60,7 @@ from app.release.statistics.opening_table import (
     open_statistics,
 )
 from app.release.statistics.released import released_table
+from app.release.streaming import new_rows, rows_of
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
@@ -213,10 +216,10 @@ class Server:
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
         """Open the release, as the only server of a ledger in SQLite until it is closed."""
         url, name = self.settings.ledger_url, self.settings.release.name
-        rows = None
+        before = None
         if self.expect_head is None:
-            rows = _rows_before_ledger(
-                self.settings, self.progress, even_if_hopeless=self.even_if_hopeless
+            before = _rows_before_ledger(
+                self.settings, noise, self.progress, even_if_hopeless=self.even_if_hopeless
             )
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
@@ -228,7 +231,7 @@ class Server:
                     warn=self.warn,
                     expect_head=self.expect_head,
                     even_if_hopeless=self.even_if_hopeless,
-                    rows=rows,
+                    before=before,
                 )
             held.callback(release.ledger.close)
             with suppress(UnavailableError):  # without it, only the next start is slower
@@ -264,7 +267,7 @@ def open_from_settings(
     warn: Callable[[str], None] = _ignore,
     expect_head: str | None = None,
     even_if_hopeless: bool = False,
-    rows: PrivateRows | None = None,
+    before: RowsBefore | None = None,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
@@ -275,7 +278,7 @@ def open_from_settings(
         warn: told what an operator should know.
         expect_head: a hash that must occur in the ledger's chain.
         even_if_hopeless: whether a hopeless release is opened all the same, on record.
-        rows: the private rows, where they are read already.
+        before: what was read and drawn before there was a ledger.
 
     Raises:
         ConfigurationError: bad configuration or data, or another release's ledger.
@@ -284,10 +287,13 @@ def open_from_settings(
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
-    with _opened_ledger(settings, noise, warn, expect_head) as ledger:
+    secret = None if before is None else before.secret
+    with _opened_ledger(settings, noise, warn, expect_head, secret) as ledger:
         opened = found_state(configuration, ledger).release
-        if rows is None:
-            rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
+        if before is not None and before.secret == ledger.database_secret():
+            rows = before.rows
+        else:
+            rows = rows_of(configuration, progress, ledger=ledger)
         release = open_release(
             configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
         )
@@ -303,13 +309,27 @@ def open_from_settings(
     return release
 
 
+@dataclass(frozen=True, slots=True)
+class RowsBefore:
+    """What is read and drawn before a ledger is made.
+
+    Attributes:
+        rows: the private rows; secret.
+        secret: that the ledger's database is to have, 32 bytes, by which rows are known.
+
+    """
+
+    rows: PrivateRows | StreamedRows = field(repr=False)
+    secret: bytes = field(repr=False)
+
+
 def _rows_before_ledger(
-    settings: Settings, progress: Progress, *, even_if_hopeless: bool
-) -> PrivateRows | None:
+    settings: Settings, noise: NoiseSource, progress: Progress, *, even_if_hopeless: bool
+) -> RowsBefore | None:
     """Read the rows of a new ledger, and refuse them, before its file is made.
 
     Returns:
-        The rows; None where there is a ledger, or its secret is needed to tell persons apart.
+        The rows, and the secret by which they are known; None where there is a ledger.
 
     Raises:
         ConfigurationError: bad configuration or data.
@@ -322,9 +342,10 @@ def _rows_before_ledger(
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
     with advising(settings):
-        rows = read_private_rows(settings, progress)
+        secret = noise.secret(SECRET_BYTES)
+        rows = new_rows(configuration, progress, digests=Digests(secret))
         refuse_before_ledger(configuration, rows, progress)
-    return None if settings.data.person else rows
+    return RowsBefore(rows, secret)
 
 
 def learn_from_settings(
@@ -433,13 +454,14 @@ def _opened_ledger(
     noise: NoiseSource,
     warn: Callable[[str], None],
     expect_head: str | None = None,
+    secret: bytes | None = None,
 ) -> Iterator[Ledger]:
     """Open the ledger to be written, and close it where what is done with it fails."""
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
     name = settings.release.name
-    ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise)
+    ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise, secret=secret)
     try:
         _require_newest(ledger, head_file, warn, expect_head)
         with advising(settings):

@@ -50,6 +50,7 @@ from app.settings.release_sections import (
 )
 from app.settings.rules import check_cells
 from app.settings.server_sections import (
+    EngineSettings,
     LedgerSettings,
     LogsSettings,
     ServerSettings,
@@ -112,6 +113,7 @@ class Settings(Section):
     statistics: StatisticsSettings = StatisticsSettings()
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
+    engine: EngineSettings = EngineSettings()
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
     logs: LogsSettings = LogsSettings()
@@ -139,6 +141,7 @@ class Settings(Section):
         if "hypotheses" not in self.model_fields_set:
             rules.check_absent_hypotheses(self.privacy, self.classifier)
         rules.check_data(self.data)
+        rules.check_engine(self.engine)
         rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
         rules.check_wanted(self.classifier)
         rules.check_answers(self.answers, self.privacy)

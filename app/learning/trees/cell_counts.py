@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.learning.trees.regions import Counts
 
 Features = tuple[int, ...]
-Tables = dict[Features, "NDArray[np.int64]"]
+Tables = dict[Features, "NDArray[np.signedinteger]"]
 
 
 def feature_sets(coding: CellCodes, size: int) -> list[Features]:

@@ -157,7 +157,7 @@ class CountedTrees:
             chunk_count: how many there are.
 
         Returns:
-            Rows of label 1 less those of label 0, by set of features; shape
+            Rows of label 1 less those of label 0, by set of features; int32
             ``(chunks, cells, ...)``.  Nothing for trees of one level.
 
         """
@@ -170,7 +170,10 @@ class CountedTrees:
             group_count=LABELS * chunk_count,
             size=self.depth,
         )
-        return {features: table[1::2] - table[::2] for features, table in tables.items()}
+        return {
+            features: (table[1::2] - table[::2]).astype(np.int32)
+            for features, table in tables.items()
+        }
 
     def upper_tests(self, counted: Tables, *, chunk_count: int, rows_max: int) -> NDArray[np.int64]:
         """Return the tests of all levels but the last, shape ``(chunks, 2**(depth - 1) - 1)``.
