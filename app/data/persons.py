@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, partial
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
@@ -150,6 +151,7 @@ class PersonReader:
         """Start with nobody."""
         self._column = column
         self._found = _Numbers()
+        self._digests = bytearray()
 
     def read(self, value: object) -> float:
         """Return the number of a named person.
@@ -195,13 +197,21 @@ class PersonReader:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
 
         """
-        keyed = partial(blake2b, key=self._column.key, digest_size=IDENTITY_BYTES)
-        digests = [keyed(identifier.encode(errors=ERRORS)).digest() for identifier in self._found]
-        halves = np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 2)
+        halves = self.identities().view(">u8")
         order = np.lexsort((halves[:, 1], halves[:, 0]))
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order))
         return Persons(ranks[first_numbers], np.ascontiguousarray(halves[order]).view(np.uint8))
+
+    def identities(self) -> NDArray[np.uint8]:
+        """Return the keyed digest of each person read so far, by number, uint8 (n_p, 16)."""
+        new = islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
+        keyed = partial(blake2b, key=self._column.key, digest_size=IDENTITY_BYTES)
+        for identifier in new:
+            self._digests += keyed(identifier.encode(errors=ERRORS)).digest()
+        # A copy: an array that is looked at keeps its bytes from growing.
+        digests = np.frombuffer(bytes(self._digests), dtype=np.uint8)
+        return digests.reshape(-1, IDENTITY_BYTES)
 
 
 def _identifier(value: object) -> str | None:

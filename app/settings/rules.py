@@ -23,6 +23,7 @@ from app.data.cell_tests import read_splits
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.schema import DateFeature, NumericFeature
 from app.data.sources.row_wise import check_row_wise
+from app.data.sources.storage import check_address, is_database
 from app.data.spelling import NO_DATE, CellError, boolean_name, twins
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
@@ -295,7 +296,8 @@ def _check_boolean(key: str, missing: Sequence[str]) -> None:
 
 def _check_source(data: DataSettings) -> None:
     """A query belongs to a database, and a database needs one."""
-    is_address = "://" in data.source.get_secret_value()
+    is_address = is_database(data.source.get_secret_value())
+    check_address(data.source.get_secret_value())
     if is_address and data.query is None:
         raise ConfigurationError("data.query", "is required: data.source is a database")
     if data.query is not None and not is_address:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
@@ -35,17 +36,17 @@ from app.data.spelling import (
 from app.errors import invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.persons import PersonColumn
     from app.data.schema import Feature, Schema
 
-    Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values"
+    Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values | Texts"
     """Texts as in a CSV; numbers of a numeric feature, NaN where one is missing; or values."""
 
-__all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Values", "source_columns"]
+__all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Texts", "Values", "source_columns"]
 
 REMEMBERED_CELLS_MAX = 65_536
 # Every character of a decimal number and of the blanks about it, and what joins cells:
@@ -54,9 +55,45 @@ JOINT = ","
 NOT_OF_NUMBERS = re.compile(r"[^0-9+\-.eE \t,]", re.ASCII)
 NOT_A_NUMBER = "is not a number"
 NOT_FINITE = "is not a finite number"
+NOT_UTF_8 = "is not UTF-8 text"
+NO_CLASS = "is not one of data.classes"
 NUMBER_TYPES = {int, float, type(None)}
 # Of others, two equal values may be read differently, or have no hash.
 REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
+
+
+class Texts(ABC):
+    """Fields that are texts, laid out so that many are read at once."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[str]:
+        """Yield the text of each row; bytes that are no UTF-8 are escaped."""
+
+    @abstractmethod
+    def distinct(self) -> Values:
+        """Return each text once, and where it stands."""
+
+    @abstractmethod
+    def places(self, names: Sequence[str]) -> NDArray[np.intp]:
+        """Return which name each text is, -1 for none, shape (m,)."""
+
+    @abstractmethod
+    def are_unicode(self) -> bool:
+        """Return whether every text is UTF-8."""
+
+    @abstractmethod
+    def at(self, rows: NDArray[np.bool_]) -> Texts:
+        """Return the texts of some rows, given by a flag a row."""
+
+    @abstractmethod
+    def numbers(
+        self, missing: Collection[str], decimal: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Return finite decimal numbers, and which rows are to be read alone; None for none."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +101,12 @@ class Values:
     """Fields of any types, as a source holds them.
 
     Attributes:
-        distinct: the values; secret.
+        distinct: the values, or texts; secret.
         places: which of them each row has; None where each row has its own.
 
     """
 
-    distinct: Sequence[object] = field(repr=False)
+    distinct: Sequence[object] | Texts = field(repr=False)
     places: NDArray[np.intp] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -80,7 +117,8 @@ class Values:
         """Yield the value of each row."""
         if self.places is None:
             return iter(self.distinct)
-        return (self.distinct[place] for place in self.places.tolist())
+        distinct = list(self.distinct)
+        return (distinct[place] for place in self.places.tolist())
 
 
 def dates(moments: NDArray[np.generic]) -> Values:
@@ -148,6 +186,8 @@ class SourceColumn(dict[str, float]):
         if isinstance(cells, Values):
             encoded = self._values(cells.distinct)
             return encoded if cells.places is None else encoded[cells.places]
+        if isinstance(cells, Texts):
+            return self._texts(cells)
         numbers = None if self._repeats else self._numeric().read_texts(cells)
         return self._looked_up(cells) if numbers is None else numbers
 
@@ -169,8 +209,22 @@ class SourceColumn(dict[str, float]):
         self._repeats = not self.takes_numbers or 2 * (len(self) - known) <= len(cells)
         return encoded
 
-    def _values(self, values: Sequence[object]) -> NDArray[np.float64]:
+    def _texts(self, texts: Texts) -> NDArray[np.float64]:
+        """Read texts together where the reader can, else each distinct one."""
+        if isinstance(self.reader, CategoricalColumn | LabelColumn):
+            return self.reader.read_together(texts)
+        if not isinstance(self.reader, NumericColumn):
+            return self.encode(texts.distinct())
+        encoded, alone = self.reader.read_together(texts)
+        if alone is not None:
+            odd = texts.at(alone).distinct()
+            encoded[alone] = self._values(odd.distinct)[odd.places]
+        return encoded
+
+    def _values(self, values: Sequence[object] | Texts) -> NDArray[np.float64]:
         """Read values of one type together where they are texts or numbers, else one by one."""
+        if isinstance(values, Texts):
+            return self._texts(values)
         kinds = set(map(type, values))
         if kinds == {str}:
             return self.encode(values)  # type: ignore[arg-type]  # texts
@@ -222,9 +276,11 @@ class SourcePersons(SourceColumn):
             CellError: some cell names nobody; which one is for the caller.
 
         """
+        if isinstance(cells, Texts):
+            cells = cells.distinct()
         if not isinstance(cells, Values):
             return self.persons.read_all(list(cells))
-        numbers = self.persons.read_all(cells.distinct)
+        numbers = self.persons.read_all(list(cells.distinct))
         return numbers if cells.places is None else numbers[cells.places]
 
 
@@ -298,6 +354,14 @@ class NumericColumn:
         encoded = np.full(len(cells), math.nan)
         encoded[[cell not in self._tokens for cell in cells]] = clipped
         return encoded
+
+    def read_together(self, texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Return the results of :meth:`read` for many texts, and which are to be read alone.
+
+        A number that is among the tokens is missing by its value.
+        """
+        numbers, alone = texts.numbers(self._tokens, self._decimal)
+        return self._settled(numbers), alone
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return clipped numbers, with the same NaN for every missing value."""
@@ -373,6 +437,20 @@ class CategoricalColumn(NamedColumn):
         _require_unicode(name)
         return self._other_code
 
+    def read_together(self, texts: Texts) -> NDArray[np.float64]:
+        """Return the results of :meth:`read` for many texts, shape (m,).
+
+        Raises:
+            CellError: some text is not UTF-8.
+
+        """
+        names = [name for name in self._codes if isinstance(name, str)]
+        codes = np.array([*map(self._codes.__getitem__, names), self._other_code], np.float64)
+        places = texts.places(names)
+        if (places < 0).any() and not texts.are_unicode():
+            raise CellError(NOT_UTF_8)
+        return codes[places]
+
 
 class LabelColumn(NamedColumn):
     """Fields of the label: one of the classes."""
@@ -386,8 +464,20 @@ class LabelColumn(NamedColumn):
         """Return the index of a class."""
         index = self._indices.get(self.canonical(value))
         if index is None:
-            raise CellError("is not one of data.classes")
+            raise CellError(NO_CLASS)
         return index
+
+    def read_together(self, texts: Texts) -> NDArray[np.float64]:
+        """Return the results of :meth:`read` for many texts, shape (m,).
+
+        Raises:
+            CellError: some text is no class.
+
+        """
+        places = texts.places(list(self._indices))
+        if (places < 0).any():
+            raise CellError(NO_CLASS)
+        return places.astype(np.float64)
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
@@ -421,7 +511,7 @@ def _require_unicode(cell: str) -> None:
     try:
         cell.encode()
     except UnicodeEncodeError:
-        raise CellError("is not UTF-8 text") from None
+        raise CellError(NOT_UTF_8) from None
 
 
 NEAR_IN: Final = "blanks, capitals, dashes, points or how a number is written"

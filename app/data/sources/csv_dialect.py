@@ -83,7 +83,7 @@ class CsvDialect:
         """
         return csv.reader(lines, delimiter=self.separator, strict=True)
 
-    def header(self, file: TextIO) -> Header:
+    def header(self, file: Iterable[str]) -> Header:
         """Read the first line that is not empty; the following lines stay unread.
 
         Raises:
@@ -147,7 +147,7 @@ class Header:
         return None
 
 
-def _noted(file: TextIO, lines: list[str]) -> Iterator[str]:
+def _noted(file: Iterable[str], lines: list[str]) -> Iterator[str]:
     """Yield lines, and keep them."""
     for line in file:
         lines.append(line)

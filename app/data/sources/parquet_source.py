@@ -1,4 +1,4 @@
-"""Private rows from Parquet: a file, or a folder of parts in the order of their names.
+"""Private rows from Parquet: a file, or parts in the order of their names.
 
 A column may hold text, numbers, decimals, booleans or, for a date, dates, nullable and
 dictionary-encoded or not; it is read batch by batch and never as a whole.
@@ -7,7 +7,7 @@ dictionary-encoded or not; it is read batch by batch and never as a whole.
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,15 +15,17 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from app.data.sources.cells import Values, dates
-from app.data.sources.parquet_parts import part_paths
-from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices, opening
+from app.data.sources.parts import opened, source_files
+from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
+from app.data.sources.storage import GONE, reaching, store_scheme
 from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.parts import Part
 
 ROWS_PER_BATCH = 65_536
 PAGE_BUFFER_BYTES = 2**20
@@ -60,67 +62,134 @@ _DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
 
 @contextmanager
 def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open a Parquet file, or every part of a folder.
+    """Open a Parquet file, or every part of a source.
 
     Raises:
         DataError: it cannot be opened, or a part has not the columns.
 
     """
-    path = Path(source)
-    parts = part_paths(path) if path.is_dir() else {"": path}
-    row_count = sum(_row_count(part, name, columns) for name, part in parts.items())
-    with closing(_blocks(parts, columns)) as stream:
+    parts = source_files(source)
+    row_count = sum(sum(_row_counts(part, source, columns)) for part in parts)
+    with closing(_blocks(parts, source, columns)) as stream:
         yield Blocks(stream, row_count)
 
 
-def _row_count(path: Path, name: str, columns: Sequence[SourceColumn]) -> int:
-    """Check that a file has the columns, and return its number of rows."""
-    with _open(path, name) as file:
+@contextmanager
+def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
+    """Open one part of a Parquet source, whose columns were looked for when it was listed.
+
+    Raises:
+        DataError: it cannot be opened, or is not the file that was listed.
+
+    """
+    with closing(_blocks((part,), source, columns)) as stream:
+        yield Blocks(stream, part.row_count)
+
+
+def row_groups(part: Part, source: str, columns: Sequence[SourceColumn]) -> list[Part]:
+    """Return the row groups of a file with their numbers of rows, in order; empty ones left out.
+
+    Raises:
+        DataError: it cannot be opened, or has not the columns.
+
+    """
+    counts = enumerate(_row_counts(part, source, columns))
+    return [replace(part, row_group=group, row_count=rows) for group, rows in counts if rows]
+
+
+def _row_counts(part: Part, source: str, columns: Sequence[SourceColumn]) -> list[int]:
+    """Check that a file has the columns, and return the number of rows of each row group."""
+    with _open(part, source) as file:
         schema = file.schema_arrow
-        place = name or "the file"
-        indices = column_indices(schema.names, columns, place=place)
+        names = [*schema.names, *(name for name, _ in part.partitions)]
+        indices = column_indices(names, columns, place=part.place)
         for column, index in zip(columns, indices, strict=True):
+            if index >= len(schema.names):
+                continue
             field = schema.field(index)
             if not _is_readable(_plain_type(field.type), column):
-                problem = f'column "{field.name}" in {place} holds neither text nor numbers'
+                problem = f'column "{field.name}" in {part.place} holds neither text nor numbers'
                 raise DataError(SOURCE, f"{problem}, but {field.type}")
-        return int(file.metadata.num_rows)
+        metadata = file.metadata
+        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
-def _open(path: Path, name: str) -> parquet.ParquetFile:
-    """Open one file."""
-    with opening(path, invalid=INVALID, broken=(pa.ArrowException,), name=name):
-        return parquet.ParquetFile(path, buffer_size=PAGE_BUFFER_BYTES, pre_buffer=False)
+@contextmanager
+def _open(part: Part, source: str) -> Iterator[parquet.ParquetFile]:
+    """Open one file; of an object store, what is read of a row group is asked for together."""
+    is_stored = store_scheme(part.file.path) is not None
+    with opened(part, source, in_order=False) as file:
+        with reaching(part.file.path, part.name or source, gone=f"{part.place} {GONE}"):
+            try:
+                reader = parquet.ParquetFile(
+                    file if is_stored else part.file.path,
+                    buffer_size=PAGE_BUFFER_BYTES,
+                    pre_buffer=is_stored,
+                )
+            except pa.ArrowException:
+                raise DataError(SOURCE, f"{part.name or source} {INVALID}") from None
+        with reader:
+            yield reader
 
 
 def _blocks(
-    parts: Mapping[str, Path], columns: Sequence[SourceColumn]
+    parts: Sequence[Part], source: str, columns: Sequence[SourceColumn]
 ) -> Generator[Block, None, None]:
     """Yield the rows part by part."""
-    wanted = [column.name for column in columns]
     count = 0
-    for name, path in parts.items():
-        with _open(path, name) as file:
-            batches = file.iter_batches(ROWS_PER_BATCH, columns=wanted, use_threads=False)
-            while True:
-                batch = _next_batch(batches, name, rows_before=count)
-                if batch is None:
-                    break
-                cells = [_cells(batch.column(column.name), column) for column in columns]
+    for part in parts:
+        given = dict(part.partitions)
+        wanted = [column.name for column in columns if column.name not in given]
+        with _open(part, source) as file:
+            for batch in _batches(file, part, wanted, rows_before=count):
                 if batch.num_rows:
-                    yield Block(cells, name)
+                    yield Block(
+                        [
+                            _repeated(given[column.name], batch.num_rows)
+                            if column.name in given
+                            else _cells(batch.column(column.name), column)
+                            for column in columns
+                        ],
+                        part.name,
+                    )
                 count += batch.num_rows
 
 
+def _repeated(text: str | None, count: int) -> Values:
+    """Return the fields of a column that is a folder's name."""
+    return Values([MISSING_CELL if text is None else text], np.zeros(count, dtype=np.intp))
+
+
+def _batches(
+    file: parquet.ParquetFile, part: Part, wanted: list[str], *, rows_before: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part row group by row group, so that no more is held."""
+    groups = range(file.num_row_groups) if part.row_group is None else [part.row_group]
+    for group in groups:
+        batches = file.iter_batches(
+            ROWS_PER_BATCH, row_groups=[group], columns=wanted, use_threads=False
+        )
+        while (batch := _next_batch(batches, part, rows_before=rows_before)) is not None:
+            yield batch
+            rows_before += batch.num_rows
+
+
 def _next_batch(
-    batches: Iterator[pa.RecordBatch], name: str, *, rows_before: int
+    batches: Iterator[pa.RecordBatch], part: Part, *, rows_before: int
 ) -> pa.RecordBatch | None:
     """Return the next batch, or None at the end; where the file breaks is named."""
-    try:
-        return next(batches, None)
-    except (pa.ArrowException, OSError, ValueError):
-        place = f"row {rows_before + 1}" + (f" in {name}" if name else "")
-        raise DataError(SOURCE, f"{place}: {INVALID} from here on") from None
+    place = f"row {rows_before + 1}" + (f" in {part.name}" if part.name else "")
+    broken = DataError(SOURCE, f"{place}: {INVALID} from here on")
+    path = part.file.path
+    with reaching(path, part.place, gone=f"{part.place} {GONE}"):
+        try:
+            return next(batches, None)
+        except pa.ArrowException:
+            raise broken from None
+        except (OSError, ValueError):
+            if store_scheme(path) is None:
+                raise broken from None
+            raise
 
 
 def _cells(array: pa.Array, column: SourceColumn) -> Cells:

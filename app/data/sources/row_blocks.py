@@ -161,12 +161,8 @@ def collect(
     labels = np.empty(capacity, dtype=np.int64)
     numbers = np.empty(0 if person is None else capacity, dtype=np.int64)
     count = 0
-    part, rows_before_part = "", 0
-    for block in blocks.stream:
-        if block.part != part:
-            part, rows_before_part = block.part, count
-        encoded = _encode(block, columns, count, rows_before_part=rows_before_part)
-        end = count + block.count
+    for encoded in encoded_blocks(blocks.stream, columns):
+        end = count + len(encoded[-1])
         if end > len(labels):
             capacity = max(end, len(labels) * 3 // 2)
             values.resize((capacity, values.shape[1]), refcheck=False)
@@ -185,6 +181,35 @@ def collect(
     labels.resize(count, refcheck=False)
     persons = None if person is None else person.persons(numbers[:count])
     return PrivateRows(values=values, labels=labels, persons=persons)
+
+
+def encoded_blocks(
+    stream: Iterator[Block],
+    columns: Sequence[SourceColumn],
+    *,
+    rows_before: int = 0,
+    rows_before_part: int | None = None,
+) -> Iterator[list[NDArray[np.float64]]]:
+    """Yield the encoded columns of each block, float64 of one length.
+
+    Args:
+        stream: the blocks of an open source, or of one of its parts.
+        columns: that are read.
+        rows_before: rows of the source before the first of them.
+        rows_before_part: rows of the source before the part that begins the stream; those
+            before the first block where it is None.
+
+    Raises:
+        DataError: the first cell that does not fit.
+
+    """
+    part, before_part = None, rows_before_part
+    for block in stream:
+        if block.part != part:
+            before_part = rows_before if part is not None or before_part is None else before_part
+            part = block.part
+        yield _encode(block, columns, rows_before, rows_before_part=before_part or 0)
+        rows_before += block.count
 
 
 def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:

@@ -7,20 +7,21 @@ imported when it is asked for.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.data.rows import PrivateRows
 from app.data.sources import csv_source
 from app.data.sources.cells import SourcePersons, source_columns
 from app.data.sources.csv_dialect import PLAIN_CSV
-from app.data.sources.parquet_parts import is_parquet
+from app.data.sources.parts import is_csv, is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
+from app.data.sources.storage import is_database, store_scheme
 from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from app.data.persons import PersonColumn
     from app.data.schema import Schema
@@ -103,17 +104,17 @@ def open_source(
 
     """
     # Imported only where asked for: some of these libraries take longer than a small file.
-    if "://" in source:
+    if is_database(source):
         from app.data.sources.database_source import open_database  # noqa: PLC0415 -- as above
 
         return open_database(source, query, columns)
     if is_csv(source):
         return csv_source.open_csv(source, columns, refuse_row, dialect)
-    if source.lower().endswith(NPZ_SUFFIX):
+    if source.lower().endswith(NPZ_SUFFIX) and store_scheme(source) is None:
         from app.data.sources.npz_source import open_npz  # noqa: PLC0415 -- as above
 
         return open_npz(source, columns)
-    if is_parquet(Path(source)):
+    if is_parquet(source):
         from app.data.sources.parquet_source import open_parquet  # noqa: PLC0415 -- as above
 
         return open_parquet(source, columns)
@@ -122,11 +123,6 @@ def open_source(
         "is neither a .csv, .csv.gz, .parquet or .npz file, nor a folder of Parquet parts, "
         "nor an SQLAlchemy URL",
     )
-
-
-def is_csv(source: str) -> bool:
-    """Return whether a source is a CSV by its name."""
-    return "://" not in source and source.lower().endswith(csv_source.SUFFIXES)
 
 
 def decimal_of(source: str, dialect: CsvDialect) -> str:

@@ -1,0 +1,209 @@
+"""The bytes of a CSV in UTF-8, taken from the front in lines or in blocks of whole records.
+
+A block whose bytes show that Arrow's reader and Python's divide it into the same fields may be
+read by either.  Any other is read line by line, so that it is refused in the same words.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.spelling import ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+BLOCK_BYTES = 4 * 2**20
+PIECE_BYTES: Final = 2**20
+MARK: Final = b"\xef\xbb\xbf"
+QUOTE: Final = b'"'
+LINE_END: Final = b"\n"
+RETURN: Final = b"\r"
+# The limit of Python's reader in characters, each of which is a byte or more.
+CELL_BYTES_MAX: Final = csv.field_size_limit()
+
+
+class CsvRecords:
+    """The text of a CSV, of which lines and blocks are taken from the front.
+
+    Args:
+        read: gives up to so many further bytes, and none at the end.
+        broken: errors of reading; what was read before one is given out first.
+
+    Attributes:
+        position: number of bytes taken.
+
+    """
+
+    def __init__(self, read: Callable[[int], bytes], broken: tuple[type[Exception], ...]) -> None:
+        """Read nothing yet."""
+        self._read = read
+        self._broken = broken
+        self._error: Exception | None = None
+        self._has_ended = False
+        self._held = b""
+        self._held_from = self.position = 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines with their ends; bytes that are no UTF-8 are escaped.
+
+        Raises:
+            Exception: an error of reading, after the whole lines before it.
+
+        """
+        while True:
+            self._fill(PIECE_BYTES)
+            lines = self._left().splitlines(keepends=True)
+            is_whole = self._has_ended and self._error is None
+            if lines and not is_whole and not lines[-1].endswith(LINE_END):
+                del lines[-1]
+            if not lines and self._has_ended:
+                if self._error is not None:
+                    raise self._error
+                return
+            if not lines:
+                self._fill(len(self._left()) + PIECE_BYTES)
+            for line in lines:
+                self.position += len(line)
+                yield line.decode(errors=ERRORS)
+
+    def is_small(self, limit: int) -> bool:
+        """Return whether fewer bytes are left than a limit."""
+        self._fill(limit)
+        return self._has_ended and len(self._left()) < limit
+
+    def block(self) -> bytes:
+        """Return some megabytes of the records that are next, without taking them; none at the end.
+
+        Raises:
+            Exception: an error of reading, after the whole lines before it.
+
+        """
+        wanted = BLOCK_BYTES
+        while True:
+            self._fill(wanted)
+            left = self._left()
+            if self._has_ended and self._error is None:
+                return left
+            end = _end_of_records(left)
+            if end:
+                return left[:end]
+            if self._error is not None:
+                raise self._error
+            wanted = len(left) + BLOCK_BYTES
+
+    def take(self, count: int) -> None:
+        """Take so many bytes."""
+        self.position += count
+
+    def _left(self) -> bytes:
+        """Return what was read and not taken."""
+        if self.position > self._held_from:
+            self._held = self._held[self.position - self._held_from :]
+            self._held_from = self.position
+        return self._held
+
+    def _fill(self, count: int) -> None:
+        """Read until so many bytes are there that were not taken, or to the end."""
+        pieces = [self._left()]
+        held = len(pieces[0])
+        while held < count and not self._has_ended:
+            try:
+                piece = self._read(max(PIECE_BYTES, count - held))
+            except self._broken as error:
+                self._error, self._has_ended = error, True
+                break
+            self._has_ended = not piece
+            pieces.append(piece)
+            held += len(piece)
+        self._held = b"".join(pieces)
+
+
+def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """Return a reader that leaves out a byte order mark at the beginning."""
+    is_begun = False
+
+    def read_on(count: int) -> bytes:
+        nonlocal is_begun
+        piece = read(count)
+        if not is_begun:
+            is_begun = True
+            while piece and len(piece) < len(MARK) and (more := read(count)):
+                piece += more
+            piece = piece.removeprefix(MARK) or (read(count) if piece else b"")
+        return piece
+
+    return read_on
+
+
+def divides_alike(body: bytes, separator: str) -> bool:
+    """Return whether both readers divide whole records into the same fields.
+
+    They do where every quote that begins a field is the first of it, every one that ends a
+    field is the last of it, two side by side stand for one, lines end alike, and no field may
+    be too long.  By induction over the quotes, each even one stands where a field begins.
+
+    Args:
+        body: whole records, if its quotes are as above.
+        separator: between fields.
+
+    """
+    if not separator.isascii() or b"\0" in body:
+        return False
+    if body.count(RETURN) != body.count(RETURN + LINE_END):
+        return False
+    codes = np.frombuffer(body, dtype=np.uint8)
+    line_ends = np.flatnonzero(codes == LINE_END[0])
+    quotes = np.flatnonzero(codes == QUOTE[0])
+    if not len(quotes):
+        return _longest(line_ends, len(body)) <= CELL_BYTES_MAX
+    if not _begin_and_end_fields(codes, quotes, separator):
+        return False
+    spans = quotes[1::2] - quotes[::2]
+    if int(spans.max()) > CELL_BYTES_MAX or (np.diff(quotes)[1::2] == 1).any():
+        # A field of many lines, or of many quotes, may be longer than any of them.
+        line_ends = line_ends[np.searchsorted(quotes, line_ends) % 2 == 0]
+    return _longest(line_ends, len(body)) <= CELL_BYTES_MAX
+
+
+def _begin_and_end_fields(
+    codes: NDArray[np.uint8], quotes: NDArray[np.intp], separator: str
+) -> bool:
+    """Return whether quotes come in pairs about whole fields, or are doubled within one."""
+    if len(quotes) % 2:
+        return False
+    first, last = quotes[::2], quotes[1::2]
+    before = codes[first - 1]
+    if first[0] == 0:
+        before[0] = LINE_END[0]
+    after = codes[np.minimum(last + 1, len(codes) - 1)]
+    if last[-1] == len(codes) - 1:
+        after[-1] = LINE_END[0]
+    borders = np.zeros(256, dtype=np.bool_)
+    borders[[ord(separator), LINE_END[0], QUOTE[0]]] = True
+    begin = bool(borders[before].all())
+    borders[RETURN[0]] = True
+    return begin and bool(borders[after].all())
+
+
+def _longest(line_ends: NDArray[np.intp], end: int) -> int:
+    """Return the greatest distance between line ends, the beginning and the end."""
+    return int(np.diff(line_ends, prepend=-1, append=end).max())
+
+
+def _end_of_records(body: bytes) -> int:
+    """Return where the last record ends whose quotes are paired; the last line, for none."""
+    if LINE_END not in body:
+        return body.rfind(RETURN) + 1
+    last = end = body.rfind(LINE_END) + 1
+    quotes = body.count(QUOTE, 0, end)
+    while end and quotes % 2:
+        before = body.rfind(LINE_END, 0, end - 1) + 1
+        quotes -= body.count(QUOTE, before, end)
+        end = before
+    return end or last

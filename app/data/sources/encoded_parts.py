@@ -1,0 +1,171 @@
+"""The parts of a source, listed without reading a row, and the encoded rows of one part.
+
+Whoever counts rows on several processes lists the parts once and sends each to one of them,
+which reads the file itself.  Rows are encoded as :func:`app.data.sources.sources.read_rows`
+encodes them, each alone, so that neither the order of parts nor who reads them shows in a byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.sources.cells import SourcePersons, source_columns
+from app.data.sources.csv_dialect import PLAIN_CSV
+from app.data.sources.parts import CSV_SUFFIXES, is_csv, is_parquet, source_files
+from app.data.sources.row_blocks import SOURCE, encoded_blocks, refuse_row
+from app.data.sources.sources import decimal_of
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    from app.data.persons import PersonColumn, PersonReader
+    from app.data.schema import Schema
+    from app.data.sources.cells import SourceColumn
+    from app.data.sources.csv_dialect import CsvDialect
+    from app.data.sources.parts import Part
+    from app.data.sources.row_blocks import Blocks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedRows:
+    """Some consecutive rows of a part; secret, and never shown by ``repr``.
+
+    Attributes:
+        values: float64 (m, d), as :class:`app.data.rows.PrivateRows` has them.
+        labels: int64 (m,); the index of the label among the classes.
+        identities: uint8 (m, 16); the keyed digest of the identifier of each row's person;
+            None where each row is a unit of its own.
+
+    """
+
+    values: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+    identities: NDArray[np.uint8] | None = field(repr=False, default=None)
+
+
+def list_files(source: str) -> tuple[Part, ...]:
+    """Return the files of a source, each with its size and version tag, and open none.
+
+    Args:
+        source: files of Parquet or CSV.
+
+    Raises:
+        DataError: the source has no parts, or cannot be listed.
+
+    """
+    if is_csv(source):
+        return source_files(source, CSV_SUFFIXES)
+    if is_parquet(source):
+        return source_files(source)
+    raise DataError(SOURCE, "has no parts: it is neither Parquet nor CSV")
+
+
+def list_parts(
+    source: str,
+    schema: Schema,
+    *,
+    dialect: CsvDialect = PLAIN_CSV,
+    person: PersonColumn | None = None,
+) -> tuple[Part, ...]:
+    """Return the parts of a source in their public order; no row is read.
+
+    Of Parquet they are the row groups with rows, whose numbers of rows are known; of CSV the
+    files.
+
+    Args:
+        source: files of Parquet or CSV.
+        schema: the public schema.
+        dialect: how a CSV is written.
+        person: the private column that names persons; None where a row is the unit.
+
+    Raises:
+        DataError: the source has no parts, or cannot be listed, or a part of Parquet has not
+            the columns.
+
+    """
+    files = list_files(source)
+    if is_csv(source):
+        return files
+    from app.data.sources.parquet_source import row_groups  # noqa: PLC0415 -- takes long
+
+    columns, _ = _columns(source, schema, dialect, person)
+    parts: list[Part] = []
+    count = 0
+    for file in files:
+        before_file = count
+        for part in row_groups(file, source, columns):
+            parts.append(replace(part, rows_before=count, rows_before_file=before_file))
+            count += part.row_count or 0
+    return tuple(parts)
+
+
+def read_part(
+    part: Part,
+    source: str,
+    schema: Schema,
+    *,
+    dialect: CsvDialect = PLAIN_CSV,
+    person: PersonColumn | None = None,
+) -> Iterator[EncodedRows]:
+    """Yield the rows of one part in their order, some ten thousand at a time.
+
+    Args:
+        part: of the source, from :func:`list_parts` or :func:`list_files`.
+        source: whose part it is.
+        schema: the public schema.
+        dialect: how a CSV is written.
+        person: the private column that names persons; None where a row is the unit.
+
+    Raises:
+        DataError: what does not fit, by column and row number; or the part is gone, is not the
+            file that was listed, or cannot be read.
+
+    """
+    columns, reader = _columns(source, schema, dialect, person)
+    width = len(schema.features)
+    with _opened(part, source, columns, dialect) as blocks:
+        for encoded in encoded_blocks(
+            blocks.stream,
+            columns,
+            rows_before=part.rows_before,
+            rows_before_part=part.rows_before_file,
+        ):
+            values = np.empty((len(encoded[width]), width))
+            for index, column in enumerate(encoded[:width]):
+                values[:, index] = column
+            labels = encoded[width].astype(np.int64)
+            identities = None
+            if reader is not None:
+                identities = reader.identities()[encoded[-1].astype(np.int64)]
+            yield EncodedRows(values, labels, identities)
+
+
+def _opened(
+    part: Part, source: str, columns: list[SourceColumn], dialect: CsvDialect
+) -> AbstractContextManager[Blocks]:
+    """Open one part in the format of its source."""
+    if is_csv(source):
+        from app.data.sources.csv_source import open_csv_parts  # noqa: PLC0415 -- as Parquet's
+
+        return open_csv_parts((part,), source, columns, refuse_row, dialect)
+    from app.data.sources.parquet_source import open_parquet_part  # noqa: PLC0415 -- takes long
+
+    return open_parquet_part(part, source, columns)
+
+
+def _columns(
+    source: str, schema: Schema, dialect: CsvDialect, person: PersonColumn | None
+) -> tuple[list[SourceColumn], PersonReader | None]:
+    """Return new columns of the schema, and of persons at the end, and what reads the latter."""
+    columns = source_columns(schema, decimal=decimal_of(source, dialect))
+    if person is None:
+        return columns, None
+    named = SourcePersons(person)
+    return [*columns, named], named.persons

@@ -1,0 +1,212 @@
+"""The parts of a source: files of a folder, of a pattern, or of Hive partitions.
+
+A part is found without reading it.  Parts are sorted by name, which is public, so that every
+engine and every machine sees them in one order.  A folder named ``key=value`` gives its files
+a column ``key``, each of whose fields is the text ``value``; a name may so be private, and is
+shown to nobody.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from app.data.sources.row_blocks import SOURCE
+from app.data.sources.storage import (
+    CHANGED,
+    GONE,
+    SCHEME_END,
+    SEPARATOR,
+    StoredFile,
+    has_wildcard,
+    reaching,
+    storage_of,
+    store_scheme,
+)
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PARQUET_SUFFIX: Final = ".parquet"
+CSV_SUFFIXES: Final = (".csv", ".csv.gz")
+LEFT_OUT: Final = (".", "_")
+PARTITION: Final = "="
+# What Hive, Spark and pyarrow write for a missing value.
+MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a source, or one row group of a Parquet file.
+
+    It holds no row, and can be sent to another process.  Where a folder is named by a private
+    value its path and partitions are private, and so is this object.
+
+    Attributes:
+        file: its path, size and version tag.
+        name: by which messages call it, without a value; empty where it is the only part.
+        partitions: the columns that its folders give, with the text of all their fields; None
+            for a missing value.
+        row_group: index of the row group; None for the whole file.
+        row_count: number of rows; None where it is not known without reading.
+        rows_before: rows of the source before it; 0 where that is not known.
+        rows_before_file: rows of the source before its file; 0 where that is not known.
+
+    """
+
+    file: StoredFile = field(repr=False)
+    name: str
+    partitions: tuple[tuple[str, str | None], ...] = field(repr=False, default=())
+    row_group: int | None = None
+    row_count: int | None = None
+    rows_before: int = 0
+    rows_before_file: int = 0
+
+    @property
+    def place(self) -> str:
+        """Return what a message calls the part."""
+        return self.name or "the file"
+
+
+def is_csv(source: str) -> bool:
+    """Return whether a source is a CSV, or several, by its name."""
+    return _is_file_name(source) and source.lower().endswith(CSV_SUFFIXES)
+
+
+def is_parquet(source: str) -> bool:
+    """Return whether a source is a folder, or Parquet by its name."""
+    if source.lower().endswith(PARQUET_SUFFIX) or store_scheme(source) or has_wildcard(source):
+        return True
+    return storage_of(source).is_folder(source)
+
+
+def source_files(source: str, suffixes: tuple[str, ...] = (PARQUET_SUFFIX,)) -> tuple[Part, ...]:
+    """Return the files of a source in the order of their names; none is opened.
+
+    Hidden files, and those whose name begins with ``_``, are none, and neither is anything in
+    a folder of such a name.
+
+    Args:
+        source: a file, a folder or a pattern of paths, local or in an object store.
+        suffixes: of the files.
+
+    Raises:
+        DataError: there is no part, or something that is no part; or the source cannot be
+            listed.
+
+    """
+    storage = storage_of(source)
+    with reaching(source, source, gone=f"no such file: {source}"):
+        if has_wildcard(source):
+            return _matching(source, storage.matching(source), suffixes)
+        if suffixes == (PARQUET_SUFFIX,) and storage.is_folder(source):
+            return _of_folder(source, storage.below(source), suffixes)
+        return (Part(storage.file(source), ""),)
+
+
+@contextmanager
+def opened(part: Part, source: str, *, in_order: bool) -> Iterator[IO[bytes]]:
+    """Open a part, after a look at whether it is the file that was listed.
+
+    Args:
+        part: of the source.
+        source: whose part it is.
+        in_order: whether it is read from its beginning to its end.
+
+    Raises:
+        DataError: it is gone, has changed, or cannot be read.
+
+    """
+    path = part.file.path
+    storage = storage_of(path)
+    gone = f"{part.name} {GONE}" if part.name else f"no such file: {source}"
+    with reaching(path, part.name or source, gone=gone):
+        now = storage.file(path)
+        if now != part.file:
+            raise DataError(SOURCE, f"{part.place} {CHANGED}")
+        file = storage.open(path, in_order=in_order)
+    with file:
+        yield file
+
+
+def _matching(pattern: str, files: list[StoredFile], suffixes: tuple[str, ...]) -> tuple[Part, ...]:
+    """Return the parts among files of a pattern."""
+    root = _fixed(pattern)
+    parts = _parts({file.path.removeprefix(root): file for file in files}, suffixes)
+    if not parts:
+        raise DataError(SOURCE, f"no file matches {pattern}")
+    return parts
+
+
+def _of_folder(
+    folder: str, files: Mapping[str, StoredFile], suffixes: tuple[str, ...]
+) -> tuple[Part, ...]:
+    """Return the parts among the files of a folder, whose own folders are partitions."""
+    for name in sorted(files):
+        *folders, _ = name.split(SEPARATOR)
+        stray = next((each for each in folders if PARTITION not in each), None)
+        if stray is not None and not _is_left_out(name):
+            raise _no_part(stray, suffixes)
+    parts = _parts(files, suffixes)
+    if not parts:
+        raise DataError(SOURCE, f"the folder {folder} has no {suffixes[0]} file")
+    return parts
+
+
+def _parts(files: Mapping[str, StoredFile], suffixes: tuple[str, ...]) -> tuple[Part, ...]:
+    """Return files as parts, in the order of their names."""
+    names = sorted(name for name in files if not _is_left_out(name))
+    parts = []
+    for number, name in enumerate(names, start=1):
+        *folders, last = name.split(SEPARATOR)
+        if not last.lower().endswith(suffixes):
+            raise _no_part(last, suffixes)
+        partitions = tuple(_partition(each) for each in folders if PARTITION in each)
+        parts.append(Part(files[name], _shown(folders, last, number), partitions))
+    return tuple(parts)
+
+
+def _shown(folders: list[str], last: str, number: int) -> str:
+    """Return the name of a part without the values in it."""
+    if not any(PARTITION in each for each in folders):
+        return SEPARATOR.join([*folders, last])
+    bare = [f"{each.partition(PARTITION)[0]}=*" if PARTITION in each else each for each in folders]
+    return f"part {number}, {SEPARATOR.join([*bare, last])}"
+
+
+def _partition(folder: str) -> tuple[str, str | None]:
+    """Return the column of a folder and the text of its fields."""
+    key, _, value = folder.partition(PARTITION)
+    return unquote(key), None if value == MISSING_PARTITION else unquote(value)
+
+
+def _is_left_out(name: str) -> bool:
+    """Return whether a file, or a folder about it, is none of the parts."""
+    return any(
+        each.startswith(LEFT_OUT) and PARTITION not in each for each in name.split(SEPARATOR)
+    )
+
+
+def _fixed(pattern: str) -> str:
+    """Return the folders of a pattern before its first wildcard, those of partitions left out."""
+    folders = pattern.split(SEPARATOR)[:-1]
+    fixed: list[str] = []
+    for each in folders:
+        if has_wildcard(each) or PARTITION in each:
+            break
+        fixed.append(each)
+    return SEPARATOR.join([*fixed, ""])
+
+
+def _no_part(name: str, suffixes: tuple[str, ...]) -> DataError:
+    """Return the refusal of something that is no part."""
+    problem = f'"{name}" in the folder is not a {suffixes[0]} file'
+    return DataError(SOURCE, f"{problem}; put _ in front of its name to leave it out")
+
+
+def _is_file_name(source: str) -> bool:
+    """Return whether a source is no address of a database."""
+    return SCHEME_END not in source or store_scheme(source) is not None

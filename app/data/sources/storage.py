@@ -1,0 +1,306 @@
+"""The files of a source, on a local disk or in an object store.
+
+An object store is read through fsspec, by the library of its scheme; which one, and where it
+finds credentials, is its own business: the environment, and never an address.  What a store
+says of an error may repeat a key or a name, so only the kind of the error is passed on.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+
+from app.data.sources.row_blocks import SOURCE
+from app.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SEPARATOR: Final = "/"
+SCHEME_END: Final = "://"
+WILDCARDS: Final = "*?["
+BAD_PATH: Final = "bad path"
+GONE: Final = "is gone since the parts were listed"
+CHANGED: Final = "has changed since the parts were listed"
+IN_ADDRESS: Final = "holds a user or a password: give credentials in the environment"
+# Of a store: what says that an object is another one than it was.
+VERSION_KEYS: Final = ("ETag", "etag", "generation", "LastModified", "last_modified", "mtime")
+READ_AHEAD_BYTES: Final = 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file at the moment when it was listed.
+
+    Attributes:
+        path: of the file, or the address of the object.
+        size: in bytes.
+        version: a tag that is another one when the file has changed.
+
+    """
+
+    path: str
+    size: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKind:
+    """An object store's library.
+
+    Attributes:
+        module: that fsspec needs for it.
+        extra: of this project, which installs it.
+        errors: its own errors, as ``module:class``.
+
+    """
+
+    module: str
+    extra: str
+    errors: tuple[str, ...]
+
+
+_AZURE: Final = StoreKind("adlfs", "abfs", ("azure.core.exceptions:AzureError",))
+_GOOGLE: Final = StoreKind(
+    "gcsfs", "gs", ("google.auth.exceptions:GoogleAuthError", "aiohttp:ClientError")
+)
+STORES: Final[Mapping[str, StoreKind]] = {
+    "s3": StoreKind(
+        "s3fs",
+        "s3",
+        (
+            "botocore.exceptions:BotoCoreError",
+            "botocore.exceptions:ClientError",
+            "aiohttp:ClientError",
+        ),
+    ),
+    "gs": _GOOGLE,
+    "abfs": _AZURE,
+    "abfss": _AZURE,
+}
+
+
+class Storage(Protocol):
+    """Where files are."""
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder."""
+        ...
+
+    def file(self, path: str) -> StoredFile:
+        """Return a file as it is now."""
+        ...
+
+    def below(self, folder: str) -> dict[str, StoredFile]:
+        """Return every file below a folder, by its path in the folder."""
+        ...
+
+    def matching(self, pattern: str) -> list[StoredFile]:
+        """Return every file whose path matches a pattern; ``**`` is any number of folders."""
+        ...
+
+    def open(self, path: str, *, in_order: bool) -> IO[bytes]:
+        """Open a file; ``in_order`` where it is read from its beginning to its end."""
+        ...
+
+
+def store_scheme(source: str) -> str | None:
+    """Return the scheme of an address in an object store; None for any other source."""
+    scheme, found, _ = source.partition(SCHEME_END)
+    return scheme if found and scheme in STORES else None
+
+
+def is_database(source: str) -> bool:
+    """Return whether a source is an SQLAlchemy URL."""
+    return SCHEME_END in source and store_scheme(source) is None
+
+
+def check_address(source: str) -> None:
+    """Refuse credentials in the address of an object store.
+
+    Raises:
+        ConfigurationError: there are some.
+
+    """
+    scheme = store_scheme(source)
+    user, found, _ = source.partition(SCHEME_END)[2].partition(SEPARATOR)[0].rpartition("@")
+    # In Azure's addresses the container stands before the account.
+    if scheme and found and (":" in user or STORES[scheme] is not _AZURE):
+        raise ConfigurationError(SOURCE, IN_ADDRESS)
+
+
+def has_wildcard(source: str) -> bool:
+    """Return whether a source is a pattern of paths, and no local file or folder of its name."""
+    if not any(mark in source for mark in WILDCARDS):
+        return False
+    return store_scheme(source) is not None or not Path(source).exists()
+
+
+def storage_of(source: str) -> Storage:
+    """Return the storage of a source.
+
+    Raises:
+        DataError: its library is not installed, or refuses.
+
+    """
+    scheme = store_scheme(source)
+    return LocalStorage() if scheme is None else ObjectStorage.of(scheme)
+
+
+class LocalStorage:
+    """The disks of this machine."""
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder."""
+        return Path(path).is_dir()
+
+    def file(self, path: str) -> StoredFile:
+        """Return a file as it is now."""
+        found = Path(path).stat()
+        return StoredFile(path, found.st_size, str(found.st_mtime_ns))
+
+    def below(self, folder: str) -> dict[str, StoredFile]:
+        """Return every file below a folder, by its path in the folder; folders are followed."""
+        found: dict[str, StoredFile] = {}
+        for entry in Path(folder).iterdir():
+            if entry.is_dir():
+                within = self.below(str(entry))
+                found |= {f"{entry.name}{SEPARATOR}{name}": each for name, each in within.items()}
+            else:
+                found[entry.name] = self.file(str(entry))
+        return found
+
+    def matching(self, pattern: str) -> list[StoredFile]:
+        """Return every file whose path matches a pattern."""
+        paths = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- a whole path is the pattern
+        return [self.file(path) for path in paths if not self.is_folder(path)]
+
+    def open(self, path: str, *, in_order: bool) -> IO[bytes]:
+        """Open a file; how it is read is no matter."""
+        del in_order
+        return Path(path).open("rb")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage:
+    """An object store.
+
+    Attributes:
+        scheme: of its addresses.
+        system: fsspec's file system.
+
+    """
+
+    scheme: str
+    system: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, scheme: str) -> ObjectStorage:
+        """Return the store of a scheme, with credentials of the environment.
+
+        Raises:
+            DataError: its library is not installed.
+
+        """
+        kind = STORES[scheme]
+        try:
+            importlib.import_module(kind.module)
+            fsspec = importlib.import_module("fsspec")
+        except ImportError:
+            problem = f"{scheme}:// needs {kind.module}: pip install 'conclave[{kind.extra}]'"
+            raise DataError(SOURCE, problem) from None
+        # What was listed once is asked for again: a part may be gone meanwhile.
+        fresh = {"skip_instance_cache": True, "use_listings_cache": False}
+        return cls(scheme, fsspec.filesystem(scheme, **fresh))
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder: whether objects lie below it."""
+        return bool(self.system.isdir(path))
+
+    def file(self, path: str) -> StoredFile:
+        """Return an object as it is now."""
+        return self._stored(self.system.info(path))
+
+    def below(self, folder: str) -> dict[str, StoredFile]:
+        """Return every object below a folder, by its path in the folder."""
+        root = self.system._strip_protocol(folder).rstrip(SEPARATOR) + SEPARATOR  # noqa: SLF001 -- fsspec's way for paths
+        found = self.system.find(folder, detail=True)
+        return {path.removeprefix(root): self._stored(info) for path, info in found.items()}
+
+    def matching(self, pattern: str) -> list[StoredFile]:
+        """Return every object whose path matches a pattern."""
+        found = self.system.glob(pattern, detail=True)
+        return [self._stored(info) for info in found.values() if info["type"] == "file"]
+
+    def open(self, path: str, *, in_order: bool) -> IO[bytes]:
+        """Open an object; what is read in order is read ahead."""
+        cache = "readahead" if in_order else "none"
+        opened: IO[bytes] = self.system.open(
+            path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache
+        )
+        return opened
+
+    def _stored(self, info: Mapping[str, object]) -> StoredFile:
+        """Return what a store says of an object."""
+        tags = (info[key] for key in VERSION_KEYS if info.get(key))
+        version = str(next(tags, "")).strip('"')
+        size = int(str(info["size"]))
+        return StoredFile(f"{self.scheme}{SCHEME_END}{info['name']}", size, version)
+
+
+@contextmanager
+def reaching(source: str, path: str, *, gone: str) -> Iterator[None]:
+    """Refuse what cannot be listed or read, by its kind and never by a store's own words.
+
+    Args:
+        source: that is read.
+        path: of what is listed or read, as it is named.
+        gone: what is said of a file that is not there.
+
+    Raises:
+        DataError: it is refused.
+
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(SOURCE, gone) from None
+    except store_errors(source) as error:
+        if store_scheme(source) is None:
+            raise _unreadable(path, error) from None
+        raise DataError(SOURCE, f"{path}: {store_problem(error)}") from None
+
+
+def store_problem(error: Exception) -> str:
+    """Return what an error of an object store means, without a word of the store's."""
+    kind = type(error).__name__
+    if isinstance(error, PermissionError):
+        return "the store refuses access: check the credentials in the environment"
+    if isinstance(error, FileNotFoundError):
+        return GONE
+    if "Credentials" in kind:
+        return "no credentials were found in the environment"
+    if "Expired" in kind:
+        return CHANGED
+    return f"the store does not answer, or breaks off ({kind})"
+
+
+def _unreadable(path: str, error: Exception) -> DataError:
+    """Return the refusal of a local file, in the words of the system."""
+    problem = getattr(error, "strerror", None) or BAD_PATH
+    return DataError(SOURCE, f"{path} cannot be read: {problem}")
+
+
+def store_errors(source: str) -> tuple[type[Exception], ...]:
+    """Return the errors by which reading a source may fail, those of its library included."""
+    scheme = store_scheme(source)
+    found: list[type[Exception]] = [OSError, ValueError]
+    for name in () if scheme is None else STORES[scheme].errors:
+        module, _, error = name.partition(":")
+        with suppress(ImportError, AttributeError):
+            found.append(getattr(importlib.import_module(module), error))
+    return tuple(found)
