@@ -87,7 +87,7 @@ def fitted_from_counts(
         hypothesis=tree,
     )
     placed = rows.engine.joined(placing.placed, held)
-    step = trees.chunks_at_once
+    step = trees.chunks_at_once(row_count=rows.count, chunk_count=size)
     chunks = [slice(start, min(start + step, size)) for start in range(0, size, step)]
     rows_max = -(-rows.count // size)
     uppers = rows.engine.counted(

@@ -234,7 +234,7 @@ def _streamed(
 def engine_of(settings: Settings) -> Engine:
     """Return the engine of ``[engine]``."""
     chosen = settings.engine
-    if chosen.name == "local":
+    if chosen.address is None:
         return LocalEngine(chosen.workers)
     from app.data.plane.dask_engine import DaskEngine  # noqa: PLC0415 -- an extra's
 

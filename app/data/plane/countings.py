@@ -55,19 +55,11 @@ class LabelCounts:
     depth: int
 
     def of(self, part: PackedRows) -> Tables:
-        """Count the rows of a part, some at a time."""
-        total: Tables = {}
-        for start in range(0, max(1, len(part.labels)), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            counted = cell_tables(
-                self.coding,
-                part.codes[:, rows],
-                part.labels[rows].astype(np.int64),
-                group_count=self.class_count,
-                size=self.depth,
-            )
-            total = merged_tables(total, counted) if total else counted
-        return total
+        """Count the rows of a part."""
+        labels = part.labels.astype(np.int64)
+        return cell_tables(
+            self.coding, part.codes, labels, group_count=self.class_count, size=self.depth
+        )
 
     def merged(self, first: Tables, second: Tables) -> Tables:
         """Add counts."""
@@ -76,9 +68,6 @@ class LabelCounts:
     def finished(self, total: Tables) -> Tables:
         """Return the counts."""
         return total
-
-
-ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from app.errors import invariant
+from app.learning.encoding.encoded_rows import parts
 from app.learning.trees.regions import SINGLE_PRECISION_MAX
 
 if TYPE_CHECKING:
@@ -57,6 +58,21 @@ def cell_tables(
         By set, shape ``(groups, cells of the first, ...)``, int64.
 
     """
+    total: Tables = {}
+    for rows in parts(codes.shape[1]):
+        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size)
+        total = merged_tables(total, counted) if total else counted
+    return total
+
+
+def _cell_tables(
+    coding: CellCodes,
+    codes: NDArray[np.uint8],
+    groups: NDArray[np.int64],
+    group_count: int,
+    size: int,
+) -> Tables:
+    """Count as :func:`cell_tables` does, few rows at a time."""
     wide = codes.astype(np.int64)
     cells = [feature.cell_count for feature in coding.features]
     begun: dict[Features, NDArray[np.int64]] = {(): groups}
@@ -255,8 +271,8 @@ class CountedRows:
         """
         both = self._first_axes(2)
         products = both[1:, 1:, 1:] - both[:1, 1:, 1:]
-        parts = (products, both[:, 1:, 0], both[:, 0, 0])
-        return np.concatenate([part.ravel() for part in parts]).astype(self.number)
+        counts = (products, both[:, 1:, 0], both[:, 0, 0])
+        return np.concatenate([part.ravel() for part in counts]).astype(self.number)
 
     def _first_axes(self, count: int) -> NDArray[np.float64]:
         """Return the counts by ``count`` tests, with nothing asked by the others."""

@@ -39,6 +39,8 @@ DEPTH_MAX: Final = 3
 SHORT_ROWS_MAX: Final = np.iinfo(np.int16).max
 """Rows of a chunk whose differences fit in 16 bits."""
 CHUNKS_AT_ONCE: Final = 64
+ROWS_AT_ONCE: Final = 1 << 16
+"""Rows that are counted at once, or those of one chunk where it has more."""
 COUNTERS_AT_ONCE: Final = 1 << 23
 """Counts by cells of some chunks: some tens of megabytes, in which 64 ordinary chunks fit."""
 COUNTERS_MAX: Final = 1 << 22
@@ -82,10 +84,10 @@ class CountedTrees:
         sets = feature_sets(self.coding, self.depth)
         return sum(math.prod(cells[place] for place in places) for places in sets)
 
-    @property
-    def chunks_at_once(self) -> int:
-        """Number of chunks whose counts are held at once."""
-        return max(1, min(CHUNKS_AT_ONCE, COUNTERS_AT_ONCE // self.counters))
+    def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
+        """Return the number of chunks that are counted at once, of so many rows in all chunks."""
+        chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
+        return max(1, min(CHUNKS_AT_ONCE, COUNTERS_AT_ONCE // self.counters, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
         """Return whether counting rows is quicker than searching chunk by chunk; all public."""
@@ -116,9 +118,10 @@ class CountedTrees:
 
         """
         chunk_count = len(offsets) - 1
+        step = self.chunks_at_once(row_count=int(offsets[-1]), chunk_count=chunk_count)
         found = []
-        for start in range(0, chunk_count, self.chunks_at_once):
-            ends = offsets[start : start + self.chunks_at_once + 1]
+        for start in range(0, chunk_count, step):
+            ends = offsets[start : start + step + 1]
             rows = slice(int(ends[0]), int(ends[-1]))
             chunks = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
             codes = self.coding.codes(np.asarray(values[rows], dtype=np.float64))
