@@ -37,13 +37,14 @@ def sum_of_rows(values: NDArray[np.float64], labels: NDArray[np.int64], key: byt
 
     """
     count, width = values.shape
-    words = np.zeros((count, -(-(width + 1) // WORDS_A_BLOCK) * WORDS_A_BLOCK), dtype="<f8")
+    block_count = -(-(width + 1) // WORDS_A_BLOCK)
+    words = np.zeros((count, block_count * WORDS_A_BLOCK), dtype="<f8")
     words[:, :width] = values
     words[:, width] = labels
-    blocks = words.view("<u8").reshape(count, -1, WORDS_A_BLOCK)
+    blocks = words.view("<u8").reshape(count, block_count, WORDS_A_BLOCK)
     state = np.zeros((count, WORDS_A_BLOCK), dtype="<u8")
     encryptor = Cipher(algorithms.AES(_row_key(key, width)), modes.ECB()).encryptor()  # noqa: S305 -- chained by hand, over many rows at once
-    for block in range(blocks.shape[1]):
+    for block in range(block_count):
         state = np.frombuffer(
             encryptor.update((state ^ blocks[:, block]).tobytes()), dtype="<u8"
         ).reshape(count, WORDS_A_BLOCK)
