@@ -71,17 +71,24 @@ class PartsRelease:
         return {**found, "fingerprint": opened.fingerprint.encode()}
 
 
-def write_parts(folder: Path, *, rows: int = ROWS, depth: int = 2) -> PartsRelease:
-    """Write rows in three parts of one or two row groups, and a release of trees on them."""
+SHARES = "[privacy.shares]\nrelabel = 0\nanswers = 0.7\nclassifier = 0.3\n[answers]"
+
+
+def write_parts(folder: Path, *, depth: int = 2, relabelled: bool = True) -> PartsRelease:
+    """Write rows in three parts of one or two row groups, and a release of trees on them.
+
+    Without relabelling, no two learners are alike.
+    """
     folder.mkdir(exist_ok=True)
     place = folder / "rows.parts"
     place.mkdir()
-    table = pa.concat_tables([pa.table(block) for block in blocks(rows)])
-    step = -(-rows // PARTS)
+    table = pa.concat_tables([pa.table(block) for block in blocks(ROWS)])
+    step = -(-ROWS // PARTS)
     for part in range(PARTS):
         path = place / f"part-{part}.parquet"
         parquet.write_table(table[part * step : (part + 1) * step], path, row_group_size=13_000)
     config = write_configuration(folder, place, size=SIZE)
     text = config.read_text().replace("bins = 16", "bins = 4")
+    text = text if relabelled else text.replace("[answers]", SHARES)
     config.write_text(text.replace("depth = 2", f"depth = {depth}"))
     return PartsRelease(folder, place, config)

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from app.release.progress import Progress
 
 
+STAGE = "fitting learners"
+
+
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> PartsRelease:
     """Rows in three parts, and a release on them."""
-    return write_parts(tmp_path_factory.mktemp("dask") / "release", depth=3)
+    return write_parts(tmp_path_factory.mktemp("dask") / "release", depth=3, relabelled=False)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> Non
 
         def end(stage: str, done: int, total: int | None) -> None:
             del done, total
-            if stage == "drawing the labelling hypothesis":
+            if stage == STAGE:
                 ending.close()
 
         with pytest.raises(ConfigurationError, match="is gone") as caught:
@@ -91,7 +94,7 @@ def _once(progress: Progress) -> Progress:
     called = []
 
     def note(stage: str, done: int, total: int | None) -> None:
-        if not called and stage == "drawing the labelling hypothesis":
+        if not called and stage == STAGE:
             called.append(stage)
             progress(stage, done, total)
 

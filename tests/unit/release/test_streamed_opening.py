@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
 
 
+HEADER_BYTES = 13
+"""Before the cells of stored trees."""
+
+
 class NoNoise(ScriptedNoise):
     """A source of which nothing may be drawn."""
 
@@ -49,29 +53,39 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> PartsRelease:
 
 
 @pytest.fixture(scope="module")
-def drawn(parts: PartsRelease) -> dict[str, bytes]:
-    """What the release drew."""
-    return parts.drawn(ledger="first.db", noise=NoNoise())
+def unlike(tmp_path_factory: pytest.TempPathFactory) -> PartsRelease:
+    """The same rows, and a release without relabelling, whose learners all differ."""
+    written = write_parts(tmp_path_factory.mktemp("unlike") / "release", depth=3, relabelled=False)
+    written.open(ledger="first.db").ledger.close()
+    return written
 
 
+@pytest.mark.parametrize("kind", ["parts", "unlike"])
 def test_the_learners_are_those_of_the_rows_in_memory(
-    parts: PartsRelease, drawn: dict[str, bytes]
+    request: pytest.FixtureRequest, kind: str
 ) -> None:
     """Rows read into memory, put in the same slots and relabelled alike, fit the same trees."""
-    release = parts.open(ledger="first.db", noise=NoNoise())
+    opened_on: PartsRelease = request.getfixturevalue(kind)
+    drawn = opened_on.drawn(ledger="first.db", noise=NoNoise())
+    release = opened_on.open(ledger="first.db", noise=NoNoise())
     configuration = release.configuration
     rows = read_private_rows(configuration.settings, no_progress)
-    tree = Tree.from_dict(json.loads(drawn["hypothesis"]))
+    labels, hypothesis = rows.labels, json.loads(drawn["hypothesis"])
+    if hypothesis is not None:
+        encoded = configuration.hypotheses.encode(rows.values)
+        labels = Tree.from_dict(hypothesis).predict(encoded)
     slots = Slots(drawn["permutation"], ROWS).of(np.arange(ROWS))
     fitted = fit_ensemble(
         configuration.learner,
         rows.values,
-        tree.predict(configuration.hypotheses.encode(rows.values)),
+        labels,
         permutation=np.argsort(slots),
         offsets=chunk_offsets(ROWS, SIZE),
         secret=release.ledger.private(RELEASE_SECRET) or b"",
     )
     assert fitted.to_bytes() == drawn["ensemble"]
+    cells = np.frombuffer(drawn["ensemble"][HEADER_BYTES:], dtype="<u2").reshape(SIZE, -1)
+    assert (len(np.unique(cells, axis=0)) > SIZE // 2) == (kind == "unlike")
     opened = release.state.release
     assert opened is not None
     assert opened.parameters[FINGERPRINT] == ROW_SUMS
@@ -80,8 +94,7 @@ def test_the_learners_are_those_of_the_rows_in_memory(
 
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_no_byte_depends_on_workers_or_order(
-    parts: PartsRelease,
-    drawn: dict[str, bytes],
+    unlike: PartsRelease,
     workers: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -93,8 +106,8 @@ def test_no_byte_depends_on_workers_or_order(
 
     monkeypatch.setattr(local_engine.LocalEngine, "read", reversed_parts)
     environment = {"CONCLAVE_ENGINE__WORKERS": workers}
-    again = parts.drawn(ledger=f"{workers}.db", environment=environment)
-    assert again == drawn
+    again = unlike.drawn(ledger=f"{workers}.db", environment=environment)
+    assert again == unlike.drawn(ledger="first.db", noise=NoNoise())
 
 
 def test_a_restart_reads_no_row_of_parts_that_are_as_they_were(
