@@ -14,6 +14,7 @@ from tests.builders.schema.row_sources import (
     CsvRows,
     EstimatorRows,
     FrameRows,
+    LargeCsvRows,
     NpzRows,
     ParquetRows,
     PartsRows,
@@ -39,6 +40,7 @@ BLOCKS_PER_POOL_OF_LONG = 200
 KINDS = (
     CsvRows,
     CompressedCsvRows,
+    LargeCsvRows,
     ParquetRows,
     PartsRows,
     NpzRows,

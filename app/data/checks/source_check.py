@@ -218,10 +218,9 @@ class _Source:
             _Column(column, feature, tuple(schema.missing_tokens) if feature else schema.classes)
             for column, feature in zip(columns, (*schema.features, None), strict=True)
         ]
-        named = None if person is None else SourcePersons(person)
-        self._persons = None if named is None else named.persons
-        if named is not None:
-            self._columns.append(_Column(named, None, ()))
+        self._named = None if person is None else SourcePersons(person)
+        if self._named is not None:
+            self._columns.append(_Column(self._named, None, ()))
         self._bad_rows: dict[str, _Rows] = {}
         self._row_count = 0
 
@@ -278,6 +277,14 @@ class _Source:
         there = {column.source.name for column in self._columns}
         return there >= {*self._schema.feature_names, self._schema.label}
 
+    @property
+    def _persons(self) -> PersonReader | None:
+        """What has read all persons that were named so far."""
+        if self._named is None:
+            return None
+        self._named.take_numbers()
+        return self._named.persons
+
     def _note_row(self, row_number: int, problem: str) -> None:
         self._bad_rows.setdefault(problem, _Rows()).note(row_number)
 
@@ -290,7 +297,8 @@ class _Source:
             whole += _person_count_findings(self._persons)
         found = chain(self._findings, whole, *[column.findings(count) for column in self._columns])
         share = self._equal.share if self._equal is not None and self._has_schema else None
-        person_count = None if self._persons is None else self._persons.count
+        persons = self._persons
+        person_count = None if persons is None else persons.count
         return SourceReport(count, tuple(found), share, person_count)
 
 

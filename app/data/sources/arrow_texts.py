@@ -59,6 +59,12 @@ class ArrowTexts(Texts):
         coded = self._array.dictionary_encode()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
+    def distinct_with(self, others: Sequence[Texts]) -> Values:
+        """Return each text of these, and of others after them, once, and where it stands."""
+        arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
+        coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
+        return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
+
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
         """Return which name each text is, -1 for none, shape (m,)."""
         kind = self._array.type

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from app.data.persons import PersonReader
+from app.data.persons import NO_PERSON, PersonReader
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.data.spelling import (
     DECIMAL_NUMBER,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Texts", "Values", "source_columns"]
 
 REMEMBERED_CELLS_MAX = 65_536
+ROWS_LOOKED_UP_TOGETHER = 2**20
 # Every character of a decimal number and of the blanks about it, and what joins cells:
 # a cell that holds a comma of its own is no number to `float` either.
 JOINT = ","
@@ -76,6 +77,10 @@ class Texts(ABC):
     @abstractmethod
     def distinct(self) -> Values:
         """Return each text once, and where it stands."""
+
+    @abstractmethod
+    def distinct_with(self, others: Sequence[Texts]) -> Values:
+        """Return each text of these, and of others after them, once, and where it stands."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -257,10 +262,13 @@ class SourceColumn(dict[str, float]):
 
 
 class SourcePersons(SourceColumn):
-    """The column of the source that names persons; each field is read as a person's number.
+    """The column of the source that names persons.
+
+    Each field is checked when its block is read.  Persons are looked up a million rows at a
+    time, in which each identifier is looked up once.
 
     Attributes:
-        persons: reads them.
+        persons: reads identifiers.
 
     """
 
@@ -268,20 +276,51 @@ class SourcePersons(SourceColumn):
         """Start with nobody."""
         self.persons = PersonReader(column)
         super().__init__(column.name, self.persons)
+        self._missing = sorted(column.missing)
+        self._numbers: list[NDArray[np.float64]] = []
+        self._texts_read: list[Texts] = []
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Return the number of each field's person, float64 of shape (len(cells),).
+        """Keep the persons of a block for :meth:`take_numbers`.
+
+        Returns:
+            Zeros of shape (len(cells),).
 
         Raises:
             CellError: some cell names nobody; which one is for the caller.
 
         """
         if isinstance(cells, Texts):
-            cells = cells.distinct()
+            if (cells.places(self._missing) >= 0).any():
+                raise CellError(NO_PERSON)
+            self._texts_read.append(cells)
+            if sum(map(len, self._texts_read)) >= ROWS_LOOKED_UP_TOGETHER:
+                self._look_up()
+        else:
+            self._look_up()
+            self._numbers.append(self._read(cells))
+        return np.zeros(len(cells))
+
+    def take_numbers(self) -> NDArray[np.int64]:
+        """Return the number of the person of each row read since the last call, shape (m,)."""
+        self._look_up()
+        numbers = np.concatenate([np.zeros(0), *self._numbers]).astype(np.int64)
+        self._numbers.clear()
+        return numbers
+
+    def _read(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the person's number of each field that is no text of many."""
         if not isinstance(cells, Values):
             return self.persons.read_all(list(cells))
         numbers = self.persons.read_all(list(cells.distinct))
         return numbers if cells.places is None else numbers[cells.places]
+
+    def _look_up(self) -> None:
+        """Look up the persons of all texts read so far."""
+        if self._texts_read:
+            first, *others = self._texts_read
+            self._numbers.append(self._read(first.distinct_with(others)))
+            self._texts_read.clear()
 
 
 class NumericColumn:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_BYTES = 4 * 2**20
-PIECE_BYTES: Final = 2**20
+PIECE_BYTES = 2**20
 MARK: Final = b"\xef\xbb\xbf"
 QUOTE: Final = b'"'
 LINE_END: Final = b"\n"
@@ -114,7 +114,7 @@ class CsvRecords:
         held = len(pieces[0])
         while held < count and not self._has_ended:
             try:
-                piece = self._read(max(PIECE_BYTES, count - held))
+                piece = self._read(PIECE_BYTES)
             except self._broken as error:
                 self._error, self._has_ended = error, True
                 break

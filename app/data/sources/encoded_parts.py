@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.persons import PersonColumn, PersonReader
+    from app.data.persons import PersonColumn
     from app.data.schema import Schema
     from app.data.sources.cells import SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
@@ -128,7 +128,7 @@ def read_part(
             file that was listed, or cannot be read.
 
     """
-    columns, reader = _columns(source, schema, dialect, person)
+    columns, named = _columns(source, schema, dialect, person)
     width = len(schema.features)
     with _opened(part, source, columns, dialect) as blocks:
         for encoded in encoded_blocks(
@@ -142,8 +142,9 @@ def read_part(
                 values[:, index] = column
             labels = encoded[width].astype(np.int64)
             identities = None
-            if reader is not None:
-                identities = reader.identities()[encoded[-1].astype(np.int64)]
+            if named is not None:
+                numbers = named.take_numbers()
+                identities = named.persons.identities()[numbers]
             yield EncodedRows(values, labels, identities)
 
 
@@ -162,10 +163,10 @@ def _opened(
 
 def _columns(
     source: str, schema: Schema, dialect: CsvDialect, person: PersonColumn | None
-) -> tuple[list[SourceColumn], PersonReader | None]:
-    """Return new columns of the schema, and of persons at the end, and what reads the latter."""
+) -> tuple[list[SourceColumn], SourcePersons | None]:
+    """Return new columns of the schema and, at the end, of persons; and the latter alone."""
     columns = source_columns(schema, decimal=decimal_of(source, dialect))
     if person is None:
         return columns, None
     named = SourcePersons(person)
-    return [*columns, named], named.persons
+    return [*columns, named], named

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from app.data.sources.cells import Values, dates
+from app.data.sources.arrow_texts import ArrowTexts
+from app.data.sources.cells import SourcePersons, Values, dates
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.storage import GONE, reaching, store_scheme
-from app.data.spelling import ERRORS, MISSING_CELL
+from app.data.spelling import MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:
@@ -76,12 +77,14 @@ def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Block
 
 @contextmanager
 def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open one part of a Parquet source, whose columns were looked for when it was listed.
+    """Open one part of a Parquet source.
 
     Raises:
-        DataError: it cannot be opened, or is not the file that was listed.
+        DataError: it cannot be opened, has not the columns, or is not the file that was listed.
 
     """
+    if part.row_count is None:
+        part = replace(part, row_count=sum(_row_counts(part, source, columns)))
     with closing(_blocks((part,), source, columns)) as stream:
         yield Blocks(stream, part.row_count)
 
@@ -115,8 +118,15 @@ def _row_counts(part: Part, source: str, columns: Sequence[SourceColumn]) -> lis
 
 
 @contextmanager
-def _open(part: Part, source: str) -> Iterator[parquet.ParquetFile]:
-    """Open one file; of an object store, what is read of a row group is asked for together."""
+def _open(part: Part, source: str, coded: Sequence[str] = ()) -> Iterator[parquet.ParquetFile]:
+    """Open one file; of an object store, what is read of a row group is asked for together.
+
+    Args:
+        part: the file, or a row group of it.
+        source: whose part it is.
+        coded: columns whose texts, where they are texts, come by their dictionary.
+
+    """
     is_stored = store_scheme(part.file.path) is not None
     with opened(part, source, in_order=False) as file:
         with reaching(part.file.path, part.name or source, gone=f"{part.place} {GONE}"):
@@ -125,6 +135,7 @@ def _open(part: Part, source: str) -> Iterator[parquet.ParquetFile]:
                     file if is_stored else part.file.path,
                     buffer_size=PAGE_BUFFER_BYTES,
                     pre_buffer=is_stored,
+                    read_dictionary=list(coded),
                 )
             except pa.ArrowException:
                 raise DataError(SOURCE, f"{part.name or source} {INVALID}") from None
@@ -140,7 +151,12 @@ def _blocks(
     for part in parts:
         given = dict(part.partitions)
         wanted = [column.name for column in columns if column.name not in given]
-        with _open(part, source) as file:
+        coded = [
+            column.name
+            for column in columns
+            if column.name in wanted and not isinstance(column, SourcePersons)
+        ]
+        with _open(part, source, coded) as file:
             for batch in _batches(file, part, wanted, rows_before=count):
                 if batch.num_rows:
                     yield Block(
@@ -195,8 +211,12 @@ def _next_batch(
 def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     """Return a batch of one column: numbers as they are, of anything else each value once."""
     if pa.types.is_dictionary(array.type):
+        if _is_one_of(_TEXT_TYPES, array.type.value_type):
+            return _coded_texts(array)
         array = array.dictionary_decode()
     kind = array.type
+    if isinstance(column, SourcePersons) and pa.types.is_integer(kind) and not array.null_count:
+        return _texts(array.cast(pa.string()))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
         return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
@@ -204,26 +224,31 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if column.takes_numbers and pa.types.is_float64(array.type):
         return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
     if _is_one_of(_TEXT_TYPES, kind):
-        # As bytes: what is not UTF-8 is then refused by its row, as in a CSV.
-        array = array.cast(pa.large_binary())
+        return _texts(array)
     if _is_one_of(_NARROW_DECIMALS, kind):
         array = array.cast(pa.decimal128(kind.precision, kind.scale))
     coded = array.dictionary_encode()
-    is_text = _is_one_of(_TEXT_TYPES, kind)
-    distinct = _texts(coded.dictionary) if is_text else coded.dictionary.to_pylist()
-    # An empty text is missing too, and texts alone are read together.
-    missing = MISSING_CELL if is_text else None
+    distinct = coded.dictionary.to_pylist()
     places = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
-    return Values([*distinct, missing] if coded.null_count else distinct, places)
+    return Values([*distinct, None] if coded.null_count else distinct, places)
 
 
-def _texts(encoded: pa.Array) -> list[str]:
-    """Return texts of their bytes, together where all of them are UTF-8; else some are escaped."""
-    try:
-        texts: list[str] = encoded.cast(pa.large_string()).to_numpy(zero_copy_only=False).tolist()
-    except pa.ArrowInvalid:
-        return [text.decode(errors=ERRORS) for text in encoded.to_pylist()]
-    return texts
+def _texts(array: pa.Array) -> ArrowTexts:
+    """Return texts as bytes: what is not UTF-8 is then refused by its row, as in a CSV."""
+    encoded = array.cast(pa.large_binary())
+    # An empty text is missing too.
+    return ArrowTexts(encoded.fill_null(MISSING_CELL.encode()) if array.null_count else encoded)
+
+
+def _coded_texts(array: pa.DictionaryArray) -> Cells:
+    """Return the texts of a dictionary that some row has, and where they stand."""
+    if array.null_count or len(array.dictionary) > len(array):
+        return _texts(array.dictionary_decode())
+    indices = array.indices.to_numpy(zero_copy_only=False)
+    used = np.bincount(indices, minlength=len(array.dictionary)) > 0
+    if used.all():
+        return Values(_texts(array.dictionary), indices)
+    return Values(_texts(array.dictionary.filter(pa.array(used))), (np.cumsum(used) - 1)[indices])
 
 
 def _local(array: pa.Array) -> pa.Array:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.persons import PersonReader
-    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.cells import Cells, SourceColumn, SourcePersons
 
     RefuseRow: TypeAlias = Callable[[int, str], None]
 
@@ -141,7 +140,7 @@ def collect(
     blocks: Blocks,
     columns: Sequence[SourceColumn],
     progress: Callable[[int], None],
-    person: PersonReader | None = None,
+    named: SourcePersons | None = None,
 ) -> PrivateRows:
     """Encode every block into arrays that grow, or have their final size from the start.
 
@@ -149,17 +148,16 @@ def collect(
         blocks: of an open source.
         columns: those of the schema, and the one that names persons last, where there is one.
         progress: called with the number of rows read so far.
-        person: reads the last column; None where each row is a unit of its own.
+        named: the last column; None where each row is a unit of its own.
 
     Raises:
         DataError: the first cell that does not fit, or no row at all.
 
     """
     capacity = blocks.row_count or ROWS_PER_BLOCK
-    width = len(columns) - (1 if person is None else 2)
+    width = len(columns) - (1 if named is None else 2)
     values = np.empty((capacity, width), dtype=np.float64)
     labels = np.empty(capacity, dtype=np.int64)
-    numbers = np.empty(0 if person is None else capacity, dtype=np.int64)
     count = 0
     for encoded in encoded_blocks(blocks.stream, columns):
         end = count + len(encoded[-1])
@@ -167,19 +165,16 @@ def collect(
             capacity = max(end, len(labels) * 3 // 2)
             values.resize((capacity, values.shape[1]), refcheck=False)
             labels.resize(capacity, refcheck=False)
-            numbers.resize(0 if person is None else capacity, refcheck=False)
         for index, column in enumerate(encoded[:width]):
             values[count:end, index] = column
         labels[count:end] = encoded[width]
-        if person is not None:
-            numbers[count:end] = encoded[-1]
         count = end
         progress(count)
     if not count:
         raise DataError(SOURCE, "has no row of data")
     values.resize((count, values.shape[1]), refcheck=False)
     labels.resize(count, refcheck=False)
-    persons = None if person is None else person.persons(numbers[:count])
+    persons = None if named is None else named.persons.persons(named.take_numbers())
     return PrivateRows(values=values, labels=labels, persons=persons)
 
 

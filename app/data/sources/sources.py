@@ -65,12 +65,11 @@ def read_rows(
     """
     columns = source_columns(schema, decimal=decimal_of(str(source), dialect))
     named = None if person is None else SourcePersons(person)
-    person_reader = None if named is None else named.persons
     if named is not None:
         columns.append(named)
     try:
         with open_source(str(source), query, columns, dialect) as blocks:
-            rows = collect(blocks, columns, progress or _ignore, person_reader)
+            rows = collect(blocks, columns, progress or _ignore, named)
     except MemoryError:
         raise DataError(SOURCE, "does not fit into memory") from None
     unit, expected = ("rows", rows_expected) if person is None else ("persons", person.count)

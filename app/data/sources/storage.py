@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import glob
 import importlib
+import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -148,7 +150,7 @@ def storage_of(source: str) -> Storage:
 
     """
     scheme = store_scheme(source)
-    return LocalStorage() if scheme is None else ObjectStorage.of(scheme)
+    return LocalStorage() if scheme is None else object_storage(scheme, os.getpid())
 
 
 class LocalStorage:
@@ -198,25 +200,6 @@ class ObjectStorage:
     scheme: str
     system: Any = field(repr=False)
 
-    @classmethod
-    def of(cls, scheme: str) -> ObjectStorage:
-        """Return the store of a scheme, with credentials of the environment.
-
-        Raises:
-            DataError: its library is not installed.
-
-        """
-        kind = STORES[scheme]
-        try:
-            importlib.import_module(kind.module)
-            fsspec = importlib.import_module("fsspec")
-        except ImportError:
-            problem = f"{scheme}:// needs {kind.module}: pip install 'conclave[{kind.extra}]'"
-            raise DataError(SOURCE, problem) from None
-        # What was listed once is asked for again: a part may be gone meanwhile.
-        fresh = {"skip_instance_cache": True, "use_listings_cache": False}
-        return cls(scheme, fsspec.filesystem(scheme, **fresh))
-
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder: whether objects lie below it."""
         return bool(self.system.isdir(path))
@@ -250,6 +233,31 @@ class ObjectStorage:
         version = str(next(tags, "")).strip('"')
         size = int(str(info["size"]))
         return StoredFile(f"{self.scheme}{SCHEME_END}{info['name']}", size, version)
+
+
+@lru_cache
+def object_storage(scheme: str, process: int) -> ObjectStorage:
+    """Return the store of a scheme, with credentials of the environment.
+
+    Args:
+        scheme: one of ``STORES``.
+        process: the number of this process; no connection is shared with another one.
+
+    Raises:
+        DataError: its library is not installed.
+
+    """
+    del process
+    kind = STORES[scheme]
+    try:
+        importlib.import_module(kind.module)
+        fsspec = importlib.import_module("fsspec")
+    except ImportError:
+        problem = f"{scheme}:// needs {kind.module}: pip install 'conclave[{kind.extra}]'"
+        raise DataError(SOURCE, problem) from None
+    # What was listed once is asked for again: a part may be gone meanwhile.
+    fresh = {"skip_instance_cache": True, "use_listings_cache": False}
+    return ObjectStorage(scheme, fsspec.filesystem(scheme, **fresh))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from sqlalchemy.engine import make_url
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import csv_source, database_source, npz_source, parquet_source
+from app.data.sources import csv_records, csv_source, database_source, npz_source, parquet_source
 from app.data.sources.sources import read_rows
 from app.data.spelling import CellError
 from app.errors import DataError
@@ -118,6 +118,16 @@ class CompressedCsvRows(CsvRows):
     """The same, compressed."""
 
     suffix = ".csv.gz"
+
+
+class LargeCsvRows(CsvRows):
+    """The same, divided as large files are."""
+
+    def lower_blocks(self, patch: pytest.MonkeyPatch, count: int) -> None:
+        """Let a block have few bytes."""
+        patch.setattr(csv_source, "SMALL_BYTES", 0)
+        patch.setattr(csv_records, "BLOCK_BYTES", 8 * count)
+        patch.setattr(csv_records, "PIECE_BYTES", 8 * count)
 
 
 class TypedRows(RowSource):

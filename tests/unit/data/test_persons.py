@@ -13,6 +13,7 @@ import pytest
 
 from app.data.persons import WEIGHT_UNITS, PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows, fingerprint
+from app.data.sources import cells, parquet_source
 from app.data.sources.sources import read_rows
 from app.data.spelling import CellError
 from app.errors import DataError, InvariantError
@@ -157,6 +158,28 @@ def test_the_rows_of_persons_are_together_and_in_the_order_of_the_source() -> No
     positions, offsets = persons([1, 0, 1, 2, 0, 1]).positions(np.array([1, 2, 1]))
     np.testing.assert_array_equal(positions, [0, 2, 5, 3, 0, 2, 5])
     np.testing.assert_array_equal(offsets, [0, 3, 4, 7])
+
+
+def test_persons_beyond_sixteen_bits_are_together_too() -> None:
+    """Rows are put in the order of their persons, however many there are."""
+    numbers = np.random.default_rng(2).permutation(np.arange(200_000) % 70_000)
+    grouped = persons(numbers.tolist())
+    positions, offsets = grouped.positions(np.arange(70_000))
+    np.testing.assert_array_equal(positions, np.argsort(numbers, kind="stable"))
+    np.testing.assert_array_equal(np.diff(offsets), np.bincount(numbers))
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "parts"])
+def test_persons_are_looked_up_some_blocks_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
+) -> None:
+    """How many rows are looked up together shows in nothing."""
+    source, query = write_table(tmp_path, TABLE, format_name)
+    whole = read_rows(source, PEOPLE, query=query, person=WHO)
+    monkeypatch.setattr(cells, "ROWS_LOOKED_UP_TOGETHER", 1)
+    monkeypatch.setattr(parquet_source, "ROWS_PER_BATCH", 2)
+    rows = read_rows(source, PEOPLE, query=query, person=WHO)
+    assert fingerprint(rows, KEY) == fingerprint(whole, KEY)
 
 
 def test_the_fingerprint_has_persons() -> None:
