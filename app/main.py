@@ -45,7 +45,7 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import check_learnable, learn
+from app.release.classifier.learning import check_first_classifier, check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_rows_beside
@@ -55,12 +55,13 @@ from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     OPEN_ALREADY,
+    check_first_table,
     check_openable,
     open_at_once,
     open_statistics,
 )
 from app.release.statistics.released import released_table
-from app.release.streaming import new_rows, rows_of
+from app.release.streaming import closing_where_it_fails, new_rows, rows_of
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from app.release.statistics.released import StatisticsAnswer
+    from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
@@ -218,9 +220,8 @@ class Server:
         url, name = self.settings.ledger_url, self.settings.release.name
         before = None
         if self.expect_head is None:
-            before = _rows_before_ledger(
-                self.settings, noise, self.progress, even_if_hopeless=self.even_if_hopeless
-            )
+            configuration = configure(self.settings, even_if_hopeless=self.even_if_hopeless)
+            before = _rows_before_opening(configuration, noise, self.progress)
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
             with turn_to_open(url, name):
@@ -323,10 +324,15 @@ class RowsBefore:
     secret: bytes = field(repr=False)
 
 
-def _rows_before_ledger(
-    settings: Settings, noise: NoiseSource, progress: Progress, *, even_if_hopeless: bool
+def _rows_before_opening(
+    configuration: Configuration, noise: NoiseSource, progress: Progress
 ) -> RowsBefore | None:
     """Read the rows of a new ledger, and refuse them, before its file is made.
+
+    Args:
+        configuration: the new release's.
+        noise: where the secret of its database comes from.
+        progress: shows how far it has come.
 
     Returns:
         The rows, and the secret by which they are known; None where there is a ledger.
@@ -335,17 +341,60 @@ def _rows_before_ledger(
         ConfigurationError: bad configuration or data.
 
     """
-    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
-    if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
+    if not _is_to_be_made(configuration.settings):
         return None
+    with advising(configuration.settings):
+        secret = noise.secret(SECRET_BYTES)
+        rows = new_rows(configuration, progress, digests=Digests(secret))
+        with closing_where_it_fails(rows):
+            refuse_before_ledger(configuration, rows, progress)
+    return RowsBefore(rows, secret)
+
+
+def _rows_before_ledger(
+    configuration: Configuration,
+    progress: Progress,
+    read: Callable[[], PrivateRows],
+    check: Callable[[PrivateRows], object],
+) -> PrivateRows | None:
+    """Read the rows of a new ledger for a draw, and refuse them, before its file is made.
+
+    Args:
+        configuration: the new release's.
+        progress: shows how far it has come.
+        read: returns the rows.
+        check: raises where a draw that the command asks for is impossible on the rows.
+
+    Returns:
+        The rows; None where there is a ledger, or its secret is needed to tell persons apart.
+
+    Raises:
+        ConfigurationError: bad configuration or data.
+
+    """
+    settings = configuration.settings
+    if not _is_to_be_made(settings):
+        return None
+    with advising(settings):
+        rows = read()
+        refuse_before_ledger(configuration, rows, progress)
+        check(rows)
+    return None if settings.data.person else rows
+
+
+def _is_to_be_made(settings: Settings) -> bool:
+    """Return whether a ledger's file is not there yet.
+
+    Raises:
+        ConfigurationError: it is not there, and its head file says that it was.
+
+    """
+    if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
+        return False
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
-    with advising(settings):
-        secret = noise.secret(SECRET_BYTES)
-        rows = new_rows(configuration, progress, digests=Digests(secret))
-        refuse_before_ledger(configuration, rows, progress)
-    return RowsBefore(rows, secret)
+    return True
 
 
 def learn_from_settings(
@@ -376,14 +425,23 @@ def learn_from_settings(
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_classifier(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
+        if rows is None:
+            rows = read_rows_beside(
+                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+            )
         published = learn(
             configuration,
             ledger=ledger,
-            rows=read_rows_beside(
-                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-            ),
+            rows=rows,
             public_values=public_values,
             noise=noise,
             progress=progress,
@@ -426,16 +484,25 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_table(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
         if state.statistics is None:
+            if rows is None:
+                rows = read_rows_beside(
+                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+                )
             state = open_at_once(
                 configuration,
                 ledger=ledger,
-                rows=read_rows_beside(
-                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-                ),
+                rows=rows,
                 public_values=public_values,
                 noise=noise,
                 progress=progress,

@@ -12,12 +12,24 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from proofs.certificate import read_table, table_numbers, write_certificate
+from proofs.certificate import (
+    account_numbers,
+    altered_account,
+    read_table,
+    table_line,
+    table_numbers,
+    write_certificate,
+)
 from proofs.certified import altered, certificate_numbers, write_certified
 from proofs.extracted import ExtractionError, compile_program, verdicts
 from proofs.terms import line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from _typeshed import DataclassInstance
 
 SOURCES: Final = Path(__file__).parent
 FOLDER: Final = Path("build/proofs")
@@ -32,6 +44,7 @@ STATEMENT: Final = re.compile(
 COMMENT: Final = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 SECONDS_MAX: Final = 600
 ALTERATIONS: Final = (1, -1)
+SHARED_IN_KERNEL: Final = "epsilon_4_cutoff_1"
 IN_KERNEL: Final = "epsilon_4_cutoff_1"
 """The table with a certificate that the kernel decides about too; others would take minutes."""
 REFUSED_IN_KERNEL: Final = (
@@ -101,15 +114,21 @@ def check_tables(folder: Path) -> None:
 def check_certificates(folder: Path) -> None:
     """Demand that the extracted program accepts every table, and no alteration.
 
-    The kernel decides about one table with a certificate once more.
+    The kernel decides once more about one table that draws share, and one with a certificate.
     """
     program = compile_program(folder)
     for path in sorted((SOURCES / "tables").glob("*.json")):
         table = read_table(path.read_text(encoding="utf-8"))
-        numbers = table_numbers(table, title=path.name)
-        if verdicts(program, [line("table", numbers)]) != [True]:
+        if verdicts(program, [table_line(table, title=path.name)]) != [True]:
             message = f"the extracted program refuses {path.name}"
             raise ProofError(message)
+    for path in sorted((SOURCES / "shared_tables").glob("*.json")):
+        table = read_table(path.read_text(encoding="utf-8"))
+        _check_shared(program, table, title=path.name)
+        if path.stem == SHARED_IN_KERNEL:
+            text = write_certificate(table, title=path.name)
+            (folder / "shared.v").write_text(text, encoding="utf-8")
+            check_file("shared.v", folder)
     for path in sorted((SOURCES / "certified_tables").glob("*.json")):
         table = read_table(path.read_text(encoding="utf-8"))
         _check_certificate(program, table, title=path.name)
@@ -124,16 +143,30 @@ def check_certificates(folder: Path) -> None:
             check_file("altered.v", folder)
 
 
+def _check_shared(program: Path, table: dict[str, str | list[str]], *, title: str) -> None:
+    """Demand that the program accepts a table that draws share, and refuses each alteration."""
+    numbers = table_numbers(table, title=title), account_numbers(table)
+    changed = altered_account(*numbers)
+    _check_verdicts(program, "account", {"": numbers, **changed}, title=f"shared {title}")
+
+
 def _check_certificate(program: Path, table: dict[str, str | list[str]], *, title: str) -> None:
     """Demand that the program accepts a certificate and refuses each alteration."""
     numbers = certificate_numbers(table)
-    changed = altered(numbers)
-    found = verdicts(program, [line("certificate", each) for each in (numbers, *changed.values())])
+    changed = {name: (each,) for name, each in altered(numbers).items()}
+    _check_verdicts(program, "certificate", {"": (numbers,), **changed}, title=title)
+
+
+def _check_verdicts(
+    program: Path, kind: str, given: Mapping[str, tuple[DataclassInstance, ...]], *, title: str
+) -> None:
+    """Demand that the first of what is given is accepted, and the rest, by name, refused."""
+    found = verdicts(program, [line(kind, *records) for records in given.values()])
     if not found[0]:
         message = f"the extracted program refuses {title}"
         raise ProofError(message)
     print(f"{title}: accepted by the extracted program")
-    for name, accepted in zip(changed, found[1:], strict=True):
+    for name, accepted in zip(list(given)[1:], found[1:], strict=True):
         if accepted:
             message = f"{title}: accepted with {name}"
             raise ProofError(message)

@@ -18,6 +18,11 @@
 (*   check_release  1 - p_0 ^ T <= release_share                                *)
 (*   check_delta    hits_share + release_share <= delta                         *)
 (*                                                                              *)
+(* check_shared_table t moment total                                            *)
+(*                  whether check_table t, and moment * hits_share              *)
+(*                  + release_share <= total, for draws that share the account  *)
+(*                  and whose moments multiply to moment at most                *)
+(*                                                                              *)
 (* A power x ^ (m / 2 ^ k) is bounded from above by power_above, in integers    *)
 (* out of unit: every product, quotient and square root is rounded up.  All     *)
 (* else is multiplied out, so that nothing is rounded.  What is long comes      *)
@@ -166,6 +171,19 @@ Definition check (t : table) : bool :=
      && check_delta t
   then check_steps (halvings t) (fst (order t)) (ratio t) (words t) else false.
 
+(* moment * (the part of delta for the hits) + the part for a label <= total *)
+Definition check_promise (t : table) (moment total : fraction) : bool :=
+  snd total * (fst moment * fst (hits_share t) * snd (release_share t)
+               + snd moment * snd (hits_share t) * fst (release_share t))
+  <=? fst total * (snd moment * snd (hits_share t) * snd (release_share t)).
+
+Definition check_account (t : table) (moment total : fraction) : bool :=
+  if is_fraction moment && is_fraction total && (snd moment <=? fst moment)
+     && check_promise t moment total
+  then check t else false.
+
 End Checks.
 
 Definition check_table : table -> bool := check word_range precision.
+Definition check_shared_table : table -> fraction -> fraction -> bool :=
+  check_account word_range precision.

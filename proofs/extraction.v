@@ -6,4 +6,4 @@ From Conclave Require Import checker certified sweep.
 
 Extract Constant N.sqrt => "Big_int_Z.sqrt_big_int".
 Set Extraction Output Directory ".".
-Extraction "checkers.ml" check_table sweep_certificate.
+Extraction "checkers.ml" check_table check_shared_table sweep_certificate.

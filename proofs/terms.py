@@ -19,9 +19,15 @@ def record(numbers: DataclassInstance) -> str:
     return "{|\n  " + ";\n  ".join(named) + "\n|}"
 
 
-def line(kind: str, numbers: DataclassInstance) -> str:
-    """Return a record as the extracted program reads it: each list after its length."""
-    return " ".join([kind, *_words(list(_values(numbers).values()))])
+def pair(value: Fraction) -> str:
+    """Return a fraction of Coq: its numerator and its denominator."""
+    return f"{_term(value)}%num"
+
+
+def line(kind: str, *records: DataclassInstance) -> str:
+    """Return records as the extracted program reads them: each list after its length."""
+    values = [value for numbers in records for value in _values(numbers).values()]
+    return " ".join([kind, *_words(values)])
 
 
 def _values(numbers: DataclassInstance) -> dict[str, Value]:

@@ -1,4 +1,4 @@
-(* Reads a table or a certificate a line, as proofs/terms.py writes it, and
+(* Reads a table, a table of an account or a certificate a line, as proofs/terms.py writes it, and
    prints what the extracted checker says of it. *)
 open Checkers
 
@@ -49,6 +49,11 @@ let certificate () =
 let verdict () =
   match next () with
   | "table" -> let read = table () in fun () -> check_table read
+  | "account" ->
+      let read = table () in
+      let moment = pair () in
+      let total = pair () in
+      fun () -> check_shared_table read moment total
   | "certificate" -> let read = certificate () in fun () -> sweep_certificate read
   | kind -> failwith ("no checker of a " ^ kind)
 

@@ -413,7 +413,7 @@ def read_rows_beside(
     progress: Progress,
     warn: Callable[[str], None],
     *,
-    person_key: bytes,
+    person_key: bytes = UNKEPT,
 ) -> PrivateRows:
     """Read every private row, and refuse public points that are these rows.
 

@@ -57,12 +57,29 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
             uses delta and the ensemble is between its first answer and its last.
 
     """
-    if not configuration.has(Mechanism.CLASSIFIER):
-        problem = "is 0, and learning spends this share; give it one in a new release"
-        raise ConfigurationError("privacy.shares.classifier", problem)
+    _require_share(configuration)
     found = found_state(configuration, ledger)
     if not classifier_of(configuration, ledger).is_due(found):
         raise VerificationError(PUBLISHED)
+
+
+def check_first_classifier(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> None:
+    """Refuse a draw that a new release could not make, before its ledger is created.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: the classifier has no share, or public numbers show that its draw
+            is impossible.
+
+    """
+    _require_share(configuration)
+    classifier_draw(as_opened(configuration, None), public_values, row_count=row_count, opened=None)
 
 
 def learn(
@@ -147,3 +164,10 @@ def labels_given_to_nobody(
     asked = decode(schema, public_values[:POINTS_ASKED_MAX])
     given = set(published.predict_many(asked))
     return tuple(label for label in schema.classes if asked and label not in given)
+
+
+def _require_share(configuration: Configuration) -> None:
+    """Refuse a classifier without a share."""
+    if not configuration.has(Mechanism.CLASSIFIER):
+        problem = "is 0, and learning spends this share; give it one in a new release"
+        raise ConfigurationError("privacy.shares.classifier", problem)

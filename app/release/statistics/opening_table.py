@@ -89,9 +89,7 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
             the ledger is closed.
 
     """
-    if not configuration.has(Mechanism.STATISTICS):
-        problem = "is 0, and statistics spend this share; give it one in a new release"
-        raise ConfigurationError(SHARE, problem)
+    _require_share(configuration)
     found = found_state(configuration, ledger)
     if not table_of(configuration, ledger).is_due(found):
         return
@@ -99,6 +97,28 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
         raise ConfigurationError(OPTION, AFTER_ANSWERS)
     if not found.answered and not has_points:
         raise ConfigurationError(OPTION, NEEDS_POINTS)
+
+
+def check_first_table(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> None:
+    """Refuse a table that a new release could not open, before its ledger is created.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d).
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: statistics have no share, points are missing or too many, or public
+            numbers show that a draw is impossible.
+
+    """
+    _require_share(configuration)
+    if not len(public_values):
+        raise ConfigurationError(OPTION, NEEDS_POINTS)
+    _refuse_too_many(public_values)
+    statistics_draw(as_opened(configuration, None), public_values, row_count=row_count)
 
 
 def open_at_once(
@@ -133,8 +153,7 @@ def open_at_once(
             is published.
 
     """
-    if len(public_values) > POINTS_MAX:
-        raise ConfigurationError(OPTION, TOO_MANY_POINTS)
+    _refuse_too_many(public_values)
     points = public_values if len(public_values) else _queries(ledger, configuration.schema)
     configuration = as_opened(configuration, ledger.read_state().release)
     draw = statistics_draw(configuration, points, row_count=rows.count)
@@ -197,3 +216,16 @@ def _refuse_between(state: LedgerState) -> None:
     if not state.may_open_statistics:
         problem = BETWEEN_DRAWS if state.is_joint else BETWEEN
         raise VerificationError(problem.format(answered=state.answered))
+
+
+def _require_share(configuration: Configuration) -> None:
+    """Refuse a table without a share."""
+    if not configuration.has(Mechanism.STATISTICS):
+        problem = "is 0, and statistics spend this share; give it one in a new release"
+        raise ConfigurationError(SHARE, problem)
+
+
+def _refuse_too_many(public_values: NDArray[np.float64]) -> None:
+    """Refuse more points than a table takes."""
+    if len(public_values) > POINTS_MAX:
+        raise ConfigurationError(OPTION, TOO_MANY_POINTS)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.answering.types import Edge, Step
     from app.errors import IntegrityError
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 120.0
 """Longest wait of a test for something that is bound to happen."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.answering.types import Query
     from app.errors import IntegrityError
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 120.0
 
 
 def run(test: Coroutine[None, None, None]) -> None:

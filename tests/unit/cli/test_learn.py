@@ -228,17 +228,17 @@ def test_bad_points_are_one_line(
 def test_bad_rows_charge_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, line: str
 ) -> None:
-    """A row that does not fit is named by its number, and the release is not begun."""
+    """A row that does not fit is named by its number, and no ledger is made."""
     (folder / "rows.csv").write_text(ROWS.replace(old, new), encoding="utf-8")
     assert learn(folder) == 2
     assert capsys.readouterr() == ("", f"conclave: {line}\n")
-    assert state(folder).release is None
+    assert not (folder / "conclave.db").exists()
 
 
 def test_a_release_without_the_share_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line names the share, and nothing is charged."""
+    """The line names the share, and no ledger is made."""
     for name in ("AFTER", "ON_CUTOFF"):
         monkeypatch.setenv(f"CONCLAVE_ANSWERS__{name}", "halt")
     monkeypatch.setenv("CONCLAVE_PRIVACY__SHARES__CLASSIFIER", "0")
@@ -250,7 +250,7 @@ def test_a_release_without_the_share_is_refused(
             "give it one in a new release\n"
         ),
     )
-    assert state(folder).release is None
+    assert not (folder / "conclave.db").exists()
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_is_spent(

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cache, partial
 from random import Random
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError
+from app.privacy.budget.account import Draw, log_moment
 from app.privacy.stability import hit_table
 from app.privacy.stability.certified import certified_table
 from app.privacy.stability.certified.certified_table import CertifiedTable
@@ -32,7 +34,13 @@ from app.privacy.stability.profile_parameters import (
     choose_ln_ratio,
 )
 from proofs.build import SOURCES, check_file
-from proofs.certificate import TableNumbers, read_table, table_numbers
+from proofs.certificate import (
+    TableNumbers,
+    account_numbers,
+    read_table,
+    table_line,
+    table_numbers,
+)
 from proofs.certified import certificate_numbers
 from proofs.extracted import compile_program, verdicts
 from proofs.terms import line, record
@@ -44,6 +52,8 @@ if TYPE_CHECKING:
 TABLE_COUNT = 10_000
 CERTIFICATE_COUNT = 30
 KERNEL_COUNT = 20
+SHARED_COUNT = 1_000
+MOMENT_MARGIN = Fraction(1, 1 << 100)
 EXTRACTED = ("checker.v", "certified.v", "sweep.v", "extraction.v")
 LEAST_RUN = Fraction(1, 10**3)
 
@@ -242,6 +252,52 @@ def test_the_tables_that_serve_are_accepted_by_the_extracted_checker(program: Pa
     assert served.alpha.denominator > 1
     given = [numbers_of(served), numbers_of(with_other_word(served, Random(29)))]
     assert verdicts(program, [line("table", each) for each in given]) == [True, False]
+
+
+def plain_line(table: ProfileTable) -> str:
+    """Return what the program reads of a table, its draws included."""
+    return table_line(read_table(json.dumps(table.to_plain())), title="drawn")
+
+
+def test_both_checks_agree_on_tables_that_draws_share(program: Path) -> None:
+    """Altered draws, words and deltas are decided alike, and a draw left out is refused."""
+    random, draws = Random(29), (Draw(Fraction(4, 5)), Draw(Fraction(12, 5)))
+    whole = calibrate(epsilon=Fraction(8), delta=Fraction(1, 1000), cutoff=1, draws=draws)
+    alone = calibrate(epsilon=Fraction(8), delta=Fraction(1, 1000), cutoff=1)
+    forgotten = [replace(alone, draws=draws), replace(whole, draws=(*draws, draws[0]))]
+    full_range = replace(whole, draws=(draws[0], replace(draws[1], has_bounded_range=False)))
+    tables = [whole, *forgotten, full_range]
+    for _ in range(SHARED_COUNT):
+        altered = ALTERATIONS[random.choice(sorted(ALTERATIONS))](part_of(whole, random), random)
+        fewer = altered.draws[: random.randrange(3)]
+        tables.append(replace(altered, draws=random.choice((altered.draws, fewer))))
+    tables = [each for each in tables if each.cutoff >= 0 and each.alpha >= 1]
+    own = [holds(partial(hit_table.check, table)) for table in tables]
+    assert verdicts(program, map(plain_line, tables)) == own
+    assert own[: 1 + len(forgotten)] == [True, False, False]
+    assert min(own.count(True), own.count(False)) > SHARED_COUNT // 10
+
+
+def test_the_moment_of_draws_is_above_the_servers() -> None:
+    """The moment that the theorem takes for the draws covers the server's charge for them."""
+    for path in sorted((SOURCES / "shared_tables").glob("*.json")):
+        table = ProfileTable.from_plain(json.loads(path.read_bytes()))
+        moment = account_numbers(read_table(path.read_text(encoding="utf-8"))).moment
+        with localcontext(Context(prec=60)):
+            logarithm = (Decimal(moment.numerator) / Decimal(moment.denominator)).ln()
+        assert 0 <= Fraction(logarithm) - log_moment(table.draws, table.alpha) < MOMENT_MARGIN
+
+
+def test_the_tables_that_draws_share_are_the_servers() -> None:
+    """The kept tables are what a server calibrates for the default shares, to the byte."""
+    for path in sorted((SOURCES / "shared_tables").glob("*.json")):
+        kept = ProfileTable.from_plain(json.loads(path.read_bytes()))
+        made = calibrate(
+            epsilon=kept.epsilon, delta=kept.delta, cutoff=kept.cutoff, draws=kept.draws
+        )
+        assert json.dumps(made.to_plain(), separators=(",", ":")) == path.read_text("utf-8")
+        shares = [draw.epsilon / kept.epsilon for draw in kept.draws]
+        assert shares == [Fraction(1, 10), Fraction(3, 10)]
 
 
 def test_the_kernel_agrees_with_the_extracted_program(
