@@ -295,9 +295,10 @@ def open_from_settings(
             rows = before.rows
         else:
             rows = rows_of(configuration, progress, ledger=ledger)
-        release = open_release(
-            configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
-        )
+        with closing_where_it_fails(rows):
+            release = open_release(
+                configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
+            )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
             warn_of_cells(settings, rows.count, warn)

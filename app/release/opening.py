@@ -47,7 +47,6 @@ from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, re
 from app.release.statistics.statistics_table import check_statistics_draw
 from app.release.streaming import (
     FINGERPRINT,
-    closing_where_it_fails,
     fingerprint_parameter,
     fingerprint_rule,
     parts_piece,
@@ -141,17 +140,11 @@ def open_release(
     _log_learner(configuration, ledger, row_count=rows.count)
     secret, drawn = read_piece(ledger, RELEASE_SECRET), None
     if parameters is not None:
-        with closing_where_it_fails(rows):
-            drawn = _ensemble_of(ledger).draw_once(
-                lambda: draw_ensemble(
-                    configuration,
-                    parameters,
-                    rows=rows,
-                    secret=secret,
-                    noise=noise,
-                    progress=progress,
-                )
+        drawn = _ensemble_of(ledger).draw_once(
+            lambda: draw_ensemble(
+                configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
             )
+        )
     if isinstance(rows, StreamedRows):
         rows.close()
     # Where another process was first, its draw is the release's and ours is forgotten.

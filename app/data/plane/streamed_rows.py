@@ -129,7 +129,10 @@ class StreamedRows:
             self._told(read, total)
 
         self._told(0, total)
-        self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
+        try:
+            self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
+        except MemoryError:
+            raise DataError(SOURCE, "does not fit into memory") from None
         (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
