@@ -91,7 +91,7 @@ def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> Non
 
 def _once(progress: Progress) -> Progress:
     """Return a progress that calls another for the first stage that it acts on, once."""
-    called = []
+    called: list[str] = []
 
     def note(stage: str, done: int, total: int | None) -> None:
         if not called and stage == STAGE:

@@ -102,7 +102,7 @@ def test_no_byte_depends_on_workers_or_order(
     real = local_engine.LocalEngine.read
 
     def reversed_parts(engine: object, read: object, items: list[object], done: object) -> object:
-        return real(engine, read, items[::-1], done)  # type: ignore[arg-type,type-var]  # as given
+        return real(engine, read, items[::-1], done)  # type: ignore[arg-type]  # as given
 
     monkeypatch.setattr(local_engine.LocalEngine, "read", reversed_parts)
     environment = {"CONCLAVE_ENGINE__WORKERS": workers}
