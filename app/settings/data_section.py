@@ -152,7 +152,8 @@ class DataSettings(Section):
         Address,
         Field(
             description="Private rows: a .csv, .csv.gz, .parquet or .npz file, a folder of "
-            ".parquet parts, or an SQLAlchemy URL. See [sources.md](sources.md).",
+            ".parquet parts, a pattern of files, an address of s3://, gs:// or abfs://, or an "
+            "SQLAlchemy URL. See [sources.md](sources.md).",
         ),
     ]
     query: Annotated[

@@ -23,7 +23,7 @@ from app.data.cell_tests import read_splits
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.schema import DateFeature, NumericFeature
 from app.data.sources.row_wise import check_row_wise
-from app.data.sources.storage import check_address, is_database
+from app.data.sources.stored_files import check_address, is_database
 from app.data.spelling import NO_DATE, CellError, boolean_name, twins
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS

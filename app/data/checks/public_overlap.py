@@ -21,12 +21,15 @@ How many public points equal a record, both encoded by the public schema.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from app.data.public_points import OPTION
-from app.errors import ConfigurationError
+from app.data.sources.encoded_parts import list_files
+from app.data.sources.stored_files import SCHEME_END
+from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +60,7 @@ MIXES: Final = (
 
 
 def refuse_source_file(public: Path, source: str) -> None:
-    """Refuse a public file that is also the private one; neither is opened.
+    """Refuse a public file that is also the private one, or a part of it; none is opened.
 
     Args:
         public: the file of public points.
@@ -67,8 +70,13 @@ def refuse_source_file(public: Path, source: str) -> None:
         ConfigurationError: both are one file.
 
     """
+    if SCHEME_END in source:
+        return
+    paths = [source]
+    with suppress(DataError):  # such as an archive, which has no parts
+        paths = [part.file.path for part in list_files(source)]
     try:
-        is_same = "://" not in source and public.samefile(source)
+        is_same = any(map(public.samefile, paths))
     except OSError:
         return  # one is not there, or cannot be looked at: opening it says so
     if is_same:

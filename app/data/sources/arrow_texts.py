@@ -184,11 +184,12 @@ def _texts(array: pa.Array) -> list[str]:
     return texts
 
 
-def _offsets(array: pa.Array) -> NDArray[np.integer]:
+def _offsets(array: pa.Array) -> NDArray[np.int64] | NDArray[np.int32]:
     """Return where each text begins in the bytes, and where the last one ends."""
-    kind = np.int64 if pa.types.is_large_binary(array.type) else np.int32
     count = len(array) + 1
-    return np.frombuffer(array.buffers()[1], dtype=kind, count=array.offset + count)[-count:]
+    if pa.types.is_large_binary(array.type):
+        return np.frombuffer(array.buffers()[1], np.int64, array.offset + count)[-count:]
+    return np.frombuffer(array.buffers()[1], np.int32, array.offset + count)[-count:]
 
 
 def _body(array: pa.Array) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ import zlib
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import groupby, islice
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from app.data.sources.row_blocks import (
     ColumnsMissingError,
     column_indices,
 )
-from app.data.sources.storage import BAD_PATH, store_errors, store_problem, store_scheme
+from app.data.sources.stored_files import BAD_PATH, store_errors, store_problem, store_scheme
 from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from app.data.sources.parts import Part
     from app.data.sources.row_blocks import RefuseRow
 
+    Errors: TypeAlias = tuple[type[Exception], ...]
     Row = list[str]
 
-BROKEN_FILE_ERRORS = (csv.Error, EOFError, OSError, UnicodeError, zlib.error)
+BROKEN_FILE_ERRORS: Errors = (csv.Error, EOFError, OSError, UnicodeError, zlib.error)
 EMPTY = "is empty; the first line names the columns"
 # Below it, Arrow's reader takes longer to import than Python's to read.
 SMALL_BYTES = 2**20
@@ -126,7 +127,7 @@ class _Table:
         self._part = part
         self._dialect = dialect
         self.count = rows_before
-        self._broken = (*BROKEN_FILE_ERRORS, *store_errors(part.file.path))
+        self._broken: Errors = (*BROKEN_FILE_ERRORS, *store_errors(part.file.path))
         self._records: CsvRecords | None = None
         lines = self._lines(file)
         with self._naming("header"):
@@ -152,7 +153,7 @@ class _Table:
         plain = gzip.GzipFile(fileobj=file) if packed else file
         if self._dialect.encoding != UTF_8:
             return TextIOWrapper(
-                plain,  # type: ignore[arg-type]  # a binary file
+                plain,
                 encoding=self._dialect.codec,
                 errors=ERRORS,
                 newline="",
@@ -195,13 +196,15 @@ class _Table:
                 yield self._block(fields.cells, fields.row_count)
                 self.count += fields.row_count
 
-    def _block(self, cells: Sequence[Cells], count: int, *, refused: int = 0) -> Block:
+    def _block(self, cells: Sequence[Cells | None], count: int, *, refused: int = 0) -> Block:
         """Return a block of rows with the columns that folders give."""
         texts = [MISSING_CELL if text is None else text for _, text in self._part.partitions]
         given = [Values([text], np.zeros(count, dtype=np.intp)) for text in texts]
         columns = [*cells, *given]
         wanted = [columns[index] for index in self._indices]
-        return Block(wanted, self._part.name, rows_refused=refused)
+        return Block(
+            [cells for cells in wanted if cells is not None], self._part.name, rows_refused=refused
+        )
 
     def _by_lines(self, reader: Iterator[Row]) -> Iterator[Block]:
         """Yield rows as Python's reader divides them."""

@@ -18,7 +18,7 @@ from app.data.sources.arrow_texts import ArrowTexts
 from app.data.sources.cells import SourcePersons, Values, dates
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
-from app.data.sources.storage import GONE, reaching, store_scheme
+from app.data.sources.stored_files import GONE, reaching, store_scheme
 from app.data.spelling import MISSING_CELL
 from app.errors import DataError
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from app.data.sources.row_blocks import SOURCE
-from app.data.sources.storage import (
+from app.data.sources.stored_files import (
     CHANGED,
     GONE,
     SCHEME_END,

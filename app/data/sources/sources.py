@@ -15,7 +15,7 @@ from app.data.sources.cells import SourcePersons, source_columns
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.parts import is_csv, is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
-from app.data.sources.storage import is_database, store_scheme
+from app.data.sources.stored_files import is_database, store_scheme
 from app.errors import DataError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from app.data.rows import fingerprint
 from app.data.sources.cells import source_columns
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.data.sources.sources import open_source, read_rows
-from app.data.sources.storage import object_storage
+from app.data.sources.stored_files import object_storage
 from app.errors import DataError
 from tests.builders.schema.schemas import PEOPLE
 from tests.builders.server.nursery import run_forked

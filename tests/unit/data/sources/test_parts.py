@@ -12,15 +12,17 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from app.data.checks.public_overlap import refuse_source_file
 from app.data.persons import PersonColumn
 from app.data.rows import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.data.sources.sources import read_rows
-from app.data.sources.storage import STORES, StoreKind, check_address, object_storage
+from app.data.sources.stored_files import STORES, StoreKind, check_address, object_storage
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 SCHEMA = Schema(
@@ -35,7 +37,7 @@ SCHEMA = Schema(
 WHO = PersonColumn(name="who", key=b"k" * 32, missing=frozenset({""}))
 
 
-def write(path: Path, **columns: list[object]) -> None:
+def write(path: Path, **columns: Sequence[object]) -> None:
     """Write a part; its folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
@@ -188,6 +190,18 @@ def test_a_part_that_was_written_anew_is_refused(tmp_path: Path, suffix: str) ->
         list(read_part(part, source, SCHEMA))
 
 
+def test_a_part_is_no_public_file(tmp_path: Path) -> None:
+    """One of several private files is private too, by a link as well."""
+    write(tmp_path / "1.csv", x=[1], c=["u"], y=["a"])
+    write(tmp_path / "2.csv", x=[1], c=["u"], y=["a"])
+    link = tmp_path / "public"
+    link.symlink_to(tmp_path / "2.csv")
+    with pytest.raises(ConfigurationError, match="is data.source itself"):
+        refuse_source_file(link, f"{tmp_path}/*.csv")
+    refuse_source_file(link, f"{tmp_path}/1.csv")
+    refuse_source_file(link, f"{tmp_path}/none.npz")
+
+
 def test_other_sources_have_no_parts(tmp_path: Path) -> None:
     """An archive and a database are read as a whole."""
     with pytest.raises(DataError, match="has no parts"):
@@ -219,7 +233,7 @@ def test_an_address_holds_no_credentials(address: str, *, is_refused: bool) -> N
 def test_a_store_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """It names the extra."""
     absent = StoreKind("a_library_that_is_not_there", "gs", ())
-    monkeypatch.setitem(STORES, "gs", absent)  # type: ignore[misc]  # a table of ours
+    monkeypatch.setitem(STORES, "gs", absent)
     object_storage.cache_clear()
     expected = r"gs:// needs a_library_that_is_not_there: pip install 'conclave\[gs\]'"
     with pytest.raises(DataError, match=expected):

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from app.data.sources.row_blocks import SOURCE
 from app.errors import ConfigurationError, DataError
@@ -153,6 +153,30 @@ def storage_of(source: str) -> Storage:
     return LocalStorage() if scheme is None else object_storage(scheme, os.getpid())
 
 
+class FileSystem(Protocol):
+    """What is used of a file system of fsspec."""
+
+    def isdir(self, path: str) -> bool:
+        """Return whether objects lie below a path."""
+        ...
+
+    def info(self, path: str) -> Mapping[str, object]:
+        """Return what the store says of an object."""
+        ...
+
+    def find(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
+        """Return what the store says of every object below a path, by its path."""
+        ...
+
+    def glob(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
+        """Return what the store says of every object that matches a pattern."""
+        ...
+
+    def open(self, path: str, mode: str, *, block_size: int, cache_type: str) -> IO[bytes]:
+        """Open an object."""
+        ...
+
+
 class LocalStorage:
     """The disks of this machine."""
 
@@ -198,7 +222,7 @@ class ObjectStorage:
     """
 
     scheme: str
-    system: Any = field(repr=False)
+    system: FileSystem = field(repr=False)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder: whether objects lie below it."""
@@ -210,7 +234,10 @@ class ObjectStorage:
 
     def below(self, folder: str) -> dict[str, StoredFile]:
         """Return every object below a folder, by its path in the folder."""
-        root = self.system._strip_protocol(folder).rstrip(SEPARATOR) + SEPARATOR  # noqa: SLF001 -- fsspec's way for paths
+        # A store gives paths without a scheme; that of Azure leaves out the account too.
+        root = folder.partition(SCHEME_END)[2].rstrip(SEPARATOR)
+        container, _, within = root.partition(SEPARATOR)
+        root = SEPARATOR.join([container.partition("@")[0], *([within] if within else []), ""])
         found = self.system.find(folder, detail=True)
         return {path.removeprefix(root): self._stored(info) for path, info in found.items()}
 
@@ -222,10 +249,7 @@ class ObjectStorage:
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
         """Open an object; what is read in order is read ahead."""
         cache = "readahead" if in_order else "none"
-        opened: IO[bytes] = self.system.open(
-            path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache
-        )
-        return opened
+        return self.system.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache)
 
     def _stored(self, info: Mapping[str, object]) -> StoredFile:
         """Return what a store says of an object."""
