@@ -144,6 +144,7 @@ def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) 
     """A new section has to be put on one side; what is unbound does exist."""
     assert SECTIONS - set(BOUND_SECTIONS) == {
         "classifier",
+        "engine",
         "statistics",
         "ledger",
         "logs",
