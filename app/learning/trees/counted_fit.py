@@ -39,6 +39,8 @@ DEPTH_MAX: Final = 3
 SHORT_ROWS_MAX: Final = np.iinfo(np.int16).max
 """Rows of a chunk whose differences fit in 16 bits."""
 CHUNKS_AT_ONCE: Final = 64
+ROWS_MIN: Final = 1 << 12
+"""Rows from which on learners in memory are fitted from counts: a search of fewer takes no time."""
 ROWS_AT_ONCE: Final = 1 << 16
 """Rows that are counted at once, or those of one chunk where it has more."""
 COUNTERS_AT_ONCE: Final = 1 << 23
@@ -95,7 +97,7 @@ class CountedTrees:
         pairs = self.coding.test_count**self.depth
         rows = row_count / chunk_count
         searched: float = pairs * (PRODUCT_NANOSECONDS * rows + SEARCH_NANOSECONDS)
-        return sets * ROW_NANOSECONDS * rows <= searched
+        return row_count >= ROWS_MIN and sets * ROW_NANOSECONDS * rows <= searched
 
     def fit(
         self,

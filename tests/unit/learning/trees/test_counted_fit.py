@@ -160,6 +160,7 @@ def test_who_is_counted_follows_from_public_choices() -> None:
     tests = random_tests(np.random.default_rng(1), features=4)
     searched = TreeClass(tests=tests, depth=3, class_count=2)
     assert counted_learner(Learner(hypothesis_class=searched), row_count=10**5, size=100)
+    assert counted_learner(Learner(hypothesis_class=searched), row_count=1000, size=10) is None
     for other in (
         Learner(hypothesis_class=searched, rule="halving"),
         Learner(hypothesis_class=searched, scored=True),
