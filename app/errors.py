@@ -73,6 +73,10 @@ class ConfigurationError(ConclaveError):
 class DataError(ConfigurationError):
     """A private source that cannot be read or does not fit the public schema."""
 
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
+        """Go from one process to another as key and problem."""
+        return DataError, (self.key, self.problem)
+
 
 class HeadFileError(ConfigurationError):
     """A ledger that is older than its head file says, or a head file that cannot be used."""

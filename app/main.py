@@ -36,6 +36,7 @@ from app.http.watching.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
 from app.ledger.database.sqlite import database_path
+from app.ledger.entries.digests import SECRET_BYTES, Digests
 from app.ledger.entries.fold import EMPTY
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
@@ -63,6 +64,7 @@ from app.release.generations.requests import (
     take_down,
 )
 from app.release.generations.ticking import Ticker
+from app.release.drawing import read_points, read_rows_beside
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
@@ -75,6 +77,7 @@ from app.release.statistics.opening_table import (
     open_statistics,
 )
 from app.release.statistics.released import released_table
+from app.release.streaming import closing_where_it_fails, held_in_memory, new_rows, rows_of
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
@@ -88,6 +91,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
@@ -234,14 +238,10 @@ class Server:
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
         """Open the release, as the only server of a ledger in SQLite until it is closed."""
         url, name = self.settings.ledger_url, self.settings.release.name
-        rows = None
+        before = None
         if self.expect_head is None:
             configuration = configure(self.settings, even_if_hopeless=self.even_if_hopeless)
-            rows = _rows_before_ledger(
-                configuration,
-                self.progress,
-                lambda: read_private_rows(self.settings, self.progress),
-            )
+            before = _rows_before_opening(configuration, noise, self.progress)
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
             with turn_to_open(url, name):
@@ -252,7 +252,7 @@ class Server:
                     warn=self.warn,
                     expect_head=self.expect_head,
                     even_if_hopeless=self.even_if_hopeless,
-                    rows=rows,
+                    before=before,
                     clock=self.clock,
                 )
             held.callback(release.ledger.close)
@@ -290,7 +290,7 @@ def open_from_settings(
     warn: Callable[[str], None] = _ignore,
     expect_head: str | None = None,
     even_if_hopeless: bool = False,
-    rows: PrivateRows | None = None,
+    before: RowsBefore | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
@@ -302,7 +302,7 @@ def open_from_settings(
         warn: told what an operator should know.
         expect_head: a hash that must occur in the ledger's chain.
         even_if_hopeless: whether a hopeless release is opened all the same, on record.
-        rows: the private rows, where they are read already.
+        before: what was read and drawn before there was a ledger.
         clock: seconds since 1970, by which generations join.
 
     Raises:
@@ -312,23 +312,28 @@ def open_from_settings(
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
-    with _opened_ledger(settings, noise, warn, expect_head) as ledger:
+    secret = None if before is None else before.secret
+    with _opened_ledger(settings, noise, warn, expect_head, secret) as ledger:
         opened = found_state(configuration, ledger).release
+        known = before is not None and before.secret == ledger.database_secret()
         if settings.generations is not None:
             return _opened_living(
                 configuration,
                 ledger,
-                rows=rows,
+                rows=held_in_memory(before.rows) if before is not None and known else None,
                 noise=noise,
                 progress=progress,
                 warn=warn,
                 clock=clock,
             )
-        if rows is None:
-            rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
-        release = open_release(
-            configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
-        )
+        if before is not None and known:
+            rows = before.rows
+        else:
+            rows = rows_of(configuration, progress, ledger=ledger)
+        with closing_where_it_fails(rows):
+            release = open_release(
+                configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
+            )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
             warn_of_cells(settings, rows.count, warn)
@@ -492,13 +497,57 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
         ledger.close()
 
 
+@dataclass(frozen=True, slots=True)
+class RowsBefore:
+    """What is read and drawn before a ledger is made.
+
+    Attributes:
+        rows: the private rows; secret.
+        secret: that the ledger's database is to have, 32 bytes, by which rows are known.
+
+    """
+
+    rows: PrivateRows | StreamedRows = field(repr=False)
+    secret: bytes = field(repr=False)
+
+
+def _rows_before_opening(
+    configuration: Configuration, noise: NoiseSource, progress: Progress
+) -> RowsBefore | None:
+    """Read the rows of a new ledger, and refuse them, before its file is made.
+
+    Args:
+        configuration: the new release's.
+        noise: where the secret of its database comes from.
+        progress: shows how far it has come.
+
+    Returns:
+        The rows, and the secret by which they are known; None where there is a ledger.
+
+    Raises:
+        ConfigurationError: bad configuration or data.
+
+    """
+    if not _is_to_be_made(configuration.settings):
+        return None
+    with advising(configuration.settings):
+        secret = noise.secret(SECRET_BYTES)
+        rows = new_rows(configuration, progress, digests=Digests(secret))
+        with closing_where_it_fails(rows):
+            if configuration.settings.generations is None:
+                refuse_before_ledger(configuration, rows, progress)
+            else:
+                refuse_living(configuration, held_in_memory(rows), progress)
+    return RowsBefore(rows, secret)
+
+
 def _rows_before_ledger(
     configuration: Configuration,
     progress: Progress,
     read: Callable[[], PrivateRows],
-    check: Callable[[PrivateRows], object] = lambda _: None,
+    check: Callable[[PrivateRows], object],
 ) -> PrivateRows | None:
-    """Read the rows of a new ledger, and refuse them, before its file is made.
+    """Read the rows of a new ledger for a draw, and refuse them, before its file is made.
 
     Args:
         configuration: the new release's.
@@ -514,17 +563,29 @@ def _rows_before_ledger(
 
     """
     settings = configuration.settings
-    if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
+    if not _is_to_be_made(settings):
         return None
-    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
-    if head_file is not None:
-        check_no_ledger(settings.ledger_url, head_file)
     with advising(settings):
         rows = read()
         refuse = refuse_before_ledger if settings.generations is None else refuse_living
         refuse(configuration, rows, progress)
         check(rows)
     return None if settings.data.person or settings.data.id else rows
+
+
+def _is_to_be_made(settings: Settings) -> bool:
+    """Return whether a ledger's file is not there yet.
+
+    Raises:
+        ConfigurationError: it is not there, and its head file says that it was.
+
+    """
+    if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
+        return False
+    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
+    if head_file is not None:
+        check_no_ledger(settings.ledger_url, head_file)
+    return True
 
 
 def learn_from_settings(
@@ -651,13 +712,14 @@ def _opened_ledger(
     noise: NoiseSource,
     warn: Callable[[str], None],
     expect_head: str | None = None,
+    secret: bytes | None = None,
 ) -> Iterator[Ledger]:
     """Open the ledger to be written, and close it where what is done with it fails."""
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
     name = settings.release.name
-    ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise)
+    ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise, secret=secret)
     try:
         _require_newest(ledger, head_file, warn, expect_head)
         with advising(settings):

@@ -5,12 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from rich.progress import TaskID
+    from rich.progress import Task, TaskID
+
+
+class RateColumn(ProgressColumn):
+    """The units of a stage that are done a second: rows while rows are read."""
+
+    def render(self, task: Task) -> Text:
+        """Return the rate; nothing before there is one."""
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
 
 
 class OpeningProgress:
@@ -31,7 +49,9 @@ class OpeningProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
+            RateColumn(),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
             console=console,
             transient=transient,
             disable=not console.is_terminal,

@@ -15,4 +15,6 @@
 * ``public_points.py`` reads public points from a CSV.
 * ``embedded_demo.py`` generates the rows and queries of ``conclave demo``.
 * ``checks/`` reports rows that do not fit.
+* ``plane/`` packs and counts rows part by part, in threads or on a cluster, for an opening that
+  streams.
 """

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.hypothesis import Ensemble, FittedEnsemble, HypothesisClass
+    from app.learning.trees.counted_fit import CountedTrees
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +93,11 @@ def fit_ensemble(
     invariant(len(values) == len(labels), "every row has one label")
     invariant(len(permutation) == int(offsets[-1]), "chunks hold every position once")
     if learner.estimator is None:
+        counted = counted_learner(learner, row_count=len(permutation), size=len(offsets) - 1)
+        if counted is not None:
+            rows = RowsByPart(_as_they_are, values, permutation)
+            trees = counted.fit(rows, labels[permutation], offsets=offsets, progress=progress)
+            return counted_ensemble(learner, trees)
         return _fit_rule(
             learner,
             RowsInTurn(RowsByPart(learner.hypothesis_class.encode, values, permutation)),
@@ -108,6 +114,31 @@ def fit_ensemble(
         secret=secret,
         progress=progress,
     )
+
+
+def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
+    """Return what fits the learners from counts of rows, where that is the quicker way.
+
+    Args:
+        learner: the public choice.
+        row_count: rows of all chunks.
+        size: the number of chunks, k.
+
+    """
+    if learner.estimator is not None:
+        return None
+    searched = learner.hypothesis_class
+    counted = row_of(searched).counted(learner.rule, searched, learner.scored)
+    is_quicker = counted is not None and counted.is_quicker(row_count=row_count, chunk_count=size)
+    return counted if is_quicker else None
+
+
+def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemble:
+    """Return the ensemble of trees that were fitted from counts, one a chunk."""
+    packed = row_of(learner.hypothesis_class).packed
+    if packed is None:
+        raise InvariantError("learners of this class are not fitted from counts")
+    return packed(learner.hypothesis_class, trees)
 
 
 def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:

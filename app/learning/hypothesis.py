@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.learning.lists.enumerated_class import EnumeratedClass
     from app.learning.lists.hypothesis_list import Encoded
     from app.learning.predictors.predictor_classes import PredictorSource
+    from app.learning.trees.counted_fit import CountedTrees
     from app.noise.source import NoiseSource
 
 
@@ -269,6 +270,9 @@ class ClassRow:
         dichotomies: the class of the labellings of private points.
         dichotomy_bound: how many those are at most, by the number of points.
         fit: learners on chunks, by a rule.
+        counted: what fits those learners from counts, by rule, class and whether they are
+            scored; None where rows are read.
+        packed: the learners of trees that were fitted from counts.
         read: those learners, from their bytes.
         best: the hypothesis of least errors, which a student learns.
         check: refuses a rule, or scores, that its learners do not have.
@@ -293,6 +297,8 @@ class ClassRow:
     dichotomies: Callable[[ClassAsked, NDArray[np.float64]], EnumeratedClass] = no_dichotomies
     dichotomy_bound: Callable[[ClassAsked, int], int] = no_dichotomies
     fit: Callable[..., FittedEnsemble]
+    counted: Callable[..., CountedTrees | None] = lambda *_: None
+    packed: Callable[..., FittedEnsemble] | None = None
     read: Callable[..., Ensemble]
     best: Callable[..., Hypothesis]
     check: Callable[..., None] = lambda *_: None

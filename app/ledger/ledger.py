@@ -69,7 +69,12 @@ PUBLIC_ENTRIES_MAX: Final = 1000
 
 
 def open_ledger(
-    url: str, *, create: bool, name: str | None = None, noise: NoiseSource | None = None
+    url: str,
+    *,
+    create: bool,
+    name: str | None = None,
+    noise: NoiseSource | None = None,
+    secret: bytes | None = None,
 ) -> Ledger:
     """Open the ledger at an SQLAlchemy address.
 
@@ -79,6 +84,7 @@ def open_ledger(
         name: of the release, which may be yet to open where it is created;
             None for the database's first.
         noise: where the database's secret is drawn from, once.
+        secret: of a database that is created now, where it was drawn already, 32 bytes.
 
     Raises:
         ConfigurationError: it cannot be opened, is no ledger, or only reads
@@ -86,7 +92,7 @@ def open_ledger(
         LedgerCorruptError: it is a ledger, and damaged.
 
     """
-    database = open_database(url, create=create, noise=noise or SystemNoise())
+    database = open_database(url, create=create, noise=noise or SystemNoise(), secret=secret)
     ledger = Ledger(database, FIRST_RELEASE if name is None else name)
     if not create:
         try:

@@ -3,6 +3,8 @@
 * ``opening.py`` opens a release or continues one: charges, draws, commits.
 * ``drawing.py`` draws the permutation, the sample, the relabelling and the ensemble, or reads them
   back.
+* ``streaming.py`` says whether an opening streams, and has its rows; ``streamed_drawing.py`` draws
+  from counts of them.
 * ``release.py`` is the open release: its parameters, its state and the rules for its end.
 * ``publication.py`` is the one order of every draw: refuse where closed, take the turn, charge,
   draw, publish, adopt.

@@ -13,14 +13,16 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.data.rows import fingerprint
+from app.data.plane.streamed_rows import fingerprint_by
 from app.errors import ReleaseMismatchError
 from app.ledger.database.tables import FIRST_RELEASE
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
+from app.release.streaming import fingerprint_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import ReleaseOpened
@@ -53,7 +55,7 @@ class Beside:
 
     openings: Sequence[ReleaseOpened]
     digests: Digests
-    rows: PrivateRows
+    rows: PrivateRows | StreamedRows
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
@@ -100,7 +102,8 @@ class Beside:
         )
 
     def _is_on_same_rows(self, opened: ReleaseOpened, number: int) -> bool:
-        return fingerprint(self.rows, self.digests.fingerprint_key(number)) == opened.fingerprint
+        key = self.digests.fingerprint_key(number)
+        return fingerprint_by(fingerprint_rule(opened), self.rows, key) == opened.fingerprint
 
     def _budgets(self) -> str:
         """Give epsilon and delta of each release that is there."""

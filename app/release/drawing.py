@@ -17,7 +17,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -28,13 +28,15 @@ from app.data.checks.dead_features import dead_features
 from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
 from app.data.checks.source_check import check_source, further_complaints
 from app.data.embedded_demo import demo_rows
+from app.data.plane.streamed_rows import StreamedRows
 from app.data.public_points import no_points, read_public_points
 from app.data.rows import named_rows
 from app.data.sources.sources import read_rows
-from app.errors import ConfigurationError, DataError, invariant
+from app.errors import ConfigurationError, DataError, InvariantError, invariant
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
+from app.learning.registry import row_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
 from app.privacy.voting import universal
@@ -47,6 +49,7 @@ from app.release.private_state import (
     threshold_noise_piece,
 )
 from app.release.progress import no_progress
+from app.release.streamed_drawing import drawn_tree, fitted_from_counts, slots_key
 from app.release.terms.answer_terms import (
     answering_parameters,
     answering_row,
@@ -57,7 +60,7 @@ from app.release.terms.answer_terms import (
 from app.release.terms.draw_parameters import private_dichotomies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -195,12 +198,14 @@ def draw_ensemble(
     configuration: Configuration,
     parameters: EnsembleParameters,
     *,
-    rows: PrivateRows,
+    rows: PrivateRows | StreamedRows,
     secret: bytes,
     noise: NoiseSource,
     progress: Progress,
 ) -> DrawnEnsemble:
     """Draw and fit under committed charges."""
+    if isinstance(rows, StreamedRows):
+        return _draw_streamed(configuration, parameters, rows=rows, noise=noise, progress=progress)
     permutation = noise.permutation(rows.count)
     sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
     private_hypothesis, private_labels = _relabel(
@@ -224,10 +229,60 @@ def draw_ensemble(
     }
     if parameters.with_replacement:
         pieces[RESAMPLE] = positions_bytes(places)
+    return _drawn(configuration, parameters, private_ensemble, pieces, noise)
+
+
+def _draw_streamed(
+    configuration: Configuration,
+    parameters: EnsembleParameters,
+    *,
+    rows: StreamedRows,
+    noise: NoiseSource,
+    progress: Progress,
+) -> DrawnEnsemble:
+    """Draw and fit from counts; the key of the slots stands for the permutation."""
+    learner = configuration.learner
+    searched = learner.hypothesis_class
+    trees = row_of(searched).counted(learner.rule, searched, learner.scored)
+    if trees is None:
+        raise InvariantError("what streams is fitted from counts")
+    private_key, held = slots_key(noise), rows.held
+    progress(RELABELLING, 0, 1)
+    private_tree = drawn_tree(parameters, trees, rows, held, noise)
+    progress(RELABELLING, 1, 1)
+    private_ensemble = fitted_from_counts(
+        learner,
+        trees,
+        rows,
+        held,
+        slots_key=private_key,
+        size=parameters.size,
+        tree=private_tree,
+        progress=lambda done, total: progress(FITTING, done, total),
+    )
+    pieces = {
+        HYPOTHESIS: msgspec.json.encode(None if private_tree is None else private_tree.to_dict()),
+        PERMUTATION: private_key,
+        ENSEMBLE: private_ensemble.to_bytes(),
+    }
+    return _drawn(configuration, parameters, private_ensemble, pieces, noise)
+
+
+def _drawn(
+    configuration: Configuration,
+    parameters: EnsembleParameters,
+    private_ensemble: Ensemble,
+    private_pieces: Mapping[str, bytes],
+    noise: NoiseSource,
+) -> DrawnEnsemble:
+    """Return what is drawn with the mechanism's own pieces, of which the threshold is drawn."""
     parts = _parts(configuration, parameters.calibration, private_ensemble)
     start = universal.initial_state(parts.mechanism, noise)
-    pieces |= calibration_piece(parameters.calibration)
-    pieces |= threshold_noise_piece(0, start.private_threshold_noise)
+    pieces = {
+        **private_pieces,
+        **calibration_piece(parameters.calibration),
+        **threshold_noise_piece(0, start.private_threshold_noise),
+    }
     return DrawnEnsemble(parts, pieces, parameters.size)
 
 
@@ -311,7 +366,7 @@ def read_private_rows(
     if settings.is_embedded_demo:
         return demo_rows()
     named = settings.data.id_column(person_key)
-    try:
+    with reading_refusals(settings):
         rows = read_rows(
             settings.source,
             settings.data.public_schema(),
@@ -322,6 +377,18 @@ def read_private_rows(
             progress=lambda count: progress(READING, count, settings.data.rows),
         )
         return rows if named is None else named_rows(rows, settings.data.rows)
+
+
+@contextmanager
+def reading_refusals(settings: Settings) -> Iterator[None]:
+    """Let a refusal of private rows name what else does not fit, column by column.
+
+    Raises:
+        DataError: with its ``others``.
+
+    """
+    try:
+        yield
     except DataError as error:
         with suppress(ConfigurationError):
             report = check_private_rows(settings, None, no_progress)
@@ -369,7 +436,7 @@ def read_rows_beside(
     return rows
 
 
-def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
+def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:
     """Refuse an opening on rows with a dead feature, unless the settings allow it.
 
     Raises:
@@ -378,7 +445,10 @@ def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
     """
     if settings.data.dead_features == "allow":
         return
-    dead = dead_features(settings.data.public_schema(), rows.values)
+    if isinstance(rows, StreamedRows):
+        dead = rows.dead_features()
+    else:
+        dead = dead_features(settings.data.public_schema(), rows.values)
     if dead:
         named = ", ".join(f'"{name}" ({reason})' for name, reason in dead.items())
         problem = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from msgspec import structs
 
-from app.data.rows import fingerprint
+from app.data.plane.streamed_rows import SORTED, StreamedRows, fingerprint_by
 from app.errors import (
     LedgerUnavailableError,
     ReleaseMismatchError,
@@ -48,6 +48,12 @@ from app.release.private_state import put_pieces, read_piece
 from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
+from app.release.streaming import (
+    FINGERPRINT,
+    fingerprint_parameter,
+    fingerprint_rule,
+    parts_piece,
+)
 from app.release.terms.accounting import accounting_parameter, as_opened, check_accounting
 from app.release.terms.answer_terms import answering_row, replay_parameter, rule_parameter
 from app.release.terms.answer_time import measure_answer_time
@@ -82,6 +88,7 @@ FURTHER: Final = frozenset(
     {
         *COUNTS.values(),
         READING,
+        FINGERPRINT,
         HOPELESS_KEY,
         REPLAYED_BY,
         AUTO_RULE_KEY,
@@ -103,7 +110,7 @@ def open_release(
     configuration: Configuration,
     *,
     ledger: Ledger,
-    rows: PrivateRows,
+    rows: PrivateRows | StreamedRows,
     noise: NoiseSource,
     progress: Progress,
 ) -> Release:
@@ -143,6 +150,8 @@ def open_release(
                 configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
             )
         )
+    if isinstance(rows, StreamedRows):
+        rows.close()
     # Where another process was first, its draw is the release's and ours is forgotten.
     parts = read_ensemble(configuration, ledger) if drawn is None else drawn.parts
     return _release(configuration, parts, ledger=ledger, rows=rows)
@@ -164,7 +173,7 @@ def begin_release(
     configuration: Configuration,
     *,
     ledger: Ledger,
-    rows: PrivateRows,
+    rows: PrivateRows | StreamedRows,
     noise: NoiseSource,
     progress: Progress,
     public_values: NDArray[np.float64] | None = None,
@@ -192,7 +201,8 @@ def begin_release(
 
     """
     is_named = configuration.settings.data.unit == "person"
-    invariant(is_named == (rows.persons is not None), "rows are of the configured unit")
+    persons = None if isinstance(rows, StreamedRows) else rows.persons
+    invariant(is_named == (persons is not None), "rows are of the configured unit")
     found = ledger.read_state()
     configuration = as_opened(configuration, found.release)
     if found.release is None:
@@ -214,6 +224,7 @@ def begin_release(
         further = {
             **count_parameter(configuration.settings, rows.count),
             READING: ROW_BY_ROW,
+            **fingerprint_parameter(rows),
             **rule_parameters(configuration),
             **hopeless_parameter(is_hopeless=hopeless),
             **({} if parameters is None else replay_parameter(configuration)),
@@ -231,7 +242,9 @@ def begin_release(
 
 
 def _refuse_new(
-    configuration: Configuration, parameters: EnsembleParameters | None, rows: PrivateRows
+    configuration: Configuration,
+    parameters: EnsembleParameters | None,
+    rows: PrivateRows | StreamedRows,
 ) -> tuple[bool, AnswerTime | None]:
     """Refuse a release that may not begin; return whether it is hopeless, and its answer's time."""
     hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
@@ -241,7 +254,7 @@ def _refuse_new(
 
 
 def refuse_before_ledger(
-    configuration: Configuration, rows: PrivateRows, progress: Progress
+    configuration: Configuration, rows: PrivateRows | StreamedRows, progress: Progress
 ) -> None:
     """Refuse an invalid new release before a ledger is created.
 
@@ -291,7 +304,11 @@ def _answer_time(
 
 
 def _release(
-    configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows | None
+    configuration: Configuration,
+    parts: AnsweringParts,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows | StreamedRows | None,
 ) -> Release:
     _check_cutoff(parts.mechanism.cutoff, ledger)
     state = ledger.read_state()
@@ -318,7 +335,7 @@ def _begin(
     *,
     cutoff: int | None,
     ledger: Ledger,
-    rows: PrivateRows,
+    rows: PrivateRows | StreamedRows,
     noise: NoiseSource,
 ) -> None:
     """Commit the promise and its charges, before any mechanism reads a row.
@@ -343,7 +360,9 @@ def _begin(
         queries=settings.answers.queries if answers_served else None,
         cutoff=cutoff,
         parameters={**configuration.bound, **further},
-        fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
+        fingerprint=fingerprint_by(
+            further.get(FINGERPRINT, SORTED), rows, ledger.digests.fingerprint_key(release_number)
+        ),
     )
     _check_rule(configuration, opened)
     with ledger.transaction() as transaction:
@@ -353,7 +372,7 @@ def _begin(
         Beside(transaction.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
         if transaction.release_number != release_number:
             raise LedgerUnavailableError(OVERTAKEN)
-        digests = put_pieces(transaction, {RELEASE_SECRET: secret})
+        digests = put_pieces(transaction, {RELEASE_SECRET: secret, **parts_piece(rows)})
         transaction.append(structs.replace(opened, private_digests=digests))
         _append_shares(configuration, transaction)
 
@@ -393,7 +412,9 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     inputs_rule(opened)
 
 
-def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:
+def _check_same(
+    configuration: Configuration, *, ledger: Ledger, rows: PrivateRows | StreamedRows
+) -> None:
     """Compare what the first entry binds: every bound setting, then the rows."""
     opened = ledger.read_state().release
     invariant(opened is not None, "a release is open")
@@ -405,7 +426,7 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
         problem = f"has {rows.count} {unit}s, and the ledger's release was opened on {count}"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
     key = ledger.digests.fingerprint_key(ledger.release_number)
-    if fingerprint(rows, key) == opened.fingerprint:
+    if fingerprint_by(fingerprint_rule(opened), rows, key) == opened.fingerprint:
         return
     if opened.parameters.get(READING) != ROW_BY_ROW:
         raise UnknownRowsError(SOURCE, f"{UNKNOWN_ROWS}: {DRAWS_NOTHING}; {RESTORE}")

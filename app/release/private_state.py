@@ -21,6 +21,8 @@ PERMUTATION: Final = "permutation"
 RESAMPLE: Final = "resample"
 HYPOTHESIS: Final = "hypothesis"
 ENSEMBLE: Final = "ensemble"
+PARTS: Final = "parts"
+"""Digest of the paths, sizes and version tags of a source's files, where the opening streamed."""
 # One length for every value: what a commit writes tells only that there was a hit.
 THRESHOLD_NOISE_BYTES: Final = 16
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from app.data.plane.streamed_rows import StreamedRows
 from app.errors import InvariantError, VerificationError
 from app.learning.ensemble import cells_of
 from app.ledger.entries.fold import BACKUP, RETIRED
@@ -64,7 +65,7 @@ class Release:
     mechanism: Parameters
     state: LedgerState
     private_ensemble: Ensemble | None
-    private_rows: PrivateRows | None
+    private_rows: PrivateRows | StreamedRows | None
     has_unknown_rows: bool = False
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
@@ -186,6 +187,8 @@ class Release:
         """Return the private rows, after their share was charged."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
+        if isinstance(self.private_rows, StreamedRows):
+            self.private_rows = self.private_rows.in_memory()
         return self.private_rows
 
     def keep_classifier(self, drawn: PublishedClassifier) -> None:

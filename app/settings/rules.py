@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from app.settings.data_section import DataSettings
     from app.settings.learning_sections import ClassifierSettings, HypothesesSettings
     from app.settings.release_sections import DeltaMechanism, PrivacySettings
+    from app.settings.server_sections import EngineSettings
 
 
 def check_cells(
@@ -346,6 +347,19 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
             raise ConfigurationError(
                 f"answers.{key}", '"classifier" needs privacy.shares.classifier above 0'
             )
+
+
+def check_engine(engine: EngineSettings) -> None:
+    """Require the address of a cluster for the engine that has one, and only there.
+
+    Raises:
+        ConfigurationError: names ``engine.address``.
+
+    """
+    if engine.name == "dask" and engine.address is None:
+        raise ConfigurationError("engine.address", 'is needed where engine.name = "dask"')
+    if engine.name != "dask" and engine.address is not None:
+        raise ConfigurationError("engine.address", 'is taken by engine.name = "dask" only')
 
 
 def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:

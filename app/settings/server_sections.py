@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictBool, StrictInt
 
 from app.settings.fields import (
     Address,
@@ -223,6 +223,34 @@ class LogsSettings(Section):
             description="Whether every request gets a log line: route, status and ids, no time.",
         ),
     ] = False
+
+
+class EngineSettings(Section):
+    """``[engine]``: who reads and counts the rows at an opening; no answer depends on it."""
+
+    name: Annotated[
+        Literal["local", "dask"],
+        Field(
+            description="Engine of an opening: `local`, threads of this process, or `dask`, the "
+            "workers of a Dask cluster; needs the extra `dask`. No answer depends on it."
+        ),
+    ] = "local"
+    address: Annotated[
+        Text | None,
+        Field(
+            description="Address of the cluster's scheduler, such as tls://scheduler:8786, for "
+            "`dask`."
+        ),
+    ] = None
+    workers: Annotated[
+        StrictInt | None,
+        Field(
+            ge=1,
+            le=4096,
+            description="Threads of `local`, or workers of the cluster that are used; all there "
+            "are where it is unset.",
+        ),
+    ] = None
 
 
 class TelemetrySettings(Section):

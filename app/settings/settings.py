@@ -51,6 +51,7 @@ from app.settings.release_sections import (
 )
 from app.settings.rules import check_cells
 from app.settings.server_sections import (
+    EngineSettings,
     LedgerSettings,
     LogsSettings,
     ServerSettings,
@@ -114,6 +115,7 @@ class Settings(Section):
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
     generations: GenerationsSettings | None = None
+    engine: EngineSettings = EngineSettings()
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
     logs: LogsSettings = LogsSettings()
@@ -141,6 +143,7 @@ class Settings(Section):
         if "hypotheses" not in self.model_fields_set:
             rules.check_absent_hypotheses(self.privacy, self.classifier)
         rules.check_data(self.data)
+        rules.check_engine(self.engine)
         rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
         rules.check_wanted(self.classifier)
         rules.check_answers(self.answers, self.privacy)

@@ -177,7 +177,7 @@ def charged_after(release: Release, noise: NoiseSource) -> None:
 def reads_are_charged(release: SmallRelease, opening: Opening) -> bool:
     """Open the table, and say whether the charge was committed at every reading of a row."""
     given = answered(release)
-    assert given.private_rows is not None
+    assert isinstance(given.private_rows, PrivateRows)
     watched: Any = WatchedRows(given.private_rows, release)
     given.private_rows = watched
     opening(given, seeded_noise(5))

@@ -20,6 +20,7 @@ OWN = {"app", "conclave_client", "migrations"}
 LOCKS = ("requirements.lock", "requirements-image.lock", "requirements-test.lock")
 # Libraries that a command imports when it runs, by the extra that installs them.
 IMPORTED_OF_EXTRAS = {
+    "distributed": "dask",
     "google": "grpc",
     "grpc": "grpc",
     "joserfc": "oidc",
@@ -80,7 +81,11 @@ def test_the_locks_cover_the_project() -> None:
     """Every requirement of the project is pinned to a version that it accepts."""
     project = _project()["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    image = [requirement for name in ("grpc", "oidc", "telemetry") for requirement in _extra(name)]
+    image = [
+        requirement
+        for name in ("dask", "grpc", "oidc", "telemetry")
+        for requirement in _extra(name)
+    ]
     lists = (wanted, wanted + image, wanted + _extra("test"))
     for lock, requirements in zip(LOCKS, lists, strict=True):
         pinned = _locked(lock)

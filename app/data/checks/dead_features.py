@@ -6,6 +6,7 @@ What is said of a feature depends on private rows: it is for the operator's term
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from app.data.schema import NumericFeature
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from app.data.schema import CategoricalFeature, Feature, Schema
@@ -37,6 +40,11 @@ class NumericSummary:
             self._lowest = min(self._lowest, float(present.min()))
             self._highest = max(self._highest, float(present.max()))
 
+    def merge(self, other: NumericSummary) -> None:
+        """Count what another summary of the same feature counted."""
+        self._lowest = min(self._lowest, other._lowest)
+        self._highest = max(self._highest, other._highest)
+
     @property
     def dead(self) -> str | None:
         """The reason why the feature is dead; None if it is not."""
@@ -59,6 +67,11 @@ class CategoricalSummary:
         self._has_category = self._has_category or bool((encoded < self._other_code).any())
         self._has_other = self._has_other or bool((encoded == self._other_code).any())
 
+    def merge(self, other: CategoricalSummary) -> None:
+        """Count what another summary of the same feature counted."""
+        self._has_category = self._has_category or other._has_category
+        self._has_other = self._has_other or other._has_other
+
     @property
     def dead(self) -> str | None:
         """The reason why the feature is dead; None if it is not."""
@@ -67,7 +80,17 @@ class CategoricalSummary:
         return NO_CATEGORY if self._has_other else ALL_MISSING
 
 
-def summary_of(feature: Feature) -> NumericSummary | CategoricalSummary:
+FeatureSummary = NumericSummary | CategoricalSummary
+
+
+def merged_summary(first: FeatureSummary, second: FeatureSummary) -> FeatureSummary:
+    """Return what two summaries of one feature counted together; neither is changed."""
+    merged = copy(first)
+    merged.merge(second)  # type: ignore[arg-type]  # of the same feature
+    return merged
+
+
+def summary_of(feature: Feature) -> FeatureSummary:
     """Return an empty summary of a feature's values."""
     if isinstance(feature, NumericFeature):
         return NumericSummary(feature)
@@ -82,10 +105,16 @@ def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]
         values: encoded private rows, shape (n, d), n at least 1.
 
     """
-    found = {}
-    for index, feature in enumerate(schema.features):
-        summary = summary_of(feature)
+    summaries = [summary_of(feature) for feature in schema.features]
+    for index, summary in enumerate(summaries):
         summary.add(values[:, index])
+    return dead_of_summaries(schema, summaries)
+
+
+def dead_of_summaries(schema: Schema, summaries: Sequence[FeatureSummary]) -> dict[str, str]:
+    """Return the reason for each dead feature, by the feature's name, of summaries in order."""
+    found = {}
+    for feature, summary in zip(schema.features, summaries, strict=True):
         if summary.dead is not None:
             found[feature.name] = summary.dead
     return found

@@ -69,6 +69,8 @@ THRESHOLDS: Final = replace(
     ),
     dichotomies=_dichotomies,
     dichotomy_bound=_bound,
+    counted=INTERVALS.counted,
+    packed=None,
     search_seconds=None,
     refuse_search=INTERVALS.refuse_search,
     refuse_rows=INTERVALS.refuse_rows,

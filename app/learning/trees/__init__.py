@@ -12,6 +12,8 @@ A learner fits one chunk:
 
 * ``learners.py`` fits all chunks by one of two rules.  ``canonical.py`` has the rule of least
   errors with ties broken alike, ``halving.py`` that of many random trees without errors.
+* ``counted_fit.py`` finds the canonical trees of all chunks from counts of rows, where two labels
+  and three levels allow it; ``cell_counts.py`` has those counts.
 * ``search.py`` scores and grows the trees for both rules; ``class_row.py`` estimates the time.
 
 The k learners vote:

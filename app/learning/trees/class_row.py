@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
+from app.learning.chunks import DEFAULT_RULE
 from app.learning.hypothesis import ClassRow
 from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.trees.counted_fit import LABELS, CountedTrees
 from app.learning.trees.learners import fit_tree, fit_trees
 from app.learning.trees.listed import tree_count_bound, tree_dichotomies
-from app.learning.trees.packed import PACKED_TESTS_MAX, TreeEnsemble
+from app.learning.trees.packed import PACKED_TESTS_MAX, PackedTrees, TreeEnsemble
 from app.learning.trees.search import DEPTH_OF_TRIPLES
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
@@ -118,6 +120,19 @@ def _fit(
     return TreeEnsemble(hypothesis_class.tests, fitted)
 
 
+def _counted(rule: str, searched: TreeClass, scored: bool) -> CountedTrees | None:  # noqa: FBT001 -- as any row is given
+    """Return what fits learners from counts; None where the rule reads rows."""
+    if rule != DEFAULT_RULE or scored or searched.class_count != LABELS:
+        return None
+    return CountedTrees.over(searched.tests, searched.depth)
+
+
+def _packed(searched: TreeClass, trees: NDArray[np.int64]) -> TreeEnsemble:
+    """Return learners of one tree each."""
+    fitted = PackedTrees(trees, depth=searched.depth, class_count=searched.class_count)
+    return TreeEnsemble(searched.tests, fitted)
+
+
 def _best(
     searched: TreeClass | ThresholdClass, encoded: Encoded, labels: NDArray[np.int64]
 ) -> Tree:
@@ -155,6 +170,8 @@ TREES: Final = ClassRow(
     dichotomies=_dichotomies,
     dichotomy_bound=_bound,
     fit=_fit,
+    counted=_counted,
+    packed=_packed,
     read=lambda searched, body: TreeEnsemble.from_bytes(searched.tests, body),
     best=_best,
     check=_check,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.trees.regions import Counts, MergedRows
+    from app.learning.trees.regions import Counts, RegionRows
 
 
 def multiset_count(kind_count: int, size: int) -> int:
@@ -141,7 +141,7 @@ Tests = tuple[int, ...]
 
 
 def region_tables(
-    rows: MergedRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
+    rows: RegionRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
 ) -> tuple[ScaledSums, ...]:
     """Return ``Z(region, depth - k)`` by the rank of the region's k literals, k from 1.
 
@@ -200,7 +200,7 @@ def _table_above(table: ScaledSums, test_count: int, size: int, decay: float) ->
     )
 
 
-def _pair_sums(counts: Counts, rows: MergedRows, decay: float) -> ScaledSums:
+def _pair_sums(counts: Counts, rows: RegionRows, decay: float) -> ScaledSums:
     """Return ``Z(region, 2)`` of regions with these counts, shape ``(k,)``."""
     statistics = RegionStatistics.of(
         counts, test_count=rows.test_count, class_count=rows.class_count
@@ -223,7 +223,7 @@ class _PairTable:
 
     """
 
-    rows: MergedRows
+    rows: RegionRows
     size: int
     decay: float
     satisfied: tuple[Counts, ...]
@@ -232,7 +232,7 @@ class _PairTable:
 
     @classmethod
     def of(
-        cls, rows: MergedRows, size: int, decay: float, excluded: NDArray[np.bool_] | None
+        cls, rows: RegionRows, size: int, decay: float, excluded: NDArray[np.bool_] | None
     ) -> _PairTable:
         """Set room aside; public numbers say how much."""
         length = statistics_length(rows.test_count, rows.class_count)
@@ -263,7 +263,7 @@ class _PairTable:
         return range(tests[-1] if tests else 0, self.rows.test_count)
 
     def _descend(
-        self, visit: Callable[[Tests, MergedRows], None], tests: Tests, rows: MergedRows, test: int
+        self, visit: Callable[[Tests, RegionRows], None], tests: Tests, rows: RegionRows, test: int
     ) -> None:
         """Visit a multiset with one test more, and all that extend it by others."""
         extended, satisfying = (*tests, test), rows.restricted(test, 1)
@@ -272,11 +272,11 @@ class _PairTable:
             for following in self._following(extended):
                 self._descend(visit, extended, satisfying, following)
 
-    def _count(self, tests: Tests, rows: MergedRows) -> None:
+    def _count(self, tests: Tests, rows: RegionRows) -> None:
         """Count the rows of a multiset of fewer tests than ``size``."""
         self.satisfied[len(tests)][multiset_rank(tests)] = rows.statistics()
 
-    def _weigh(self, tests: Tests, rows: MergedRows) -> None:
+    def _weigh(self, tests: Tests, rows: RegionRows) -> None:
         """Weigh the regions on all multisets that extend one by a last test."""
         if len(tests) + 1 < self.size:
             return
@@ -285,7 +285,7 @@ class _PairTable:
         for start in range(0, len(following), step):
             self._weigh_batch(tests, rows, following[start : start + step])
 
-    def _weigh_batch(self, tests: Tests, rows: MergedRows, last: range) -> None:
+    def _weigh_batch(self, tests: Tests, rows: RegionRows, last: range) -> None:
         """Weigh the regions on multisets that differ in their last test."""
         tested = np.arange(1 << self.size)[:, np.newaxis] >> np.arange(self.size) & 1
         counts = exact_outcomes(self._satisfied(tests, rows, last))
@@ -301,7 +301,7 @@ class _PairTable:
                 self.sums.errors[ranks[kind]] = sums.errors
                 self.sums.factors[ranks[kind]] = sums.factors
 
-    def _satisfied(self, tests: Tests, rows: MergedRows, last: range) -> Counts:
+    def _satisfied(self, tests: Tests, rows: RegionRows, last: range) -> Counts:
         """Return counts by subset of the tests of each multiset, the last its highest bit."""
         half = 1 << len(tests)
         counts = np.empty((len(last), 2 * half, self.satisfied[0].shape[1]), rows.number)

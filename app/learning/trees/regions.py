@@ -16,7 +16,7 @@ counted where some of them fail follows from differences.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,49 @@ ROWS_PER_BLOCK: Final = 8192
 WORTHWHILE: Final = 2
 
 Counts = NDArray[np.floating]
+
+
+class RegionRows(Protocol):
+    """The private rows of a region, as what weighs trees asks for them."""
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        ...
+
+    @property
+    def test_count(self) -> int:
+        """Number of tests, t."""
+        ...
+
+    @property
+    def number(self) -> np.dtype[np.floating]:
+        """The type of all counts, which is exact for this many rows."""
+        ...
+
+    def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
+        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
+        ...
+
+    def restricted(self, test_index: int, outcome: int) -> RegionRows:
+        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        ...
+
+    def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
+        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
+        ...
+
+    def label_counts(self) -> NDArray[np.float64]:
+        """Return rows of each label, shape ``(L,)``."""
+        ...
+
+    def single_counts(self) -> NDArray[np.float64]:
+        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        ...
+
+    def statistics(self) -> Counts:
+        """Return all counts that weigh trees of depth 2, flat, as :class:`RegionStatistics`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,7 +315,7 @@ def _grow_batch(
         levels.append(tests)
         member = _split(member, chunk.ones[tests])
     leaf_counts = chunk.count_rows(_flat(member)).reshape(-1, tree_count, 1 << tables.depth)
-    return np.concatenate([*levels, rule.label(leaf_counts, _parent_counts(leaf_counts))], axis=1)
+    return np.concatenate([*levels, rule.label(leaf_counts, parent_counts(leaf_counts))], axis=1)
 
 
 def _region_scores(
@@ -339,7 +339,7 @@ def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArr
     return children.reshape(len(member), 2 * member.shape[1], member.shape[2])
 
 
-def _parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
+def parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return, for each leaf, the label counts of its parent region; a root is its own."""
     leaf_count = leaf_counts.shape[2]
     if leaf_count == 1:

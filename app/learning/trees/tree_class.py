@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.trees.cell_counts import CountedRows
     from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
 
@@ -144,6 +145,19 @@ class TreeClass:
 
         """
         return self.weights(encoded, labels, epsilon, row_weights).draw(noise)
+
+    def draw_counted(self, counted: CountedRows, epsilon: float, noise: NoiseSource) -> Tree:
+        """Draw a tree as :meth:`draw` does, on rows that are known by their counts.
+
+        Args:
+            counted: the private rows, counted by as many tests as the trees have levels.
+            epsilon: parameter of the weights.
+            noise: where the draws come from.
+
+        """
+        excluded = excluded_literals(self.tests)
+        weighed = TreeWeights.over(counted, depth=self.depth, epsilon=epsilon, excluded=excluded)
+        return weighed.draw(noise)
 
     def weights(
         self,

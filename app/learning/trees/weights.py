@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.lists.enumerated_class import ScaledSums
+    from app.learning.trees.regions import RegionRows
     from app.noise.source import NoiseSource
 
 # Deeper trees have sums that leave the range of doubles, over any two tests.
@@ -163,7 +164,7 @@ class TreeWeights:
 
     """
 
-    rows: MergedRows
+    rows: RegionRows
     turned: NDArray[np.uint8]
     depth: int
     decay: float
@@ -196,9 +197,29 @@ class TreeWeights:
 
         """
         merged = MergedRows.of(bits, labels, class_count, row_weights)
-        total = merged.label_counts().sum()
-        turned = (2 * merged.single_counts().sum(axis=0) > total).astype(np.uint8)
-        rows = merged.turned(turned)
+        return cls.over(merged, depth=depth, epsilon=epsilon, excluded=excluded)
+
+    @classmethod
+    def over(
+        cls,
+        counted: RegionRows,
+        *,
+        depth: int,
+        epsilon: float,
+        excluded: NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Weigh all trees on rows that are merged, or known by their counts alone.
+
+        Args:
+            counted: the private rows.
+            depth: levels of tests.
+            epsilon: parameter of the weights.
+            excluded: as for :meth:`of`.
+
+        """
+        total = counted.label_counts().sum()
+        turned = (2 * counted.single_counts().sum(axis=0) > total).astype(np.uint8)
+        rows = counted.turned(turned)
         if depth <= PAIR_DEPTH:
             return cls(rows, turned, depth, epsilon / 2, ())
         if excluded is not None:
@@ -291,7 +312,7 @@ def draw_log_error(size: TreeSize) -> float:
     return 2 * UNIT_ROUNDOFF * total
 
 
-def _lowest_terms(rows: MergedRows, levels_left: int, decay: float) -> ScaledSums:
+def _lowest_terms(rows: RegionRows, levels_left: int, decay: float) -> ScaledSums:
     """Return the terms of a node with two levels left, of one with one, or of a leaf."""
     if levels_left == 0:
         return leaf_terms(rows.label_counts())

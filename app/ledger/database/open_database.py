@@ -86,8 +86,16 @@ class OpenDatabase:
             self.writer.dispose()
 
 
-def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase:
+def open_database(
+    url: str, *, create: bool, noise: NoiseSource, secret: bytes | None = None
+) -> OpenDatabase:
     """Open a database, and create or migrate it where ``create`` allows.
+
+    Args:
+        url: of the database.
+        create: whether it is written.
+        noise: where the secret of a new one is drawn from.
+        secret: of a new one, where it was drawn already, 32 bytes.
 
     Raises:
         ConfigurationError: it cannot be opened, or is no ledger.
@@ -96,11 +104,13 @@ def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase
     """
     database = ledger_database(url)
     if create:
-        return _open_to_write(database, noise)
+        return _open_to_write(database, noise, secret)
     return _open_to_read(database)
 
 
-def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase:
+def _open_to_write(
+    database: LedgerDatabase, noise: NoiseSource, new_secret: bytes | None
+) -> OpenDatabase:
     try:
         if not database.is_empty:
             with peeking(database) as found:  # another program's is left alone, its mode included
@@ -111,7 +121,7 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
     writer = database.writing_engine()
     try:
         with writer.begin() as connection:
-            secret = _migrated(database, connection, noise)
+            secret = _migrated(database, connection, noise, new_secret)
     except (SQLAlchemyError, ValueError) as error:
         writer.dispose()
         raise cannot_open(database, refusal_reason(error)) from None
@@ -200,13 +210,18 @@ def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
     return connection
 
 
-def _migrated(database: LedgerDatabase, connection: Connection, noise: NoiseSource) -> bytes:
+def _migrated(
+    database: LedgerDatabase,
+    connection: Connection,
+    noise: NoiseSource,
+    new_secret: bytes | None,
+) -> bytes:
     """Bring the tables to the newest revision, all in one transaction; return the secret."""
     revision = read_revision(database, connection)
     _refuse_unfinished(database, revision)
     if revision is None:
         _upgrade(database, connection, revision)
-        secret = noise.secret(SECRET_BYTES)
+        secret = noise.secret(SECRET_BYTES) if new_secret is None else new_secret
         connection.execute(insert(database_secret), {"number": 1, "secret": secret})
         return secret
     if revision != REVISION:

@@ -40,7 +40,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.errors import invariant
+from app.errors import InvariantError, invariant
+from app.learning.trees.tree_class import TreeClass
 from app.privacy.budget.composition import float_below, mechanism_epsilon
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
 
 # So that e^epsilon is a double.
@@ -125,6 +127,18 @@ def draw(
         invariant(within, "the rows count for the public n persons at most")
     epsilon = parameters.mechanism_epsilon
     return parameters.hypotheses.draw(encoded, labels, epsilon, noise, private_weights)
+
+
+def draw_counted(
+    parameters: Parameters, private_counts: CountedRows, noise: NoiseSource
+) -> Hypothesis:
+    """Draw as :func:`draw` does, on rows of equal weight that are known by their counts."""
+    invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
+    searched = parameters.hypotheses
+    if not isinstance(searched, TreeClass):
+        message = "rows known by their counts alone are weighed for trees"
+        raise InvariantError(message)
+    return searched.draw_counted(private_counts, parameters.mechanism_epsilon, noise)
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.data.rows import fingerprint
+from app.data.plane.streamed_rows import fingerprint_by
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
@@ -121,12 +121,12 @@ def test_of_two_openings_at_once_one_charges(
 ) -> None:
     """A process that was overtaken before its charge joins the release that it finds."""
 
-    def overtaken(rows: PrivateRows, key: bytes) -> str:
-        monkeypatch.setattr(opening, "fingerprint", fingerprint)
+    def overtaken(rule: str, rows: PrivateRows, key: bytes) -> str:
+        monkeypatch.setattr(opening, "fingerprint_by", fingerprint_by)
         small_release.open(noise=seeded_noise(5))
-        return fingerprint(rows, key)
+        return fingerprint_by(rule, rows, key)
 
-    monkeypatch.setattr(opening, "fingerprint", overtaken)
+    monkeypatch.setattr(opening, "fingerprint_by", overtaken)
     small_release.open(noise=seeded_noise(6))
     assert kinds(small_release).count("ReleaseOpened") == 1
     assert kinds(small_release).count("ShareCharged") == 2

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from app.answering.queries import Fresh
-from app.data.rows import PrivateRows, fingerprint
+from app.data.plane.streamed_rows import fingerprint_by
+from app.data.rows import PrivateRows
 from app.errors import (
     ConfigurationError,
     LedgerUnavailableError,
@@ -227,12 +228,12 @@ def overtake(
 ) -> Release | None:
     """Open ``late``, and ``quick`` between its look at the database and its transaction."""
 
-    def overtaken(rows: PrivateRows, key: bytes) -> str:
-        monkeypatch.setattr(opening, "fingerprint", fingerprint)
+    def overtaken(rule: str, rows: PrivateRows, key: bytes) -> str:
+        monkeypatch.setattr(opening, "fingerprint_by", fingerprint_by)
         quick.open(noise=seeded_noise(5))
-        return fingerprint(rows, key)
+        return fingerprint_by(rule, rows, key)
 
-    monkeypatch.setattr(opening, "fingerprint", overtaken)
+    monkeypatch.setattr(opening, "fingerprint_by", overtaken)
     return late.open(noise=seeded_noise(6))
 
 
@@ -284,11 +285,11 @@ def test_a_ledger_that_is_moved_meanwhile_takes_no_further_release(
     """What a retirement ends while a second release opens is seen under the write lock."""
     small_release.open()
 
-    def overtaken(rows: PrivateRows, key: bytes) -> str:
+    def overtaken(rule: str, rows: PrivateRows, key: bytes) -> str:
         retire(small_release.ledger(), moves=True, noise=seeded_noise(4))
-        return fingerprint(rows, key)
+        return fingerprint_by(rule, rows, key)
 
-    monkeypatch.setattr(opening, "fingerprint", overtaken)
+    monkeypatch.setattr(opening, "fingerprint_by", overtaken)
     late = second_of(small_release, **BOTH)
     with pytest.raises(ReleaseMismatchError, match="cannot be seen; correct the name"):
         late.open(noise=seeded_noise(6))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from app.errors import InvariantError
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.trees.cell_counts import CountedRows
 from app.learning.trees.tree import Tree
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.exponential import mechanism as exponential
@@ -20,6 +25,8 @@ from tests.builders.mechanisms.drawing import (
     private_rows,
     small_class,
 )
+
+CUT = BinaryTest(feature_index=0, cut=0.5, category_code=None, public_frequency=0.5)
 
 
 def test_it_runs_below_its_share_by_four_errors() -> None:
@@ -55,6 +62,18 @@ def test_other_rows_than_the_public_n_are_refused_before_a_draw() -> None:
     noise = ScriptedNoise([])
     with pytest.raises(InvariantError, match="the public n rows"):
         exponential.draw(parameters(row_count=ROW_COUNT + 1), private_rows(), noise)
+
+
+def test_counts_of_other_rows_or_for_no_trees_are_refused_before_a_draw() -> None:
+    """Counts are of the public n rows, and weigh trees."""
+    noise = ScriptedNoise([])
+    few = CountedRows(np.zeros((2, 3)), ROW_COUNT - 1)
+    with pytest.raises(InvariantError, match="the public n"):
+        exponential.draw_counted(parameters(), few, noise)
+    cuts = ThresholdClass(tests=(CUT,))
+    listed = replace(parameters(), hypotheses=cuts)
+    with pytest.raises(InvariantError, match="weighed for trees"):
+        exponential.draw_counted(listed, CountedRows(np.zeros((2, 3)), ROW_COUNT), noise)
 
 
 def test_a_large_share_draws_the_best_hypothesis() -> None:

@@ -145,6 +145,7 @@ def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) 
     assert SECTIONS - set(BOUND_SECTIONS) == {
         "classifier",
         "generations",
+        "engine",
         "statistics",
         "ledger",
         "logs",

@@ -1,0 +1,13 @@
+"""The data plane of an opening: private rows as parts, of which only sums are ever put together.
+
+Whatever an opening needs of many rows is a pure function of one part, and a sum over parts that
+does not depend on their order.  Rows of a part stay where the part was read.
+
+* ``summaries.py`` reads a part, packs its rows into bytes, and sums up what must be known of it;
+  ``row_sums.py`` has the fingerprint of the rows, as a sum.
+* ``placed_rows.py`` puts packed rows into chunks by their slots, with the labels that they take.
+* ``countings.py`` has the counts that trees follow from.
+* ``engine.py`` says what an engine does; ``local_engine.py`` does it in threads of this process,
+  ``dask_engine.py`` on the workers of a cluster.
+* ``streamed_rows.py`` stands for the private rows of a release in the opening.
+"""

@@ -1,0 +1,178 @@
+"""The engine ``dask``: the workers of a cluster read parts, hold them and count.
+
+Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
+merged already, tests and trees.  What a worker computes is a pure function of the source, so
+that the cluster computes what a lost worker held once more, on another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from distributed import Client, wait
+
+from app.data.plane.engine import Held
+from app.errors import ConclaveError, ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from distributed import Future
+
+    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+
+ADDRESS: Final = "engine.address"
+CONNECT_SECONDS: Final = 20
+LOOK_SECONDS: Final = 2.0
+LOOKS_WITHOUT_WORKERS_MAX: Final = 15
+SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
+
+
+class DaskEngine:
+    """Parts in the memory of a cluster's workers.
+
+    Args:
+        address: of the scheduler.
+        workers: that must be there before anything is read; None for one.
+
+    """
+
+    def __init__(self, address: str, workers: int | None = None) -> None:
+        """Connect to the scheduler, and wait for its workers.
+
+        Raises:
+            ConfigurationError: nobody answers there, or too few workers come.
+
+        """
+        self._address = address
+        try:
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client.wait_for_workers(workers or 1, timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            problem = f"no scheduler with {workers or 1} workers at {address}: {error}"
+            raise ConfigurationError(ADDRESS, " ".join(problem.split())) from None
+
+    def read(
+        self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
+    ) -> Held[PartT]:
+        """Let the workers read every item; the first refusal ends it."""
+        futures = [self._submit(read, item) for item in items]
+        places = {future.key: place for place, future in enumerate(futures)}
+        for future in self._completed(futures):
+            done(items[places[future.key]])
+        return Held(cast("list[PartT]", futures))
+
+    def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
+        """Join the parts of each worker."""
+        by_worker: dict[str, list[Future]] = {}
+        futures = cast("list[Future]", held.parts)
+        holders = self._asked(lambda: self._client.who_has(futures))
+        for future in futures:
+            worker = min(holders.get(future.key) or [""])
+            by_worker.setdefault(worker, []).append(future)
+        joined = [
+            self._submit(join, parts, near=worker) for worker, parts in sorted(by_worker.items())
+        ]
+        for _ in self._completed(joined):
+            pass
+        held.parts.clear()
+        return Held(cast("list[JoinedT]", joined))
+
+    def counted(
+        self,
+        countings: Sequence[Counting[PartT, CountsT, ResultT]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Count on the workers, and merge in pairs there; results alone come back."""
+        finished = [self._finished(counting, held.parts) for counting in countings]
+        for count, _ in enumerate(self._completed(finished), start=1):
+            done(count)
+        return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
+
+    def close(self) -> None:
+        """Let the cluster forget what it holds of this opening."""
+        self._client.close(timeout=CONNECT_SECONDS)
+
+    def _finished(
+        self, counting: Counting[PartT, CountsT, ResultT], parts: Sequence[PartT]
+    ) -> Future:
+        """Return what stands for the result of one count."""
+        counts = [self._submit(counting.of, part) for part in parts]
+        while len(counts) > 1:
+            pairs = zip(counts[::2], counts[1::2], strict=False)
+            odd = counts[-1:] if len(counts) % 2 else []
+            counts = [self._submit(counting.merged, *pair) for pair in pairs] + odd
+        return self._submit(counting.finished, counts[0])
+
+    def _submit(self, function: Callable[..., object], *given: object, near: str = "") -> Future:
+        """Let a worker run a function, near a worker where one is named."""
+        return self._asked(
+            lambda: self._client.submit(
+                function,
+                *given,
+                pure=False,
+                workers=[near] if near else None,
+                allow_other_workers=bool(near),
+            )
+        )
+
+    def _completed(self, futures: Sequence[Future]) -> Iterator[Future]:
+        """Yield what is done, as it comes.
+
+        Raises:
+            ConclaveError: what a function raised.
+            ConfigurationError: the scheduler is lost, or all workers are.
+
+        """
+        pending, looks = set(futures), 0
+        while pending:
+            ended = self._ended(pending)
+            looks = 0 if ended or self._asked(self._client.nthreads) else looks + 1
+            if looks > LOOKS_WITHOUT_WORKERS_MAX:
+                raise self._lost("has no worker any more")
+            for future in ended:
+                self._refuse_failed(future)
+                pending.discard(future)
+                yield future
+
+    def _ended(self, pending: set[Future]) -> list[Future]:
+        """Return what has ended, after a while at most."""
+        try:
+            with self._client.as_current():
+                wait(list(pending), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            pass
+        except Exception:  # noqa: BLE001 -- whatever the library says of a lost connection
+            raise self._lost("is gone") from None
+        if self._client.status != "running":
+            raise self._lost("is gone")
+        return [future for future in pending if future.status != "pending"]
+
+    def _refuse_failed(self, future: Future) -> None:
+        """Raise what a function raised; anything but our own errors is the cluster's failure."""
+        if future.status == "finished":
+            return
+        error = future.exception(timeout=CONNECT_SECONDS) if future.status == "error" else None
+        if isinstance(error, ConclaveError):
+            raise error
+        kind = "" if error is None else f" ({type(error).__name__})"
+        raise self._lost(f"did not finish its work{kind}")
+
+    def _asked(self, ask: Callable[[], ResultT]) -> ResultT:
+        """Return what the cluster replies.
+
+        Raises:
+            ConfigurationError: it does not.
+
+        """
+        try:
+            return ask()
+        except Exception:  # noqa: BLE001 -- whatever the library says of a lost connection
+            raise self._lost("is gone") from None
+
+    def _lost(self, problem: str) -> ConfigurationError:
+        """Return the error of a cluster that ended before the opening did."""
+        return ConfigurationError(
+            ADDRESS, f"the cluster at {self._address} {problem}; {SAME_CHARGE}"
+        )

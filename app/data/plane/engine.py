@@ -1,0 +1,90 @@
+"""The interface of an engine, which runs functions of parts and adds up what they return.
+
+No answer depends on it: the functions are the same, their results are whole numbers, and adding
+them does not depend on order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Item = TypeVar("Item")
+PartT = TypeVar("PartT")
+JoinedT = TypeVar("JoinedT")
+CountsT = TypeVar("CountsT")
+ResultT = TypeVar("ResultT")
+PartT_contra = TypeVar("PartT_contra", contravariant=True)
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+
+
+class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
+    """A count over parts."""
+
+    def of(self, part: PartT_contra, /) -> CountsT:
+        """Return the counts of one part: a pure function of it."""
+        ...
+
+    def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
+        """Return the counts of two parts together; associative, and order does not matter."""
+        ...
+
+    def finished(self, total: CountsT, /) -> ResultT_co:
+        """Return what follows from the counts of all parts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held(Generic[PartT]):
+    """Parts where they are held; only an engine looks into it.
+
+    Attributes:
+        parts: them, or what stands for those that other machines hold.
+
+    """
+
+    parts: list[PartT] = field(repr=False)
+
+
+class Engine(Protocol):
+    """Who reads parts, holds them and counts."""
+
+    def read(
+        self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
+    ) -> Held[PartT]:
+        """Return parts read from items, held where they were read.
+
+        Args:
+            read: a pure function of an item.
+            items: one a part.
+            done: told of each item that is read, in any order.
+
+        """
+        ...
+
+    def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
+        """Return parts joined with those held in the same place; what was held is let go."""
+        ...
+
+    def counted(
+        self,
+        countings: Sequence[Counting[PartT, CountsT, ResultT]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Return what follows from each count over all parts, in order.
+
+        Args:
+            countings: one a result.
+            held: the parts.
+            done: told how many results there are, as they come.
+
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of everything that is held."""
+        ...

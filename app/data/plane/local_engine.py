@@ -1,0 +1,79 @@
+"""The engine ``local``: threads of this process, as many as it has cores.
+
+Reading, decoding and adding are done by libraries that let other threads run meanwhile.  Parts
+are held as codes, a byte a feature and one for the label, whatever the source takes.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial, reduce
+from typing import TYPE_CHECKING
+
+from app.data.plane.engine import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+
+
+class LocalEngine:
+    """Parts in the memory of this process.
+
+    Args:
+        workers: threads; as many as cores where it is None.
+
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        """Start with no thread."""
+        self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, "conclave-engine")
+
+    def read(
+        self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
+    ) -> Held[PartT]:
+        """Read every item; the first refusal ends it, and what has not begun is left."""
+        begun = [self._pool.submit(read, item) for item in items]
+        places = {future: place for place, future in enumerate(begun)}
+        try:
+            for future in as_completed(begun):
+                future.result()
+                done(items[places[future]])
+        finally:
+            for future in begun:
+                future.cancel()
+        return Held([future.result() for future in begun])
+
+    def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
+        """Join all parts, which lie in one place."""
+        return Held([join(held.parts)])
+
+    def counted(
+        self,
+        countings: Sequence[Counting[PartT, CountsT, ResultT]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Count one result a thread, or one part a thread where there is one result."""
+        if len(countings) == 1:
+            counting = countings[0]
+            total = reduce(counting.merged, self._pool.map(counting.of, held.parts))
+            found = iter([counting.finished(total)])
+        else:
+            found = self._pool.map(partial(_counted, parts=held.parts), countings)
+        results: list[ResultT] = []
+        for result in found:
+            results.append(result)
+            done(len(results))
+        return results
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _counted(counting: Counting[PartT, CountsT, ResultT], parts: Sequence[PartT]) -> ResultT:
+    """Return what follows from one count over all parts."""
+    return counting.finished(reduce(counting.merged, map(counting.of, parts)))

@@ -1,0 +1,127 @@
+"""A part of the private rows: read once, packed into a byte a feature, and summed up.
+
+Merging summaries is associative and does not depend on order; what is merged is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.checks.dead_features import merged_summary, summary_of
+from app.data.plane.row_sums import MODULUS, sum_of_rows
+from app.data.sources.csv_dialect import PLAIN_CSV
+from app.data.sources.encoded_parts import read_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from app.data.checks.dead_features import FeatureSummary
+    from app.data.schema import Schema
+    from app.data.sources.csv_dialect import CsvDialect
+    from app.data.sources.parts import Part
+    from app.learning.encoding.cell_codes import CellCodes
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an opening must know of some parts of the rows; secret.
+
+    Attributes:
+        row_counts: rows of each part, by its number.
+        row_sum: of the keyed hashes of the rows.
+        features: what occurs of each feature.
+
+    """
+
+    row_counts: Mapping[int, int]
+    row_sum: int = field(repr=False)
+    features: tuple[FeatureSummary, ...] = field(repr=False)
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return sum(self.row_counts.values())
+
+    def merged(self, other: Summary) -> Summary:
+        """Return the summary of these parts and others."""
+        return Summary(
+            {**self.row_counts, **other.row_counts},
+            (self.row_sum + other.row_sum) % MODULUS,
+            tuple(
+                merged_summary(first, second)
+                for first, second in zip(self.features, other.features, strict=True)
+            ),
+        )
+
+    def firsts(self) -> dict[int, int]:
+        """Return the position of each part's first row, by the part's number."""
+        positions, count = {}, 0
+        for number in sorted(self.row_counts):
+            positions[number] = count
+            count += self.row_counts[number]
+        return positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedRows:
+    """The rows of a part as codes; secret, and never shown by ``repr``.
+
+    Attributes:
+        number: of the part in the public order of parts.
+        codes: a byte a feature that has a test, shape ``(f, m)``.
+        labels: uint8 (m,).
+        summary: of the part.
+
+    """
+
+    number: int
+    codes: NDArray[np.uint8] = field(repr=False)
+    labels: NDArray[np.uint8] = field(repr=False)
+    summary: Summary = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How parts are read and packed: the same function in whatever process.
+
+    Attributes:
+        source: whose parts they are.
+        schema: the public schema.
+        dialect: how a CSV is written.
+        coding: of the public tests.
+        key: of the fingerprint.
+
+    """
+
+    source: str
+    schema: Schema
+    dialect: CsvDialect = PLAIN_CSV
+    coding: CellCodes
+    key: bytes = field(repr=False)
+
+    def packed(self, numbered: tuple[int, Part]) -> PackedRows:
+        """Return the rows of a part, packed, with their summary.
+
+        Raises:
+            DataError: what does not fit the schema, by column and row number.
+
+        """
+        number, part = numbered
+        codes = [np.zeros((len(self.coding.features), 0), dtype=np.uint8)]
+        labels = [np.zeros(0, dtype=np.uint8)]
+        features = [summary_of(feature) for feature in self.schema.features]
+        row_sum = 0
+        for rows in read_part(part, self.source, self.schema, dialect=self.dialect):
+            codes.append(self.coding.codes(rows.values))
+            labels.append(rows.labels.astype(np.uint8))
+            row_sum += sum_of_rows(rows.values, rows.labels, self.key)
+            for index, feature in enumerate(features):
+                feature.add(rows.values[:, index])
+        together = np.concatenate(labels)
+        summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
+        return PackedRows(number, np.concatenate(codes, axis=1), together, summary)

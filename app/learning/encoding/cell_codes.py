@@ -1,0 +1,167 @@
+"""The tests of each feature as one code a row: in which of the feature's cells its value lies.
+
+Cuts divide a number into intervals, and categories are told apart from all others, so what
+any test says of a row follows from one small number a feature.  Rows held as codes take a
+byte a feature, and rows are counted by cells where counting by tests would take a product
+of matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.binary_tests import BinaryTest
+
+CELLS_MAX: Final = 256
+"""Cells of a feature whose number fits in a byte."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedFeature:
+    """A feature's tests and the cells that they tell apart.
+
+    Attributes:
+        feature_index: in schema order.
+        test_indices: its tests, cuts ascending, or categories, shape ``(t_f,)``.
+        references: their cuts or the codes of their categories, in that order.
+        is_cut: whether they are cuts, so that cell j meets the first j of them; else cell j
+            meets the j-th alone, and cell 0 none.
+
+    """
+
+    feature_index: int
+    test_indices: NDArray[np.int64]
+    references: NDArray[np.float64]
+    is_cut: bool
+
+    @property
+    def cell_count(self) -> int:
+        """Number of cells, one more than tests."""
+        return len(self.references) + 1
+
+    def codes(self, column: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the cell of each value, shape ``(n,)``; a missing number is in cell 0."""
+        if self.is_cut:
+            cells = np.searchsorted(self.references, column, side="right")
+            cells[np.isnan(column)] = 0
+            return cells.astype(np.uint8)
+        table = np.zeros(int(self.references.max()) + 2, dtype=np.uint8)
+        table[self.references.astype(np.intp)] = np.arange(1, self.cell_count)
+        # Categories that no test asks for share the last place, which is cell 0.
+        return table[np.minimum(column, len(table) - 1).astype(np.intp)]
+
+    def holds(self) -> NDArray[np.bool_]:
+        """Return which test holds in which cell, shape ``(cells, t_f)``."""
+        cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
+        held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
+        return held
+
+    def meets(self) -> NDArray[np.int64]:
+        """Return the test that holds where two do, shape ``(t_f, t_f)``; t_f where none does."""
+        tests = np.arange(len(self.references))
+        first, second = tests[:, np.newaxis], tests[np.newaxis]
+        if self.is_cut:
+            return np.maximum(first, second)
+        return np.where(first == second, first, len(tests))
+
+
+class CellCodes:
+    """A list of tests, feature by feature.
+
+    Args:
+        features: those that have a test, with all of them.
+
+    """
+
+    def __init__(self, features: Sequence[CodedFeature]) -> None:
+        """Lay the outcome of every test in every cell out as one table."""
+        self.features = tuple(features)
+        self.test_count = sum(len(feature.test_indices) for feature in features)
+        self._table = np.zeros((self.test_count, CELLS_MAX), dtype=np.uint8)
+        self._places = np.zeros(self.test_count, dtype=np.intp)
+        for place, feature in enumerate(self.features):
+            self._table[feature.test_indices, : feature.cell_count] = feature.holds().T
+            self._places[feature.test_indices] = place
+
+    @classmethod
+    def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
+        """Return the codes of some tests.
+
+        Returns:
+            None where a test stands twice, a feature has more cells than a byte tells apart,
+            or tests of two kinds.
+
+        """
+        by_feature: dict[int, list[int]] = {}
+        for index, test in enumerate(tests):
+            by_feature.setdefault(test.feature_index, []).append(index)
+        found = [_coded(feature, indices, tests) for feature, indices in by_feature.items()]
+        known = [feature for feature in found if feature is not None]
+        return cls(known) if known and len(known) == len(found) else None
+
+    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the cells of encoded rows.
+
+        Args:
+            values: encoded by the public schema, shape ``(n, d)``.
+
+        Returns:
+            Shape ``(f, n)``, a row of each feature that has a test.
+
+        """
+        cells = np.empty((len(self.features), len(values)), dtype=np.uint8)
+        for place, feature in enumerate(self.features):
+            cells[place] = feature.codes(values[:, feature.feature_index])
+        return cells
+
+    def bits(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the outcomes of all tests, shape ``(n, t)``, from codes ``(f, n)``."""
+        outcomes = np.empty((codes.shape[1], self.test_count), dtype=np.uint8)
+        for place, feature in enumerate(self.features):
+            outcomes[:, feature.test_indices] = feature.holds()[codes[place]]
+        return outcomes
+
+    def outcomes(self, codes: NDArray[np.uint8], tests: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the outcome of a test of its own for each row, shape ``(n,)``.
+
+        Args:
+            codes: shape ``(f, n)``.
+            tests: which test each row is asked, shape ``(n,)``.
+
+        """
+        invariant(len(tests) == codes.shape[1], "every row is asked one test")
+        cells = codes[self._places[tests], np.arange(len(tests))]
+        asked: NDArray[np.uint8] = self._table[tests, cells]
+        return asked
+
+
+def _coded(
+    feature_index: int, indices: Sequence[int], tests: Sequence[BinaryTest]
+) -> CodedFeature | None:
+    """Return a feature's tests in the order of their cells; None where a code cannot tell them."""
+    kinds = {tests[index].cut is None for index in indices}
+    references = [_reference(tests[index]) for index in indices]
+    if len(kinds) > 1 or len(set(references)) < len(references) or len(references) >= CELLS_MAX:
+        return None
+    order = np.argsort(references)
+    return CodedFeature(
+        feature_index=feature_index,
+        test_indices=np.array(indices, dtype=np.int64)[order],
+        references=np.array(references, dtype=np.float64)[order],
+        is_cut=kinds == {False},
+    )
+
+
+def _reference(test: BinaryTest) -> float:
+    """Return the cut, or the category's code."""
+    return test.cut if test.cut is not None else float(test.category_code or 0)

@@ -1,0 +1,299 @@
+"""Counts of rows by the cells of up to three features, and by the tests that these follow from.
+
+Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
+one addition a row and set of features, whatever the number of tests.  Counts are whole
+numbers: those of parts add up to those of all rows, in any order.
+
+What the exponential mechanism asks of rows, answered from such counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.encoding.encoded_rows import parts
+from app.learning.trees.regions import SINGLE_PRECISION_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.cell_codes import CellCodes, CodedFeature
+    from app.learning.trees.regions import Counts
+
+Features = tuple[int, ...]
+Tables = dict[Features, "NDArray[np.signedinteger]"]
+
+
+def feature_sets(coding: CellCodes, size: int) -> list[Features]:
+    """Return all sets of so many features, or of all where there are fewer; ascending places."""
+    places = range(len(coding.features))
+    return list(combinations(places, min(size, len(places))))
+
+
+def cell_tables(
+    coding: CellCodes,
+    codes: NDArray[np.uint8],
+    groups: NDArray[np.int64],
+    *,
+    group_count: int,
+    size: int,
+) -> Tables:
+    """Count rows by group and by the cells of each set of features.
+
+    Args:
+        coding: of the tests.
+        codes: shape ``(f, n)``.
+        groups: from 0, shape ``(n,)``.
+        group_count: how many there may be.
+        size: features of a set, 1 to 3.
+
+    Returns:
+        By set, shape ``(groups, cells of the first, ...)``, int64.
+
+    """
+    total: Tables = {}
+    for rows in parts(codes.shape[1]):
+        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size)
+        total = merged_tables(total, counted) if total else counted
+    return total
+
+
+def _cell_tables(
+    coding: CellCodes,
+    codes: NDArray[np.uint8],
+    groups: NDArray[np.int64],
+    group_count: int,
+    size: int,
+) -> Tables:
+    """Count as :func:`cell_tables` does, few rows at a time."""
+    wide = codes.astype(np.int64)
+    cells = [feature.cell_count for feature in coding.features]
+    begun: dict[Features, NDArray[np.int64]] = {(): groups}
+    tables: Tables = {}
+    for features in feature_sets(coding, size):
+        for length in range(1, len(features)):
+            if features[:length] not in begun:
+                before, last = begun[features[: length - 1]], features[length - 1]
+                begun[features[:length]] = before * cells[last] + wide[last]
+        index = begun[features[:-1]] * cells[features[-1]] + wide[features[-1]]
+        shape = (group_count, *(cells[place] for place in features))
+        tables[features] = np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)
+    return tables
+
+
+def merged_tables(first: Tables, second: Tables) -> Tables:
+    """Return the counts of two parts together."""
+    return {features: first[features] + second[features] for features in first}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TestCounts:
+    """Counts of the rows that satisfy tests of up to ``size`` features, with groups last.
+
+    Attributes:
+        coding: of the tests.
+        tables: by set of features, from none to ``size``, shape ``(t_f, t_g, ..., groups)``.
+
+    """
+
+    coding: CellCodes
+    tables: dict[Features, NDArray[np.signedinteger]]
+
+    @classmethod
+    def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
+        """Add up the cells in which tests hold.
+
+        Args:
+            coding: of the tests.
+            counted: counts by cells, with groups last.
+
+        """
+        features = coding.features
+        by_cells = dict(counted)
+        for wide in sorted(counted, key=len, reverse=True):
+            _add_marginals(by_cells, wide)
+        tables = {
+            places: _by_tests(cells, [features[place] for place in places])
+            for places, cells in by_cells.items()
+        }
+        return cls(coding, tables)
+
+    def along(self, places: Features) -> NDArray[np.signedinteger]:
+        """Return the counts by tests of features in any order, any of which may stand twice."""
+        distinct = tuple(sorted(set(places)))
+        table = self.tables[distinct]
+        if len(distinct) == len(places):
+            axes = [distinct.index(place) for place in places]
+            return table.transpose(*axes, len(places))
+        padded = np.pad(table, [*[(0, 1)] * len(distinct), (0, 0)])
+        return padded[self._met(places, distinct)]
+
+    def _met(self, places: Features, distinct: Features) -> tuple[NDArray[np.int64], ...]:
+        """Return, for tests along ``places``, the test of each feature where all of it hold."""
+        met: dict[int, NDArray[np.int64]] = {}
+        for axis, place in enumerate(places):
+            tests = self._tests_along(place, axis, len(places))
+            met[place] = self._meeting(place, met[place], tests) if place in met else tests
+        return tuple(met[place] for place in distinct)
+
+    def _tests_along(self, place: int, axis: int, axes: int) -> NDArray[np.int64]:
+        shape = [1] * axes
+        shape[axis] = -1
+        return np.arange(len(self.coding.features[place].test_indices)).reshape(shape)
+
+    def _meeting(
+        self, place: int, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        padded = np.pad(self.coding.features[place].meets(), (0, 1))
+        count = len(padded) - 1
+        padded[count], padded[:, count] = count, count
+        return padded[first, second]
+
+
+def _add_marginals(tables: dict[Features, NDArray[np.signedinteger]], wide: Features) -> None:
+    """Add the counts by all but one feature of a set, and by all of those in turn."""
+    for axis in range(len(wide)):
+        fewer = wide[:axis] + wide[axis + 1 :]
+        if fewer not in tables:
+            tables[fewer] = tables[wide].sum(axis=axis, dtype=tables[wide].dtype)
+            _add_marginals(tables, fewer)
+
+
+def _by_tests(
+    cells: NDArray[np.signedinteger], features: Sequence[CodedFeature]
+) -> NDArray[np.signedinteger]:
+    """Return counts by tests along the first axes from counts by cells."""
+    for axis, feature in enumerate(features):
+        first = np.moveaxis(cells, axis, 0)[1:]
+        if feature.is_cut:
+            first = first.copy()
+            for cell in range(len(first) - 2, -1, -1):
+                first[cell] += first[cell + 1]
+        cells = np.moveaxis(first, 0, axis)
+    return cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRows:
+    """Rows that are known by their counts where up to so many tests hold.
+
+    Attributes:
+        satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
+            an axis is the test that always holds, and place 1 + a test a.
+        row_count: of all rows, n.
+
+    """
+
+    satisfied: NDArray[np.float64]
+    row_count: int
+
+    @classmethod
+    def of(cls, coding: CellCodes, tables: Tables, *, depth: int) -> Self:
+        """Arrange counts by label and cells by tests.
+
+        Args:
+            coding: of the tests.
+            tables: by sets of ``depth`` features, with a group a label.
+            depth: of the trees that are weighed, 1 to 3.
+
+        """
+        counts = TestCounts.of(
+            coding, {places: np.moveaxis(table, 0, -1) for places, table in tables.items()}
+        )
+        label_count = len(next(iter(tables.values())))
+        satisfied = np.zeros((coding.test_count + 1,) * depth + (label_count,))
+        axes = [(None, *range(len(coding.features)))] * depth
+        for choice in np.ndindex(*(len(axis) for axis in axes)):
+            _place(satisfied, counts, tuple(each - 1 for each in choice))
+        total = int(satisfied[(0,) * depth].sum())
+        return cls(np.moveaxis(satisfied, -1, 0), total)
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return len(self.satisfied)
+
+    @property
+    def test_count(self) -> int:
+        """Number of tests, t."""
+        return int(self.satisfied.shape[-1]) - 1
+
+    @property
+    def number(self) -> np.dtype[np.floating]:
+        """The type of counts, which is exact for this many rows."""
+        return np.dtype(np.float32 if self.row_count < SINGLE_PRECISION_MAX else np.float64)
+
+    def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
+        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
+        flipped = np.flatnonzero(turned) + 1
+        satisfied = self.satisfied.copy()
+        for axis in range(1, satisfied.ndim):
+            view = np.moveaxis(satisfied, axis, 0)
+            view[flipped] = view[:1] - view[flipped]
+        return CountedRows(satisfied, self.row_count)
+
+    def restricted(self, test_index: int, outcome: int) -> CountedRows:
+        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
+        inside = self.satisfied[:, test_index + 1]
+        return CountedRows(inside if outcome else self.satisfied[:, 0] - inside, self.row_count)
+
+    def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
+        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
+        both = self._first_axes(2).sum(axis=0)
+        quadrants = np.empty((self.test_count, 2, self.test_count, 2))
+        whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
+        quadrants[:, 1, :, 1] = both[1:, 1:]
+        quadrants[:, 1, :, 0] = first - both[1:, 1:]
+        quadrants[:, 0, :, 1] = second - both[1:, 1:]
+        quadrants[:, 0, :, 0] = whole - first - second + both[1:, 1:]
+        return bool(np.any((quadrants.reshape(pairs.shape) > 0) & pairs))
+
+    def label_counts(self) -> NDArray[np.float64]:
+        """Return rows of each label, shape ``(L,)``."""
+        return self._first_axes(0)
+
+    def single_counts(self) -> NDArray[np.float64]:
+        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        return self._first_axes(1)[:, 1:]
+
+    def statistics(self) -> Counts:
+        """Return all counts that weigh trees of depth 2 on these rows, flat.
+
+        The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
+        """
+        both = self._first_axes(2)
+        products = both[1:, 1:, 1:] - both[:1, 1:, 1:]
+        counts = (products, both[:, 1:, 0], both[:, 0, 0])
+        return np.concatenate([part.ravel() for part in counts]).astype(self.number)
+
+    def _first_axes(self, count: int) -> NDArray[np.float64]:
+        """Return the counts by ``count`` tests, with nothing asked by the others."""
+        asked = self.satisfied.ndim - 1
+        invariant(asked >= count, "rows are counted by as many tests as trees ask")
+        index: tuple[slice | int, ...] = (
+            slice(None),
+            *[slice(None)] * count,
+            *[0] * (asked - count),
+        )
+        counts: NDArray[np.float64] = self.satisfied[index]
+        return counts
+
+
+def _place(satisfied: NDArray[np.float64], counts: TestCounts, places: Features) -> None:
+    """Write the counts by the tests of some features; -1 stands for the test that always holds."""
+    asked = tuple(place for place in places if place >= 0)
+    found = counts.along(asked)
+    rows = [
+        counts.coding.features[place].test_indices + 1 if place >= 0 else np.zeros(1, np.int64)
+        for place in places
+    ]
+    shape = [len(each) for each in rows]
+    satisfied[np.ix_(*rows)] = found.reshape(*shape, -1)

@@ -1,0 +1,371 @@
+"""The canonical learner of two labels, fitted on many chunks at once from counts.
+
+It chooses the trees that ``canonical.py`` chooses, from sums instead of rows.  With D the rows
+of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
+right, so a tree is best where ``sum |D|`` over its leaves is largest.  A test that has D = x
+where it holds, in a region of D = y, gives ``|x| + |y - x| = max(|y|, |2 x - y|)``: of all
+tests of a last level only the largest and the smallest x are needed.
+
+Two passes over the rows, of which each is a count: the upper levels of every chunk's tree
+follow from counts by tests, then the last level from counts in each region that those leave.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.learning.chunks import FALLBACK_LABEL
+from app.learning.encoding.cell_codes import CellCodes
+from app.learning.trees.canonical import CanonicalRule, canonical_order
+from app.learning.trees.cell_counts import TestCounts, cell_tables, feature_sets
+from app.learning.trees.search import parent_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.trees.cell_counts import Features, Tables
+
+LABELS: Final = 2
+DEPTH_MAX: Final = 3
+"""Levels of a tree whose counts are by three tests at most."""
+SHORT_ROWS_MAX: Final = np.iinfo(np.int16).max
+"""Rows of a chunk whose differences fit in 16 bits."""
+CHUNKS_AT_ONCE: Final = 64
+ROWS_MIN: Final = 1 << 12
+"""Rows from which on learners in memory are fitted from counts: a search of fewer takes no time."""
+ROWS_AT_ONCE: Final = 1 << 16
+"""Rows that are counted at once, or those of one chunk where it has more."""
+COUNTERS_AT_ONCE: Final = 1 << 23
+"""Counts by cells of some chunks: some tens of megabytes, in which 64 ordinary chunks fit."""
+COUNTERS_MAX: Final = 1 << 22
+"""Counts by cells of one chunk."""
+# Nanoseconds of a core, measured with the 52 tests of ``benchmarks/opening.py``: counting a row
+# by one set of features, or by a product of matrices of so many tests, and what a chunk's
+# search takes beyond that, by tests to the power of the depth.
+ROW_NANOSECONDS: Final = 4.0
+PRODUCT_NANOSECONDS: Final = 0.01
+SEARCH_NANOSECONDS: Final = 9.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedTrees:
+    """The trees of some chunks in the making.
+
+    Attributes:
+        coding: of the class's tests.
+        order: the tests in canonical order, shape ``(t,)``.
+        depth: levels of tests, 1 to 3.
+
+    """
+
+    coding: CellCodes
+    order: NDArray[np.int64]
+    depth: int
+
+    @classmethod
+    def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
+        """Search all trees of a depth over some tests; None where rows are not counted for it."""
+        coding = CellCodes.of(tests)
+        if coding is None or not 1 <= depth <= DEPTH_MAX:
+            return None
+        counted = cls(coding, canonical_order(tests), depth)
+        return counted if counted.counters <= COUNTERS_MAX else None
+
+    @property
+    def counters(self) -> int:
+        """Number of counts of one chunk."""
+        cells = [feature.cell_count for feature in self.coding.features]
+        sets = feature_sets(self.coding, self.depth)
+        return sum(math.prod(cells[place] for place in places) for places in sets)
+
+    def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
+        """Return the number of chunks that are counted at once, of so many rows in all chunks."""
+        chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
+        return max(1, min(CHUNKS_AT_ONCE, COUNTERS_AT_ONCE // self.counters, chunks))
+
+    def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
+        """Return whether counting rows is quicker than searching chunk by chunk; all public."""
+        sets = len(feature_sets(self.coding, self.depth))
+        pairs = self.coding.test_count**self.depth
+        rows = row_count / chunk_count
+        searched: float = pairs * (PRODUCT_NANOSECONDS * rows + SEARCH_NANOSECONDS)
+        return row_count >= ROWS_MIN and sets * ROW_NANOSECONDS * rows <= searched
+
+    def fit(
+        self,
+        values: EncodedRows,
+        labels: NDArray[np.int64],
+        *,
+        offsets: NDArray[np.int64],
+        progress: Callable[[int, int], None] | None,
+    ) -> NDArray[np.int64]:
+        """Fit one tree per chunk, a few chunks at a time.
+
+        Args:
+            values: rows as the public schema encodes them, permuted, shape ``(n, d)``.
+            labels: 0 or 1, in the same order, shape ``(n,)``.
+            offsets: where each chunk starts, shape ``(k + 1,)``.
+            progress: told the chunks done and their number.
+
+        Returns:
+            Shape ``(k, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
+
+        """
+        chunk_count = len(offsets) - 1
+        step = self.chunks_at_once(row_count=int(offsets[-1]), chunk_count=chunk_count)
+        found = []
+        for start in range(0, chunk_count, step):
+            ends = offsets[start : start + step + 1]
+            rows = slice(int(ends[0]), int(ends[-1]))
+            chunks = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+            codes = self.coding.codes(np.asarray(values[rows], dtype=np.float64))
+            found.append(self._fitted(codes, labels[rows], chunks, sizes=np.diff(ends)))
+            if progress is not None:
+                progress(start + len(ends) - 1, chunk_count)
+        return np.concatenate(found)
+
+    def _fitted(
+        self,
+        codes: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        chunks: NDArray[np.int64],
+        *,
+        sizes: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Return the trees of a few chunks of these sizes."""
+        counted = self.upper_counts(codes, labels, chunks, chunk_count=len(sizes))
+        upper = self.upper_tests(counted, chunk_count=len(sizes), rows_max=int(sizes.max()))
+        return self.trees(upper, self.lower_counts(upper, codes, labels, chunks))
+
+    def upper_counts(
+        self,
+        codes: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        chunks: NDArray[np.int64],
+        *,
+        chunk_count: int,
+    ) -> Tables:
+        """Count what the upper levels follow from; counts of parts add up.
+
+        Args:
+            codes: of rows in any order, shape ``(f, n)``.
+            labels: 0 or 1, shape ``(n,)``.
+            chunks: of each row, from 0, shape ``(n,)``.
+            chunk_count: how many there are.
+
+        Returns:
+            Rows of label 1 less those of label 0, by set of features; int32
+            ``(chunks, cells, ...)``.  Nothing for trees of one level.
+
+        """
+        if self.depth == 1:
+            return {}
+        tables = cell_tables(
+            self.coding,
+            codes,
+            LABELS * chunks + labels,
+            group_count=LABELS * chunk_count,
+            size=self.depth,
+        )
+        return {
+            features: (table[1::2] - table[::2]).astype(np.int32)
+            for features, table in tables.items()
+        }
+
+    def upper_tests(self, counted: Tables, *, chunk_count: int, rows_max: int) -> NDArray[np.int64]:
+        """Return the tests of all levels but the last, shape ``(chunks, 2**(depth - 1) - 1)``.
+
+        Args:
+            counted: merged results of :meth:`upper_counts`.
+            chunk_count: how many chunks there are.
+            rows_max: rows of the largest chunk, at least.
+
+        """
+        if self.depth == 1:
+            return np.zeros((chunk_count, 0), dtype=np.int64)
+        kind = np.int16 if rows_max <= SHORT_ROWS_MAX else np.int32
+        found = [
+            self._upper_tests(counted, slice(start, start + CHUNKS_AT_ONCE), kind)
+            for start in range(0, chunk_count, CHUNKS_AT_ONCE)
+        ]
+        return np.concatenate(found)
+
+    def lower_counts(
+        self,
+        upper: NDArray[np.int64],
+        codes: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        chunks: NDArray[np.int64],
+    ) -> Tables:
+        """Count what the last level follows from; counts of parts add up.
+
+        Args:
+            upper: what :meth:`upper_tests` returned.
+            codes: as for :meth:`upper_counts`, as are the others.
+            labels: 0 or 1, shape ``(n,)``.
+            chunks: of each row, shape ``(n,)``.
+
+        Returns:
+            Rows by chunk, region and label, and by cells of each feature.
+
+        """
+        regions = np.zeros(len(chunks), dtype=np.int64)
+        for _ in range(self.depth - 1):
+            tests = upper[chunks, regions]
+            regions = 2 * regions + 1 + self.coding.outcomes(codes, tests)
+        leaves = 1 << (self.depth - 1)
+        groups = (chunks * leaves + regions - (leaves - 1)) * LABELS + labels
+        return cell_tables(
+            self.coding, codes, groups, group_count=len(upper) * leaves * LABELS, size=1
+        )
+
+    def trees(self, upper: NDArray[np.int64], counted: Tables) -> NDArray[np.int64]:
+        """Return the trees, shape ``(chunks, 2**(depth + 1) - 1)``: tests, then leaf labels.
+
+        A chunk of one label has it in every leaf, and one without rows class 0.
+
+        Args:
+            upper: what :meth:`upper_tests` returned.
+            counted: merged results of :meth:`lower_counts`.
+
+        """
+        chunk_count, regions = len(upper), 1 << (self.depth - 1)
+        tables = {places: np.moveaxis(table, 0, -1) for places, table in counted.items()}
+        counts = TestCounts.of(self.coding, tables)
+        rows = counts.tables[()].reshape(chunk_count, regions, LABELS)
+        inside = self._in_order(counts).reshape(-1, chunk_count, regions, LABELS)
+        scores = inside.max(axis=-1) + (rows - inside).max(axis=-1)
+        best = scores.argmax(axis=0)
+        chosen = np.take_along_axis(inside, best[np.newaxis, ..., np.newaxis], axis=0)[0]
+        leaf_counts = np.stack([rows - chosen, chosen], axis=2)
+        by_label = np.moveaxis(leaf_counts, -1, 0).reshape(LABELS, chunk_count, 2 * regions)
+        counted_leaves = by_label.astype(np.float32)
+        leaves = CanonicalRule().label(counted_leaves, parent_counts(counted_leaves))
+        return _with_constants(
+            np.concatenate([upper, self.order[best]], axis=1), leaves, rows.sum(axis=1)
+        )
+
+    def _in_order(self, counts: TestCounts) -> NDArray[np.signedinteger]:
+        """Return counts by single tests in canonical order, shape ``(t, groups)``."""
+        inside = np.empty((self.coding.test_count, counts.tables[()].shape[0]), dtype=np.int64)
+        for place, feature in enumerate(self.coding.features):
+            inside[feature.test_indices] = counts.along((place,))
+        return inside[self.order]
+
+    def _upper_tests(
+        self, counted: Tables, chunks: slice, kind: type[np.signedinteger]
+    ) -> NDArray[np.int64]:
+        """Choose the upper tests of a few chunks."""
+        tables = {
+            places: np.ascontiguousarray(np.moveaxis(table[chunks].astype(kind), 0, -1))
+            for places, table in counted.items()
+        }
+        counts = TestCounts.of(self.coding, tables)
+        if self.depth == 2:  # noqa: PLR2004 -- one level above the last
+            return self._best(_sides(counts)).T
+        children = self._children(counts)
+        roots = self._best(children.max(axis=2))[0]
+        own = np.arange(len(roots))
+        below = children[:, roots][:, own, :, own]
+        second = self.order[below[..., self.order].argmax(axis=-1)]
+        return np.stack([roots, second[:, 0], second[:, 1]], axis=1)
+
+    def _best(self, sides: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+        """Return the first best test, shape ``(1, chunks)``, by sums ``(2, t, chunks)``."""
+        best: NDArray[np.int64] = self.order[sides.sum(axis=0)[self.order].argmax(axis=0)]
+        return best[np.newaxis]
+
+    def _children(self, counts: TestCounts) -> NDArray[np.int32]:
+        """Return the best of each child test below each side of each root.
+
+        Returns:
+            Sums of ``|D|`` over leaves, shape ``(2, t, t, chunks)``: side, root, child.
+
+        """
+        count, features = self.coding.test_count, self.coding.features
+        children = np.empty((2, count, count, counts.tables[()].shape[0]), dtype=np.int32)
+        for first, feature in enumerate(features):
+            for second in range(first, len(features)):
+                ours, theirs = feature.test_indices, features[second].test_indices
+                quadrants = _quadrants(counts, first, second)
+                children[:, ours[:, np.newaxis], theirs] = quadrants.sum(axis=1)
+                turned = quadrants.sum(axis=0).swapaxes(1, 2)
+                children[:, theirs[:, np.newaxis], ours] = turned
+        return children
+
+
+def _sides(counts: TestCounts) -> NDArray[np.int32]:
+    """Return the best last level on both sides of each test, shape ``(2, t, chunks)``."""
+    whole, features = counts.tables[()], counts.coding.features
+    singles = np.concatenate([counts.along((place,)) for place in range(len(features))])
+    sides = np.empty((2, counts.coding.test_count, len(whole)), dtype=np.int32)
+    for place, feature in enumerate(features):
+        both = _joined(counts, (place,))
+        single = counts.along((place,))
+        sides[1, feature.test_indices] = _last_level(both, single)
+        sides[0, feature.test_indices] = _last_level(singles[:, np.newaxis] - both, whole - single)
+    return sides
+
+
+def _quadrants(counts: TestCounts, first: int, second: int) -> NDArray[np.int32]:
+    """Return the best last level where two tests have each outcome, shape ``(2, 2, a, b, chunks)``.
+
+    Args:
+        counts: differences by tests.
+        first: place of the feature of the tests a.
+        second: place of the feature of the tests b.
+
+    """
+    both = _joined(counts, (first, second))
+    of_first = _joined(counts, (first,))[:, :, np.newaxis]
+    of_second = _joined(counts, (second,))[:, np.newaxis]
+    of_all = _joined(counts, ())[:, np.newaxis, np.newaxis]
+    whole, pair = counts.tables[()], counts.along((first, second))
+    one, other = counts.along((first,))[:, np.newaxis], counts.along((second,))[np.newaxis]
+    only_second = of_second - both
+    return np.array(
+        [
+            [
+                _last_level((of_all - of_first) - only_second, whole - one - other + pair),
+                _last_level(only_second, other - pair),
+            ],
+            [_last_level(of_first - both, one - pair), _last_level(both, pair)],
+        ]
+    )
+
+
+def _joined(counts: TestCounts, places: Features) -> NDArray[np.signedinteger]:
+    """Return the counts by every test, along the first axis, and by those of some features."""
+    count = len(counts.coding.features)
+    found = [np.moveaxis(counts.along((*places, last)), len(places), 0) for last in range(count)]
+    return np.concatenate(found)
+
+
+def _last_level(
+    inside: NDArray[np.signedinteger], region: NDArray[np.signedinteger]
+) -> NDArray[np.int32]:
+    """Return the largest ``|x| + |y - x|`` over tests, the first axis of x, in regions of D = y."""
+    whole = region.astype(np.int32)
+    most, least = inside.max(axis=0).astype(np.int32), inside.min(axis=0).astype(np.int32)
+    best: NDArray[np.int32] = np.maximum(2 * most - whole, whole - 2 * least)
+    return np.maximum(np.abs(whole), best)
+
+
+def _with_constants(
+    tests: NDArray[np.int64], leaves: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Put constants in the place of trees of chunks of one label, or none; rows by label."""
+    trees = np.concatenate([tests, leaves], axis=1)
+    constant = (rows > 0).sum(axis=1) < LABELS
+    labels = np.where(rows.any(axis=1), rows.argmax(axis=1), FALLBACK_LABEL)
+    trees[constant, : tests.shape[1]] = 0
+    trees[constant, tests.shape[1] :] = labels[constant, np.newaxis]
+    return trees

@@ -1,0 +1,102 @@
+"""Slots of rows in pseudo-random order: a keyed permutation that needs no memory of the rows.
+
+**Algorithm.** A Feistel network on pairs ``(left, right)`` below ``side``, the smallest number
+whose square is at least n, each round adding a keyed function of one half to the other, modulo
+``side``; a result of n or more is permuted again until it is below n (cycle walking), which
+fewer than one in ``side / 2`` needs.  The keyed function of a round is BLAKE2b of the round and
+of a block of halves, 64 bits a half, reduced modulo ``side``: biased by less than ``2**-32``.
+
+**Claim.** For every key it is a permutation of ``0 .. n - 1``: a unit has one slot, and so one
+chunk, whatever the other rows are.  Which slots two units have does not depend on the rows.
+
+**Assumption.** With a uniform key that stays secret, the permutation cannot be told from a
+uniform one by whoever sees what a release publishes (``docs/guarantee.md``).  Nothing published
+shows a slot.
+
+**Inputs and outputs.** Positions in the public order of the source's parts, int64 (m,); slots,
+int64 (m,).  Any part of the rows may be placed alone, in any order.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import isqrt
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROUNDS: Final = 20
+KEY_BYTES: Final = 32
+UNIT_COUNT_MAX: Final = 1 << 40
+"""Units whose halves have tables of a hundred megabytes at the most."""
+_DOMAIN: Final = b"conclave slots 1"
+_WORDS_A_HASH: Final = 8
+_DIGEST_BYTES: Final = 64
+
+
+class Slots:
+    """The slots of n units.
+
+    Args:
+        key: uniform and secret, 32 bytes.
+        count: n, public, 1 or more.
+
+    """
+
+    def __init__(self, key: bytes, count: int) -> None:
+        """Tabulate the keyed function of every round."""
+        invariant(len(key) == KEY_BYTES, "slots are keyed by 32 bytes")
+        invariant(1 <= count <= UNIT_COUNT_MAX, "slots are of one unit or more, and not too many")
+        self.count = count
+        self._side = isqrt(count - 1) + 1
+        self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
+
+    def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the slot of each position below n, shape ``(m,)``."""
+        slots = self._permuted(positions)
+        beyond = np.flatnonzero(slots >= self.count)
+        while len(beyond):
+            slots[beyond] = self._permuted(slots[beyond])
+            beyond = beyond[slots[beyond] >= self.count]
+        return slots
+
+    def _permuted(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the network's permutation of numbers below the square of the side."""
+        halves = np.divmod(positions, self._side)
+        left, right = (half.astype(np.uint32) for half in halves)
+        side = np.uint32(self._side)
+        for table in self._tables:
+            left += table[right]
+            # What is below the side wraps round to a larger number.
+            np.minimum(left, left - side, out=left)
+            left, right = right, left
+        return left.astype(np.int64) * self._side + right
+
+
+def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
+    """Return one round's function of every half, shape ``(side,)``, below ``side``."""
+    begun = blake2b(_DOMAIN + number.to_bytes(2, "big"), key=key, digest_size=_DIGEST_BYTES)
+    digests = []
+    for block in range(-(-side // _WORDS_A_HASH)):
+        hashed = begun.copy()
+        hashed.update(block.to_bytes(8, "big"))
+        digests.append(hashed.digest())
+    words = np.frombuffer(b"".join(digests), dtype=">u8")[:side]
+    return (words % side).astype(np.uint32)
+
+
+def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
+    """Return the chunk of each slot, as :func:`app.learning.chunks.chunk_offsets` cuts them.
+
+    Args:
+        slots: below ``count``.
+        count: n.
+        size: the number of chunks, k.
+
+    """
+    return ((slots + 1) * size - 1) // count

@@ -1,0 +1,255 @@
+"""Whether a release's opening streams, and its rows where it does.
+
+An opening streams where its learners are fitted from counts and every row is in one chunk: rows
+are then packed into a byte a feature as they are read, counted where they lie, and never held in
+memory as numbers.  Slots follow from a keyed permutation, and the fingerprint is a sum over
+rows.  The first entry says so, and a release that an earlier version opened goes on by the rules
+that it was opened with.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from app.data.plane.local_engine import LocalEngine
+from app.data.plane.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
+from app.data.plane.summaries import Reading
+from app.data.sources.encoded_parts import list_files
+from app.data.sources.parts import is_csv, is_parquet
+from app.errors import DataError, InvariantError
+from app.learning.registry import row_of
+from app.learning.trees.cell_counts import feature_sets
+from app.ledger.database.tables import FIRST_RELEASE
+from app.privacy.budget.composition import Mechanism
+from app.release.drawing import READING, read_private_rows, reading_refusals
+from app.release.private_state import PARTS, read_piece
+from app.release.terms.answer_terms import release_budget
+from app.release.terms.unit import opened_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.data.plane.engine import Engine
+    from app.data.rows import PrivateRows
+    from app.learning.trees.counted_fit import CountedTrees
+    from app.ledger.entries.digests import Digests
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.ledger import Ledger
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+    from app.settings.settings import Settings
+
+FINGERPRINT: Final = "data.fingerprint"
+"""Parameter of the first entry: the rule of its fingerprint; of its slots too, where it streams."""
+SETS_MAX: Final = 500
+"""Sets of features by which a row is counted: about what reading the row takes."""
+BYTES_MIN: Final = 1 << 20
+"""Bytes of a source below which its rows are few, and are held in memory."""
+ROWS_MIN: Final = 1 << 16
+"""Rows of a keyed permutation: of fewer, a uniform one is drawn."""
+
+
+def fingerprint_rule(opened: ReleaseOpened) -> str:
+    """Return the rule of a release's fingerprint."""
+    return opened.parameters.get(FINGERPRINT, SORTED)
+
+
+def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
+    """Return the first entry's parameter for the rule of a fingerprint; none for sorted rows."""
+    return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
+
+
+def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
+    """Return the private piece that tells whether parts are as they were; none in memory."""
+    if not isinstance(rows, StreamedRows):
+        return {}
+    return {PARTS: tag_of_files(rows.reading.source).encode()}
+
+
+def streams(opened: ReleaseOpened) -> bool:
+    """Return whether a release was opened by counts of its rows."""
+    return fingerprint_rule(opened) == ROW_SUMS
+
+
+def counted_trees(configuration: Configuration) -> CountedTrees | None:
+    """Return what fits the learners from counts, in a release that has each row in one chunk.
+
+    It follows from the configuration alone.
+    """
+    settings, learner = configuration.settings, configuration.learner
+    budget = release_budget(settings) if configuration.has(Mechanism.ANSWERS) else None
+    is_sampled = settings.privacy.sampling != 1 or (budget and budget.is_with_replacement)
+    if budget is None or is_sampled or settings.data.unit != "row":
+        return None
+    if settings.generations is not None or settings.data.id is not None:
+        return None
+    if budget.relabel_epsilon is not None and budget.relabel_is_private:
+        return None
+    if learner.estimator is not None:
+        return None
+    searched = configuration.hypotheses
+    return row_of(searched).counted(learner.rule, searched, learner.scored)
+
+
+def rows_of(
+    configuration: Configuration, progress: Progress, *, ledger: Ledger
+) -> PrivateRows | StreamedRows:
+    """Return the private rows as the opening takes them, streamed or in memory.
+
+    Args:
+        configuration: the release's.
+        progress: shows how far reading has come.
+        ledger: the release's, or an empty one.
+
+    Raises:
+        DataError: what does not fit, by column and row number.
+
+    """
+    opened, digests = ledger.read_state().release, ledger.digests
+    if opened is None:
+        number = ledger.release_number
+        return new_rows(configuration, progress, digests=digests, release_number=number)
+    if streams(opened):
+        return _continued(configuration, progress, ledger, opened)
+    return read_private_rows(configuration.settings, progress, person_key=digests.person_key())
+
+
+def new_rows(
+    configuration: Configuration,
+    progress: Progress,
+    *,
+    digests: Digests,
+    release_number: int = FIRST_RELEASE,
+) -> PrivateRows | StreamedRows:
+    """Return the private rows of a release that is to open.
+
+    Args:
+        configuration: the release's.
+        progress: shows how far reading has come.
+        digests: of the database.
+        release_number: in it.
+
+    Raises:
+        DataError: what does not fit, by column and row number.
+
+    """
+    settings, counted = configuration.settings, counted_trees(configuration)
+    if counted is not None and _is_worthwhile(counted, settings):
+        key = digests.fingerprint_key(release_number)
+        rows = _streamed(configuration, counted, progress, key)
+        with reading_refusals(settings), closing_where_it_fails(rows):
+            _check_count(settings, rows.count)
+        if rows.count >= ROWS_MIN:
+            return rows
+        rows.close()
+    return read_private_rows(settings, progress, person_key=digests.person_key())
+
+
+def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
+    """Return rows that are not streamed.
+
+    Raises:
+        InvariantError: they are.
+
+    """
+    if isinstance(rows, StreamedRows):
+        raise InvariantError("rows of a release that takes generations are held in memory")
+    return rows
+
+
+def _is_worthwhile(counted: CountedTrees, settings: Settings) -> bool:
+    """Return whether rows come in parts, are many, and are counted no slower than they are read."""
+    source = settings.source
+    if settings.is_embedded_demo or not (is_csv(source) or is_parquet(source)):
+        return False
+    if len(feature_sets(counted.coding, counted.depth)) > SETS_MAX:
+        return False
+    return sum(part.file.size for part in list_files(source)) >= BYTES_MIN
+
+
+@contextmanager
+def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
+    """Let go of streamed rows, and of who holds them, where what is done with them fails."""
+    try:
+        yield
+    except BaseException:
+        if isinstance(rows, StreamedRows):
+            rows.close()
+        raise
+
+
+def _check_count(settings: Settings, count: int) -> None:
+    """Refuse another number of rows than is expected.
+
+    Raises:
+        DataError: names the setting.
+
+    """
+    expected = settings.data.rows
+    if expected is not None and count != expected:
+        raise DataError("data.rows", f"says {expected}, but the source has {count} rows")
+
+
+def _continued(
+    configuration: Configuration, progress: Progress, ledger: Ledger, opened: ReleaseOpened
+) -> StreamedRows:
+    """Return the rows of a release that was opened by counts; unread where its parts are as then.
+
+    What is still to be drawn reads them, and compares them with the fingerprint.
+    """
+    settings, counted, count = (
+        configuration.settings,
+        counted_trees(configuration),
+        opened_count(opened),
+    )
+    if counted is None or count is None:
+        raise InvariantError("a release goes on by the rules that it was opened with")
+    is_drawn = ledger.read_state().ensemble is not None
+    with reading_refusals(settings):
+        is_same = is_drawn and read_piece(ledger, PARTS) == tag_of_files(settings.source).encode()
+        rows = _streamed(
+            configuration,
+            counted,
+            progress,
+            ledger.digests.fingerprint_key(ledger.release_number),
+            opened=(count, opened.fingerprint) if is_same else None,
+        )
+        with closing_where_it_fails(rows):
+            _check_count(settings, rows.count)
+    return rows
+
+
+def _streamed(
+    configuration: Configuration,
+    counted: CountedTrees,
+    progress: Progress,
+    key: bytes,
+    opened: tuple[int, str] | None = None,
+) -> StreamedRows:
+    """Return rows that nothing is read of yet."""
+    settings = configuration.settings
+    reading = Reading(
+        source=settings.source,
+        schema=configuration.schema,
+        dialect=settings.data.dialect,
+        coding=counted.coding,
+        key=key,
+    )
+    return StreamedRows(
+        reading,
+        engine_of(settings),
+        load=lambda: read_private_rows(settings, progress),
+        told=lambda done, total: progress(READING, done, total or settings.data.rows),
+        opened=opened,
+    )
+
+
+def engine_of(settings: Settings) -> Engine:
+    """Return the engine of ``[engine]``."""
+    chosen = settings.engine
+    if chosen.address is None:
+        return LocalEngine(chosen.workers)
+    from app.data.plane.dask_engine import DaskEngine  # noqa: PLC0415 -- an extra's
+
+    return DaskEngine(chosen.address, chosen.workers)
