@@ -64,7 +64,6 @@ from app.release.generations.requests import (
     take_down,
 )
 from app.release.generations.ticking import Ticker
-from app.release.drawing import read_points, read_rows_beside
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
