@@ -17,7 +17,7 @@ from app.learning.ensemble import counted_ensemble
 from app.learning.trees.cell_counts import CountedRows
 from app.learning.trees.tree import Tree
 from app.privacy.exponential import mechanism as exponential
-from app.privacy.voting.slots import KEY_BYTES
+from app.privacy.voting.keyed_slots import KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,7 +35,7 @@ MARK: Final = "zephyrine"
 KEYED: Final = re.compile(rb"\b[0-9a-f]{16,}\b")
 PLACES: Final = re.compile(rb"(content-length|etag): \S+")
 # Rounded toward zero, the residuals of eight copies add up to eight parts in 2^20 less at most.
-LAST_DIGITS: Final = re.compile(rb"((?:weights|intercepts)\\*\":\[)[-\d,]*")
+LAST_DIGITS: Final = re.compile(rb"((?:weights|intercepts)\\*\":\[)[-\d,\[\]]*")
 AS_ONNX: Final = b"onnx"
 LINEAR: Final = "a linear score"
 KINDS: Final[dict[str, Tables]] = {

@@ -47,6 +47,9 @@ RUN_BY = {
         "tests/http/end_to_end/test_generations.py"
     ),
     "conclave generations --config conclave.toml": "tests/http/end_to_end/test_generations.py",
+    "conclave erase --config conclave.toml --from forget.txt": "tests/unit/cli/test_erase.py",
+    "conclave erase --config conclave.toml --id 4711 --now": "tests/unit/cli/test_erase.py",
+    "conclave correct --config conclave.toml corrected.csv": "tests/unit/cli/test_erase.py",
     "conclave audit --config conclave.toml --quick": "tests/unit/cli/audit/test_command.py",
     "conclave check --config conclave.toml [--public public.csv] [--json]": (
         "tests/unit/cli/test_check.py"
@@ -56,6 +59,7 @@ RUN_BY = {
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make bench-utility ARGS=panel": "benchmarks/utility/panel.py",
     'make bench-utility ARGS="panel --quick"': "benchmarks/utility/panel.py",
+    "pip install 'conclave[s3]'": "tests/unit/data/sources/test_object_store.py",
     "make image": "tests/deploy/test_container.py",
     "make image-replicas": "tests/deploy/test_compose_replicas.py",
     "deploy/postgresql/make-secrets secrets": "tests/deploy/test_compose_replicas.py",
@@ -235,7 +239,7 @@ def test_the_grants_of_the_page_are_those_that_servers_run_with() -> None:
     """What the page of PostgreSQL grants is what replicas have in the test that kills them."""
     (script,) = examples(ROOT / "docs" / "postgresql.md", "sql")
     granted = re.findall(r"^(GRANT .+ TO) ", script, re.MULTILINE)
-    assert len(granted) == 2
+    assert len(granted) == 3
     run = text(ROOT / "tests" / "crash" / "test_replicas.py")
     assert all(f"{grant} {{role}}" in run for grant in granted)
 

@@ -52,8 +52,8 @@ def values_of(kind: inspect.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0911 --
         case inspect.UnionType(types=types):
             return st.one_of(*map(values_of, types))
         case inspect.ListType(item_type=item):
-            smallest = kind.min_length or 0
-            return st.lists(values_of(item), min_size=smallest, max_size=LISTS_MAX)
+            smallest, largest = kind.min_length or 0, kind.max_length or LISTS_MAX
+            return st.lists(values_of(item), min_size=smallest, max_size=min(largest, LISTS_MAX))
         case inspect.DictType(value_type=item):
             return st.dictionaries(TEXTS, values_of(item), max_size=LISTS_MAX)
     raise NotImplementedError(kind)
@@ -94,7 +94,7 @@ def stranger() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda each: each.KIND)
+@pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda each: each.__name__)
 def test_an_event_of_any_kind_reads_back(event_type: type[LedgerEvent]) -> None:
     """Any values that a kind allows are written as one text, from which they are read again."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.privacy.voting.slots import Slots, chunk_of_slots
+from app.privacy.voting.keyed_slots import Slots, chunk_of_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 NOTED_SECONDS_MAX = 60.0
 
 
-UNCOUNTED = {"unit", "left", "accounting", "with_scores", "follows", "hopeless"}
-"""Parts of the budget that are settled at the opening, or the difference of two counted."""
+UNCOUNTED = {"unit", "left", "accounting", "with_scores", "follows", "hopeless", "generations"}
+"""Parts of the budget that are settled at the opening, or the difference of two counted, or that
+a fixed release has none of."""
 
 
 def check(served: Served) -> dict[str, object]:

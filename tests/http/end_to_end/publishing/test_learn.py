@@ -250,7 +250,7 @@ def test_a_linear_score_waits_for_the_last_answer(tmp_path: Path) -> None:
         assert (answer["phase"], answer["label"]) == ("classifier", agreed_label(4))
         document, budget = client.classifier(), client.budget()
         assert client.kinds()[-2:] == ["ShareCharged", "ClassifierPublished"]
-    assert json.loads(document or b"")["version"] == 4
+    assert json.loads(document or b"")["version"] == 7
     charged = {share["mechanism"]: share["delta"] for share in budget["charged"]}
     assert charged["classifier"] == pytest.approx(1e-13, rel=1e-4)
     assert run(["verify", "--config", str(release.config)]) == 0
