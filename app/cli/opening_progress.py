@@ -64,6 +64,10 @@ class OpeningProgress:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
+    def end(self) -> None:
+        """Stop drawing, and leave the bars as they are."""
+        self._bars.stop()
+
     def __enter__(self) -> Self:
         """Start drawing."""
         self._bars.start()
@@ -76,4 +80,4 @@ class OpeningProgress:
         traceback: TracebackType | None,
     ) -> None:
         """Stop drawing."""
-        self._bars.stop()
+        self.end()

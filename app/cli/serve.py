@@ -6,9 +6,12 @@ import gc
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from app.cli.opening_progress import OpeningProgress
 
 
 def register(application: typer.Typer) -> None:
@@ -65,7 +68,7 @@ def serve(
         lines = [f"conclave: serving {settings.release.name} on {address}"]
         if sys.stdout.isatty():  # for people: where output is kept, they would come with each start
             lines += after_serve(config, settings, address)
-        server.on_open = partial(_opened, lines)
+        server.on_open = partial(_opened, progress, lines)
         # On stdout: a start that is refused says on stderr why.
         typer.echo(f"conclave: opening {settings.release.name} on {address}")
         if web_server.grpc_listening is not None:
@@ -74,9 +77,10 @@ def serve(
     end_process(0)
 
 
-def _opened(lines: list[str]) -> None:
-    """Say that the release has opened, once it has, and what comes next."""
+def _opened(progress: OpeningProgress, lines: list[str]) -> None:
+    """End the bars, and say that the release has opened and what comes next."""
     _keep()
+    progress.end()  # they would be drawn again ten times a second for as long as it serves
     for line in lines:
         typer.echo(line)
 
