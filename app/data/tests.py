@@ -192,7 +192,7 @@ def classifier_tests(
     public_values: NDArray[np.float64],
     for_trees: bool = False,
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests of ``[classifier]``, feature by feature in schema order.
+    """Return the binary tests (cuts and categories) of the published classifier, in schema order.
 
     As :func:`public_tests`, save that a numeric feature without a list has
     its cuts at quantiles of the public points

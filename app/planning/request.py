@@ -115,7 +115,7 @@ class PlanRequest:
 
     @property
     def row(self) -> AnsweringRow:
-        """The row of the mechanism that answers."""
+        """The entry of the answering mechanism in the table of mechanisms."""
         return self._row_named(self.mechanism, self.calibration)
 
     def may_serve(self, row: AnsweringRow) -> bool:

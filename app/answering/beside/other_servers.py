@@ -52,7 +52,7 @@ class Abreast:
         return newest if newest.head.sequence > found.head.sequence else found
 
     async def phase_for(self, queries: IdentifiedQueries) -> Phase | UnavailableError:
-        """Return the phase that ``queries`` are answered in.
+        """Return the phase of the release, ensemble or classifier, in which queries are answered.
 
         What is in memory is no answer any more once another server has switched, and
         so the ledger is asked before it is given; the writer asks for all the rest.

@@ -50,7 +50,7 @@ def bit_bound(audited: Audited) -> Bound:
 
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound found for an adaptive adversary, beyond a constant one."""
+    """Return the largest lower bound on epsilon of adversaries that choose each query by the last answers."""
     answers = answers_moved(audited)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])

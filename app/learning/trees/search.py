@@ -194,7 +194,7 @@ class _Tables:
 
     @classmethod
     def of(cls, chunk: Chunk, depth: int, rule: TreeRule) -> Self:
-        """Score what is above the last level of ``depth`` levels."""
+        """Return the score of every choice of the tests above the last of ``depth`` levels."""
         if depth < DEPTH_OF_PAIRS:
             return cls(depth, np.zeros(0), np.zeros((2, 0, 0)))
         pairs = chunk.count(chunk.ones)

@@ -1,4 +1,4 @@
-"""Keyed digests, which represent private values and client values outside.
+"""Keyed digests, which stand for private values and client values in entries and tables.
 
 Two secrets are in use.  The database's, shared by every release in it, keys
 what clients and rows are recognised by; the release's keys its private state.

@@ -75,7 +75,7 @@ class ApproximateProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """The table of counted decisions in doubles."""
+    """The hit probabilities of a table for cells that are decided once, in floating point."""
 
 
 @lru_cache(maxsize=64)

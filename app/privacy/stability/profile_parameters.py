@@ -37,7 +37,7 @@ POWER_DIGITS: Final = 4000
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget without a table, naming the setting to change.
+    """Refuse a budget for which no table of hit probabilities exists, naming the setting to change.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or

@@ -161,7 +161,7 @@ class ReleasedStatistics:
         )
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
-        """Answer hypotheses by projection; only the table is read.
+        """Return the mean of each hypothesis over the released table; no private row is read.
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is near one of them.
