@@ -50,7 +50,7 @@ def bit_bound(audited: Audited) -> Bound:
 
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound on epsilon of adversaries that choose each query by the last answers."""
+    """Return the largest lower bound on epsilon of adversaries that adapt their queries."""
     answers = answers_moved(audited)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])

@@ -119,7 +119,7 @@ class Waves:
         return np.stack(columns, axis=1)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the cosine features of encoded rows, integers from -256 to 256, shape ``(n, K)``."""
+        """Return the cosine features of rows, integers from -256 to 256, shape ``(n, K)``."""
         return self.cosines(self.steps(values))
 
     def cosines(self, steps: NDArray[np.int64]) -> NDArray[np.int16]:

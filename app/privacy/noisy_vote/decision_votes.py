@@ -59,7 +59,7 @@ class DecisionVotes(VoteTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise for three or more labels, where one record changes ``answer_limit`` decisions at most."""
+    """The noise for three labels or more; a record changes ``answer_limit`` decisions at most."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that pluralities lose, for any number of answers."""
