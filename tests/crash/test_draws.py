@@ -26,7 +26,7 @@ CHARGED = ["relabel", "answers"]
     [
         ("opening:calibrating the answers:3", []),
         ("opening:drawing the labelling hypothesis:1", CHARGED),
-        ("opening:fitting learners:200", CHARGED),
+        ("opening:fitting learners:1", CHARGED),
     ],
     ids=["before the charge", "before the draw", "while fitting"],
 )

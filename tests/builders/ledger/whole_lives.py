@@ -122,6 +122,7 @@ def life_with_generations(path: Path) -> Ledger:
         _tick(transaction, 1, numbers=[1], joins=1)
     record(ledger, [answer(ledger, 1), answer(ledger, 2)])
     with ledger.transaction() as transaction:
+        transaction.keep_key_counts({"web": KeyCount(2)})
         _append_generation(transaction, 2, joins_at=2)
         _tick(transaction, 2, numbers=[1, 2], joins=2)
     with ledger.transaction() as transaction:

@@ -104,7 +104,7 @@ def _account_of(path: Path) -> str | None:
 
 def lived(name: str, path: Path) -> Ledger:
     """Live a whole life, with a checkpoint every third entry, and keys in blocks and outside."""
-    newest_max = 2 if name == "cells" else 3
+    newest_max = 2 if name in {"cells", "generations"} else 3
     with (
         patch.object(checkpoint, "CHECKPOINT_ENTRIES", 3),
         patch.object(key_blocks, "NEWEST_MAX", newest_max),
