@@ -259,6 +259,33 @@ def plain_line(table: ProfileTable) -> str:
     return table_line(read_table(json.dumps(table.to_plain())), title="drawn")
 
 
+GRID = [
+    (epsilon, cutoff, draws)
+    for epsilon in (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+    for cutoff in (1, 5, 20)
+    for draws in ((), (Draw(epsilon / 10), Draw(3 * epsilon / 10)))
+]
+
+
+def test_the_tables_that_serve_a_grid_of_budgets_are_accepted(program: Path) -> None:
+    """At each epsilon and cutoff, alone or shared by draws at the default shares; none less."""
+    delta = Fraction(1, 10**6)
+    served = [
+        calibrate(epsilon=epsilon, delta=delta, cutoff=cutoff, draws=draws)
+        for epsilon, cutoff, draws in GRID
+    ]
+    assert verdicts(program, map(plain_line, served)) == [True] * len(GRID)
+    lowered = [with_word_lowered(table) for table in served]
+    assert verdicts(program, map(plain_line, lowered)) == [False] * len(GRID)
+
+
+def with_word_lowered(table: ProfileTable) -> ProfileTable:
+    """Return the table with its middle word lowered by a thousandth."""
+    words, middle = list(table.thresholds), len(table.thresholds) // 2
+    words[middle] -= words[middle] // 1000
+    return replace(table, thresholds=tuple(words))
+
+
 def test_both_checks_agree_on_tables_that_draws_share(program: Path) -> None:
     """Altered draws, words and deltas are decided alike, and a draw left out is refused."""
     random, draws = Random(29), (Draw(Fraction(4, 5)), Draw(Fraction(12, 5)))
