@@ -123,15 +123,17 @@ def _ceiling(columns: Records) -> list[str]:
         f" settings; the prediction of plan, made before, is so in"
         f" {share(told(points), is_close)}. Nine in ten is out of reach of these trees for every"
         " method that uses public quantities alone. The pair of columns that shows it is"
-        f" {one['task']} and {other['task']}, of which even the share of either label is the same (24 % and 25 %). With"
-        f" {one['case']}, epsilon {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
+        f" {one['task']} and {other['task']}, of which even the share of either label"
+        f" is the same (24 % and 25 %). With {one['case']}, epsilon"
+        f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
         f" a release gave {one['labels']:,.0f} labels for the one column and"
         f" {other['labels']:,.0f} for the other; plan predicted {one['predicted']:,.0f}, with"
         f" likelihood {one['likelihood']:.0%}"
         f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations the"
         f" numbers for these two columns are more than a factor of {FACTOR**2:g} apart, so that no"
         " number is within a factor of two of both. The number of labels depends on whether the"
-        " labels, which are private, make the drawn tree ask a test that one or two rows of a chunk meet."
+        " labels, which are private, make the drawn tree ask a test that one or two rows of"
+        " a chunk meet."
     )
     return [said, ""]
 
@@ -155,9 +157,9 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
     )
     said = (
         f"**All together**, of {len(points):,} settings with public points the prediction is within"
-        f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)}, for"
-        f" trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)}, and"
-        f" where it is not in {share(unsure, is_close)}. With public shares alone the prediction is"
+        f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)},"
+        f" for trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)},"
+        f" and where it is not in {share(unsure, is_close)}. With public shares alone the prediction is"
         f" so in {share(_of(counted, 'shares'), is_close)}. The worst predictions with points,"
         f" each before the measured number, are: {listed}."
     )
