@@ -146,7 +146,7 @@ FeatureSettings = Annotated[
 
 
 class DataSettings(Section):
-    """``[data]``: the private source and its public schema."""
+    """``[data]``: the source of the private rows, and their public schema."""
 
     source: Annotated[
         Address,

@@ -37,7 +37,7 @@ def _duration(value: str) -> str:
 
 
 class GenerationsSettings(Section):
-    """``[generations]``: with it, a new release takes further rows by ``conclave append``."""
+    """``[generations]``: a release with this section takes more rows by ``conclave append``."""
 
     quorum: Annotated[
         Whole,

@@ -36,7 +36,7 @@ Cells = Annotated[
 
 
 class HypothesesSettings(Section):
-    """``[hypotheses]``: the public class that relabels and that learners search; may be absent.
+    """``[hypotheses]``: the public class of rules for relabelling and for learners; optional.
 
     It is required where an ensemble answers, where there are statistics, and where a classifier
     is drawn from a class that ``[classifier]`` does not name.
@@ -100,7 +100,7 @@ class HypothesesSettings(Section):
 
 
 class ClassifierSettings(Section):
-    """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
+    """``[classifier]``: the published classifier's class; defaults are from ``[hypotheses]``."""
 
     learner: Annotated[
         str,
@@ -187,7 +187,7 @@ JOBS_UNUSED: Final = (
 
 
 class LearnerSettings(Section):
-    """``[learner]``: the non-private learner that each chunk is given."""
+    """``[learner]``: the non-private learner that is trained on each chunk of the rows."""
 
     rule: Annotated[
         Literal["canonical", "halving"],
@@ -224,7 +224,7 @@ class LearnerSettings(Section):
 
 
 class StudentSettings(Section):
-    """``[student]``: the learner of a student of the answers; if absent, that of `[learner]`."""
+    """``[student]``: the learner of a model trained on the answers; default `[learner]`."""
 
     rule: Annotated[
         Literal["canonical"] | None,
@@ -259,7 +259,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the class that the table covers, and how its errors are corrected."""
+    """``[statistics]``: the class of rules whose counts are published, and the correction."""
 
     kind: Annotated[
         str | None,
