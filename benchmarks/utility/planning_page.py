@@ -159,8 +159,8 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         f"**All together**, of {len(points):,} settings with public points the prediction is within"
         f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)},"
         f" for trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)},"
-        f" and where it is not in {share(unsure, is_close)}. With public shares alone the prediction"
-        f" is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions with points,"
+        f" and where it is not in {share(unsure, is_close)}. With public shares alone the"
+        f" prediction is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions with points,"
         f" each before the measured number, are: {listed}."
     )
     return [said]
