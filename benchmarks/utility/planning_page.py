@@ -160,8 +160,8 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)},"
         f" for trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)},"
         f" and where it is not in {share(unsure, is_close)}. With public shares alone the"
-        f" prediction is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions with"
-        f" points, each before the measured number, are: {listed}."
+        f" prediction is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions"
+        f" with points, each before the measured number, are: {listed}."
     )
     return [said]
 
