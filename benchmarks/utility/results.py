@@ -78,6 +78,6 @@ def measured_on(document: Mapping[str, Json]) -> str:
     """Return the line that says where and of which commit the figures are."""
     return (
         f"Measured at commit {document['commit']}, on {document['machine']} with "
-        f"{document['processors']} processors at load {document['load']}, CPython {document['python']}, "
-        f"{str(document['at'])[:10]}."
+        f"{document['processors']} processors at load {document['load']}, "
+        f"CPython {document['python']}, {str(document['at'])[:10]}."
     )
