@@ -27,7 +27,7 @@ def register(application: typer.Typer) -> None:
 
 def export(
     file_format: Annotated[
-        Format, typer.Option("--format", help="The document itself, or a model.")
+        Format, typer.Option("--format", help="The JSON document, or an ONNX model.")
     ],
     config: Annotated[
         Path | None,

@@ -22,10 +22,10 @@ def register(application: typer.Typer) -> None:
 def generations(
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document, as /budget has it.")
+        bool, typer.Option("--json", help="Print one JSON document, as in GET /budget.")
     ] = False,
 ) -> None:
-    """List the generations of a release, from its ledger, beside a running server too."""
+    """List the generations of a release, from its ledger; a server may run meanwhile."""
     import json
 
     from app.main import generations_from_settings

@@ -27,7 +27,7 @@ def simulate(
     trials: Annotated[
         int, typer.Option(min=1, max=TRIALS_MAX, help="Number of runs, each from a new state.")
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the mechanism that serves on given vote counts and count the outcomes."""
     import os

@@ -41,9 +41,9 @@ def statement(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """State what is promised, by configuration and ledger; reads no private record.
+    """State the privacy promise, from configuration and ledger; reads no private record.
 
-    Exit code 0, or 1 where the audit that is given refutes it.
+    The exit code is 0, or 1 if the given audit refutes the promise.
     """
     from importlib import metadata
 

@@ -29,7 +29,7 @@ def register(application: typer.Typer) -> None:
 
 def statistics(
     hypotheses: Annotated[
-        Path, typer.Argument(metavar=ARGUMENT, help="The hypotheses to be answered.")
+        Path, typer.Argument(metavar=ARGUMENT, help="File of the hypotheses (rules) to ask about.")
     ],
     config: Annotated[
         Path | None,
@@ -52,8 +52,9 @@ def statistics(
 ) -> None:
     """Print the mean of each hypothesis over the rows, from the release's statistics table.
 
-    The first call opens the table and spends the statistics' share, once: before the
-    ensemble's first answer on public points, after its last on the queries answered.
+    The first call draws the table and spends the statistics' share of epsilon, once.  Before the
+    ensemble's first answer the table is drawn on public points, after its last answer on the
+    answered queries.
     """
     import msgspec
 

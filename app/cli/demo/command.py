@@ -34,7 +34,7 @@ def register(application: typer.Typer) -> None:
 
 
 def demo(
-    exit_: Annotated[bool, typer.Option("--exit", help="End after the stream.")] = False,
+    exit_: Annotated[bool, typer.Option("--exit", help="End after the queries.")] = False,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the report to this file.")
     ] = None,

@@ -43,7 +43,7 @@ def init(
         typer.Option(metavar="CSV", help="The records; only their first line is read."),
     ] = None,
     public: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="A public sample; never the records.")
+        Path | None, typer.Option(metavar="CSV", help="A public sample of rows; never the records.")
     ] = None,
     dictionary: Annotated[
         Path | None,
@@ -92,8 +92,9 @@ def init(
 ) -> None:
     """Write a configuration from public facts; no row of the records is read.
 
-    Names come from the records' header line; kinds, bounds, categories and cuts from a public
-    sample or a data dictionary. What is not known then is asked, in a terminal.
+    The names of columns come from the records' header line; kinds, bounds, categories and cuts
+    come from a public sample or a data dictionary. In a terminal the command asks for missing
+    facts.
     """
     twin_count = None if twin is None else numbers.count("--twin", twin)
     if config is not None:

@@ -17,14 +17,15 @@ def register(application: typer.Typer) -> None:
 def append(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="The rows, as data.source would have them."),
+        typer.Argument(metavar="SOURCE", help="Source of the rows, in a form of data.source."),
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
 ) -> None:
     """Append rows as a further generation, with a budget of its own; it joins at a tick.
 
-    Where a row does not fit, nothing is appended or charged.  A server on the ledger fits the
-    generation, and its votes count from the tick on that the ledger names.
+    A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing
+    is appended or charged.  A server on the ledger fits the generation's learners, and their votes
+    count from the tick that the ledger names.
     """
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress

@@ -38,12 +38,15 @@ def erase(
         str | None,
         typer.Option("--from", help="File of identifiers, one a line; - for standard input."),
     ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
+    ] = False,
 ) -> None:
-    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+    """Forget records: they are deleted, and the learners of their chunks are fitted anew.
 
-    Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
-    forgotten all the same.  --from keeps identifiers out of the shell's history.
+    No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
+    not known; the command still forgets the others.  The option --from keeps identifiers out of
+    the shell's history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
