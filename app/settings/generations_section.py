@@ -37,7 +37,7 @@ def _duration(value: str) -> str:
 
 
 class GenerationsSettings(Section):
-    """``[generations]``: a release with this section takes more rows by ``conclave append``."""
+    """``[generations]``: rows that ``conclave append`` adds later, a generation at a time."""
 
     quorum: Annotated[
         Whole,

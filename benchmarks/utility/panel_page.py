@@ -28,9 +28,9 @@ NAMES: Final = {
 MEASURES: Final = {"accuracies": ("auto", "accuracy"), "areas": ("auto for ranking", "AUC")}
 QUICK: Final = """\
 **This was a quick run**: 5,000 rows a table at most, two runs a cell, and three settings a rival.
-Such a run shows that the panel works and where `auto` is far behind. It does not compare the
-methods fairly: with two runs two standard errors are mostly chance, and rivals had few settings to
-choose from.
+Such a run shows that the panel works and where `auto` is far behind. A quick run does not compare
+the methods fairly: with two runs two standard errors are mostly chance, and rivals had few settings
+to choose from.
 """
 
 
