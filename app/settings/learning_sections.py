@@ -259,7 +259,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the class of rules whose counts are published, and the correction."""
+    """``[statistics]``: the rules that the table counts, and how its errors are corrected."""
 
     kind: Annotated[
         str | None,
