@@ -1,4 +1,4 @@
-"""The bodies of queries and statistics; queries themselves are read and written by msgspec."""
+"""The bodies of queries and statistics, for the OpenAPI document; msgspec parses real queries."""
 
 from __future__ import annotations
 
@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Document a header that the routes read themselves."""
+    """Return the OpenAPI description of a header that the routes read themselves."""
     del key
