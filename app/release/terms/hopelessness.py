@@ -1,4 +1,4 @@
-"""A hopeless opening: refused before anything is charged, or opened on record.
+"""Hopeless releases, expected to answer next to nothing: refused, or opened on request.
 
 Whether an opening is hopeless follows from the configuration and the public number of rows.
 One that is opened all the same says so in the ledger's
@@ -60,7 +60,7 @@ worth its charge."""
 
 
 def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
-    """Return the mean number of stable answers before the T-th unstable one."""
+    """Return the mean number of stable answers before the last permitted unstable one."""
     if unstable_probability <= 0:
         return math.inf
     return cutoff * (1 - unstable_probability) / unstable_probability
@@ -69,7 +69,7 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 def hopeless_reasons(
     calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
-    """Return reasons if an opening is hopeless; none otherwise.
+    """Return the reasons why an opening is hopeless; none if it is not.
 
     Args:
         calibration: of the answers' share, as it serves.
@@ -98,7 +98,7 @@ def hopeless_reasons(
 
 
 class HopelessError(ConfigurationError):
-    """A release that is refused because it is hopeless: nothing is charged.
+    """A release was refused because it would answer next to nothing; no budget was spent.
 
     Args:
         reasons: why it is.
@@ -107,14 +107,14 @@ class HopelessError(ConfigurationError):
     """
 
     def __init__(self, reasons: tuple[str, ...], row_count: int) -> None:
-        """Keep the reasons, for the advice that planning adds to them."""
+        """Store the reasons, so that planning can add advice."""
         super().__init__(ENSEMBLE_KEY, refusal(reasons))
         self.reasons = reasons
         self.row_count = row_count
 
 
 def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
-    """Return the line of a refusal: the reason, advice, and the setting that opens it anyway."""
+    """Return the error text of a hopeless release: reason, advice, and how to open it anyway."""
     return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
@@ -151,7 +151,7 @@ def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
 
 
 def is_hopeless(opened: ReleaseOpened | None) -> bool:
-    """Return whether a release was opened although it was hopeless, by its first entry."""
+    """Return whether a release was opened although hopeless, by its first ledger entry."""
     return opened is not None and HOPELESS_KEY in opened.parameters
 
 
