@@ -1,4 +1,4 @@
-"""What goes on beside the queries: other servers of the ledger, and generations that join.
+"""Work beside the queries: other servers on the same ledger, and further batches of rows.
 
 * ``other_servers.py`` reads the ledger again where several servers share one.
 * ``living_answerer.py`` answers batches by all active generations, which retire one by one.
