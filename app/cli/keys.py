@@ -1,4 +1,4 @@
-"""``conclave keys``: the API keys of a server, and their limits on answers."""
+"""``conclave keys``: manage the API keys of a server and their limits on answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UnstableLimit = Annotated[
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave keys`` and its subcommands."""
+    """Add the commands ``conclave keys ...`` to the application."""
     keys = typer.Typer(help="The API keys of a server, and their limits.", no_args_is_help=True)
     keys.command("add")(add)
     keys.command("list")(list_keys)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave learn``."""
+    """Add the command ``conclave learn`` to the application."""
     application.command("learn")(learn)
 
 

@@ -1,4 +1,4 @@
-"""``conclave ledger``: backups, copies and retirement of a ledger, with every charge kept."""
+"""``conclave ledger``: back up, copy or retire a ledger without losing any spent budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOES_ON: Final = "open: it goes on where the copy ended"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave ledger`` and its subcommands."""
+    """Add the commands ``conclave ledger ...`` to the application."""
     ledger = typer.Typer(
         help="Prepare, back up, restore, move and retire a ledger.", no_args_is_help=True
     )

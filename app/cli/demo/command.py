@@ -29,7 +29,7 @@ _NOTES_NOTHING: Final[dict[tuple[str, ...], object]] = {("ledger", "head_file"):
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command ``conclave demo`` to the application."""
     application.command()(demo)
 
 

@@ -1,4 +1,4 @@
-"""``conclave append``: a further generation of rows, beside a running server too."""
+"""``conclave append``: add a batch of rows (a generation), also while the release is served."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave append``."""
+    """Add the command ``conclave append`` to the application."""
     application.command("append")(append)
 
 

@@ -1,4 +1,4 @@
-"""``conclave correct``: records are replaced at the next tick, beside a running server too."""
+"""``conclave correct``: replace records at the next tick, also while the release is served."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.cli.rows.erase import CORRECTED, show, tell
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave correct``."""
+    """Add the command ``conclave correct`` to the application."""
     application.command("correct")(correct)
 
 
