@@ -92,7 +92,7 @@ def audit(
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Audit one mechanism, whose steps a test may replace; arguments as in :func:`audit`."""
+    """Return an audit of one mechanism, whose steps tests may replace; arguments: :func:`audit`."""
     return AuditReport(
         mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),

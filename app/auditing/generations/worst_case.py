@@ -89,7 +89,7 @@ class WorstCase(Generic[State]):
         return float(self._tables[-1][self._start][self._one])
 
     def lower(self, depth: int) -> float:
-        """Return a lower bound on delta: that of the grid's policy, ``depth`` moves deep."""
+        """Return a lower bound on the worst delta: the grid's best ``depth``-move strategy."""
         return self._play(depth, self._start, 1.0, 1.0)
 
     def _iterate(self) -> float:

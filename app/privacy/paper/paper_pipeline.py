@@ -1,4 +1,4 @@
-"""Calibration ``paper`` as it serves: NB Algorithm 3 with every number checked.
+"""Calibration ``paper`` as it serves: Algorithm 3 of Nandi and Bassily, fully checked.
 
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
@@ -40,7 +40,7 @@ DOUBLE_ERROR: Final = Fraction(1, 1 << 40)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTargets:
-    """The inputs of NB Algorithm 3 besides the budget.
+    """The inputs of Algorithm 3 of Nandi and Bassily, besides the budget.
 
     Attributes:
         alpha: accuracy target, in (0, 1).
@@ -62,7 +62,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget of NB Algorithm 3, step 1; None where answers have no share.
+    """Return the budget in step 1 of NB Algorithm 3; None if answers have no budget.
 
     Args:
         targets: the accuracy asked for.
@@ -169,12 +169,12 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return the joint charge of relabelling and answers."""
+    """Return the joint epsilon of relabelling and answers."""
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 
 def copies_max(delta: Fraction) -> int:
-    """Return ``floor(ln(2/delta))``, exceeded by a record's copies with at most ``delta/2``.
+    """Return ``floor(ln(2/delta))``, a bound on a record's copies that fails with ``delta/2``.
 
     A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
     DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').

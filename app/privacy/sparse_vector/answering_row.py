@@ -1,4 +1,4 @@
-"""The row of calibration ``svt``: the sparse vector."""
+"""The table entry of calibration ``svt``, the sparse vector technique."""
 
 from __future__ import annotations
 

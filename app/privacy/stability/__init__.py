@@ -1,4 +1,4 @@
-"""Theorem A, calibration ``profile``: a table over the distance decides unstable answers.
+"""The stability test, calibration ``profile``: an answer is unstable by a random coin.
 
 * ``mechanism.py`` is one step, which reads the table.
 * ``hit_table.py`` builds and checks the table that serves, in integers.
