@@ -79,10 +79,10 @@ class DataError(ConfigurationError):
 
 
 class HeadFileError(ConfigurationError):
-    """A ledger that is older than its head file says, or a head file that cannot be used."""
+    """A ledger is older than its note outside the database (head file), or that is unusable."""
 
     def __init__(self, problem: str) -> None:
-        """Store the problem, under the setting of the head file."""
+        """Store the problem, under the setting ``ledger.head_file``."""
         super().__init__("ledger.head_file", problem)
 
 
@@ -175,7 +175,7 @@ class BudgetExhaustedError(RequestError):
 
 
 class KeyLimitError(RequestError):
-    """The API key has used its limit of answers, or of unstable answers."""
+    """The API key has used up its limit of answers, or of answers that cost budget."""
 
     slug = "key-limit"
 
@@ -247,7 +247,7 @@ class SwitchingError(UnavailableError):
 
 
 class WaitingError(UnavailableError):
-    """Too few generations of rows vote yet; no budget is spent before enough have joined."""
+    """Too few batches of rows can vote yet; no budget is spent before enough have joined."""
 
     slug = "waiting"
     retry_after_seconds = 60

@@ -376,7 +376,7 @@ def _opened_living(
 
 
 def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
-    """Return the background work of a growing release (fits and ticks); None for a fixed one."""
+    """Return the background work of a release that accepts rows; None for any other."""
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
@@ -391,7 +391,7 @@ def append_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> int:
-    """Add rows to a growing release as a new generation; return the generation's number.
+    """Add a batch of rows to a release that accepts them; return the batch's number.
 
     Args:
         settings: the whole configuration.
@@ -437,7 +437,7 @@ def change_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> Receipt:
-    """Erase records by identifier, or correct them by a source's rows, at the next tick.
+    """Erase records by identifier, or correct them, at the release's next scheduled update.
 
     Args:
         settings: the whole configuration.
@@ -477,7 +477,7 @@ def change_from_settings(
 
 
 def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
-    """Return every generation as ``GET /budget`` shows it; none if the release is fixed.
+    """Return every batch of rows as ``GET /budget`` shows it; none if the release is fixed.
 
     Args:
         settings: the whole configuration.

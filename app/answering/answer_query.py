@@ -228,7 +228,7 @@ class QueryAnswerer:
         *,
         further_vectors: Sequence[bytes] = (),
     ) -> ReplayIndex:
-        """Return everything recorded about the vectors and keys of ``queries``.
+        """Return everything recorded about the vectors and idempotency keys of ``queries``.
 
         Args:
             queries: with their digests.
@@ -365,7 +365,7 @@ class QueryAnswerer:
             log.info("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
-        """Read entries that other processes have committed; return whether there were any.
+        """Read ledger entries that other processes have committed; return whether there were any.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.

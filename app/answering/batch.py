@@ -1,4 +1,4 @@
-"""The decisions on a batch, query by query, before anything is committed or visible.
+"""The decisions on a batch of queries, one by one, before any is committed or visible.
 
 The batch lays its own answers over the committed ones, so that a vector or a
 key asked twice in one batch is treated as it would be in two.
@@ -121,7 +121,7 @@ class Batch:
         asked_before: AskedVectors = NOTHING_ASKED,
         phase: Phase | None = None,
     ) -> None:
-        """Start from the committed state.
+        """Start a batch of decisions from the committed state.
 
         Args:
             parameters: of the release.

@@ -32,7 +32,7 @@ class ServiceSlot:
 
     @property
     def service(self) -> ConclaveService:
-        """The open service; an error if there is none.
+        """The running service of the open release; an error if there is none.
 
         Raises:
             OpeningError: the release is not open yet.

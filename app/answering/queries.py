@@ -134,5 +134,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The number of units of the budget for unstable answers that this answer used."""
+        """The units of budget that this answer used: 0 if stable, else 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

@@ -134,7 +134,7 @@ class Queue:
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
-    """Split the decisions of a batch by caller."""
+    """Return the decisions of a batch, split by caller."""
     if len(batch) == len(decided):  # of one query each
         return ((decision,) for decision in decided)
     ends = accumulate(map(len, batch))

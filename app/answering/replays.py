@@ -34,7 +34,7 @@ KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer
 
 
 class ReplayIndex:
-    """Committed answers by vector digest, and vector digests by idempotency key's digest.
+    """An index of committed answers by vector digest, and of vectors by idempotency key.
 
     With scores, a vector's digest is one of the vector and a precision throughout, and
     where a cell is decided once, an answer's is that of the cell.

@@ -399,7 +399,7 @@ class ConclaveService:
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the entry number in the head file; None if there is no head file."""
+        """Return the number of the newest ledger entry noted outside the database, or None."""
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:

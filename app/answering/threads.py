@@ -30,7 +30,7 @@ class WorkThread:
     """
 
     def __init__(self, name: str) -> None:
-        """Name the thread, which starts later."""
+        """Name the worker thread, which starts with its first function."""
         self._name = name
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._thread: threading.Thread | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """The API key or token under whose name queries are counted.
+    """The API key or token under whose name a client's queries are counted.
 
     Attributes:
         name: of the key.
@@ -75,7 +75,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """The interval of scores from ``lower`` to ``upper``, which is excluded unless it is 1."""
+    """The interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
 
     lower: float
     upper: float

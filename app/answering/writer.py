@@ -312,7 +312,7 @@ class Writer:
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Read entries that other servers have committed, between two batches."""
+        """Read ledger entries that other servers have committed, between two batches."""
         try:
             has_changed = await self._on_thread(self.answerer.follow)
         except UnavailableError as error:
@@ -364,7 +364,7 @@ class Writer:
         return self._stopped is not None or self._closing
 
     def request_tick(self, tick: Callable[[], None]) -> None:
-        """Call ``tick`` on the writer's thread before the next batch."""
+        """Call ``tick`` (a scheduled update) on the writer's thread before the next batch."""
         self._tick = tick
         self._go_on()
 

@@ -96,12 +96,12 @@ class Audited:
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:
-        """Return the votes in which the audited label has ``lead`` more than half."""
+        """Return the vote counts in which the audited label has ``lead`` votes more than half."""
         (value,) = self.tallies_of([lead])
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return the votes for each lead; arguments as in :meth:`tally_of`."""
+        """Return the vote counts for each lead; arguments as in :meth:`tally_of`."""
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2
         votes[:, LABEL] += leads

@@ -153,7 +153,7 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Return an adversary that repeats a query at the leads at which labels vary most."""
+    """Return an adversary that repeats a query with the votes at which labels vary most."""
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),

@@ -1,4 +1,4 @@
-"""Progress bars of an opening on stderr, with stages and public counts."""
+"""Progress bars on stderr while a release is opened, with stages and public counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RateColumn(ProgressColumn):
 
 
 class OpeningProgress:
-    """Shows one progress bar per stage; a context manager around the opening.
+    """One progress bar per stage of an opening, shown as long as the context is entered.
 
     Called from the opening's thread; rich takes its own lock.
     """

@@ -1,4 +1,4 @@
-"""Counts of each API key's new answers and unstable answers.
+"""Counts of each API key's new answers, and of those that cost budget.
 
 Counts stand beside the ledger, without an entry: which client asked what is in nobody's
 copy of the entries, and not in this table either, which has totals alone.  They are
@@ -36,7 +36,7 @@ _BEGIN: Final = (
 
 
 class KeyCount(NamedTuple):
-    """The counts of new answers and unstable answers of one API key.
+    """The counts of one API key's new answers, and of those that cost budget.
 
     Attributes:
         answered: fresh answers of the ensemble.

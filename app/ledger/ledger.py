@@ -135,13 +135,13 @@ class Ledger:
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Report every later commit to a head file's writer, which is closed with the ledger."""
+        """Note every later commit in a file outside the database, until the ledger is closed."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the entry in the head file; None if there is no head file."""
+        """The number of the newest entry noted outside the database; None if none is noted."""
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -164,7 +164,7 @@ class Ledger:
             raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
-        """Write the head file, and close every connection."""
+        """Note the newest entry outside the database, and close every connection."""
         if self._keeper is not None:
             self._keeper.close()
         self._database.close()

@@ -64,7 +64,7 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers at one lead of the winning label, under noise on the votes."""
+    """Return the number of answers if a label leads by some votes, under noise on the votes."""
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -77,7 +77,7 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers at one lead of the winning label, under a stability test."""
+    """Return the number of answers if a label leads by some votes, under a stability test."""
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

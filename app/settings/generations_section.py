@@ -78,7 +78,7 @@ class GenerationsSettings(Section):
 
     @property
     def tick_seconds(self) -> int:
-        """Return the time between ticks, in seconds."""
+        """Return the time between scheduled updates (ticks), in seconds."""
         return seconds_of(self.tick)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Abreast:
-    """A reader of the committed state of a release that several servers answer.
+    """A reader of the committed state of a release that several servers share.
 
     Whoever asks gets what was committed before it asked, or later: a client that was
     answered by one server finds that answer counted by every other.  All who ask while

@@ -1,4 +1,4 @@
-"""The clock of a growing release, which checks for appended rows and for due ticks.
+"""The clock of a release that accepts further rows: it checks for new rows and due updates.
 
 Whether anything is due follows from the clock and from entries.  Fits run on a thread of their
 own, and what comes of them waits for the tick that the entry of the append names.
@@ -31,7 +31,7 @@ class TickClock:
     """A background task that checks the clock for as long as the release is served."""
 
     def __init__(self, answerer: LivingAnswerer, writer: Writer, ticker: Ticker) -> None:
-        """Let ``writer`` make ticks between two batches of ``answerer``."""
+        """Let ``writer`` make scheduled updates between two batches of ``answerer``."""
         self._answerer = answerer
         self._writer = writer
         self._ticker = ticker

@@ -17,7 +17,7 @@ WINDOW_SECONDS_MAX: Final = 300
 
 
 class Sample(NamedTuple):
-    """The number of answers and of unstable answers (or units) at the end of one second."""
+    """The number of answers, and of unstable ones (which cost budget), at the end of a second."""
 
     second: int
     answered: int

@@ -1,4 +1,4 @@
-"""An alarm for unexpectedly frequent unstable answers; false alarms are rare for ever.
+"""An alarm for unexpectedly many unstable answers (which cost budget), with rare false alarms.
 
 **What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
 the pace at which both run out together.  The hypothesis that is tested is that every answer
@@ -35,7 +35,7 @@ BEGINNINGS_MAX: Final = 256
 
 
 class DrainAlarm:
-    """A sequential test on one release's unstable answers: the fortune of a gambler on them.
+    """A sequential test of whether a release's unstable answers are too frequent (a betting test).
 
     Attributes:
         pace: r = T/m, units an answer.
@@ -44,7 +44,7 @@ class DrainAlarm:
     """
 
     def __init__(self, *, cutoff: int, limit: int) -> None:
-        """Watch a release of ``limit`` answers, of which ``cutoff`` units may be unstable.
+        """Watch a release of ``limit`` answers, of which ``cutoff`` may be unstable.
 
         Args:
             cutoff: T, below ``limit``.
@@ -64,7 +64,7 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """The present value of an initial bet of 1; the alarm is raised at a fixed large value."""
+        """The present value of an initial bet of 1; a fixed large value raises the alarm."""
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning

@@ -1,4 +1,4 @@
-"""A forecast from public counts: bounds on the rate of unstable answers, and the last answer.
+"""A forecast from public counts: the rate of answers that cost budget, and the last answer.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -63,13 +63,13 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The number of unstable answers (with scores, units) so far."""
+        """The number of unstable answers so far; with scores, each counts one or two units."""
         return self.hits + self.double_hits
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Unstable answers (or units) per answer: the mean so far, with Clopper-Pearson bounds.
+    """The rate of unstable answers, which cost budget: mean and Clopper-Pearson bounds.
 
     Attributes:
         mean: units used, over answers given.
@@ -104,7 +104,7 @@ class Forecast:
 
 
 def band(counts: Counts) -> Band | None:
-    """Return the confidence band of the rate of unstable answers; None before the first answer.
+    """Return a confidence band for the rate of unstable answers; None before the first answer.
 
     With scores the rate is P(1 unit or more) + P(2 units), each with half the miss.
     """

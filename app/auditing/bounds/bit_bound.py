@@ -33,7 +33,7 @@ BEYOND: Final = 1.02
 
 
 def label_table(audited: Audited) -> Floats:
-    """Return the probabilities of the second and the first label, by lead, shape (leads, 2)."""
+    """Return both labels' probabilities, by how many votes one leads, shape (leads, 2)."""
     words = [label_words(audited, lead) for lead in range(audited.lead_max + 1)]
     return np.array([[float(word), float(WORD_BOUND - word)] for word in words]) / WORD_BOUND
 

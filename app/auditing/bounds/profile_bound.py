@@ -46,7 +46,7 @@ QUERY_COUNTS: Final = 160
 
 
 def hit_table(audited: Audited) -> Floats:
-    """Return the probabilities of an unstable and a stable answer, for each lead from 0 on.
+    """Return the probabilities of an unstable and a stable answer, by the winner's lead in votes.
 
     Returns:
         Shape (leads, 2).

@@ -73,7 +73,7 @@ def _leads(audited: Audited, answering: sparse_vector.Parameters) -> list[int]:
 def hit_law(
     audited: Audited, answering: sparse_vector.Parameters, lead: int, *, left_out: float = LEFT_OUT
 ) -> HitLaw:
-    """Return the probability of an unstable answer at one lead, for each value of the noise.
+    """Return the probability of an unstable answer, by lead in votes, at each value of the noise.
 
     Args:
         audited: what answers.

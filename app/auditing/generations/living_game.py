@@ -1,4 +1,4 @@
-"""A growing release as a game between an adversary and one record of one batch of rows.
+"""A game of an adversary against one record, in a release to which rows are added.
 
 The adversary knows all votes but the record's, chooses them before every query, lets generations
 join, and sees hits and labels.  Probabilities of a hit are those of a table's words.

@@ -1,4 +1,4 @@
-"""The public rules of a growing release, as functions that a test may replace by wrong ones.
+"""The public rules of a release to which rows are added, replaceable by faulty ones in tests.
 
 :class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
 generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Rules:
-    """The public rules of a release with generations, whose privacy Theorem G proves.
+    """The public rules of a release with later batches of rows, whose privacy is proved.
 
     Attributes:
         votes: k_g of each generation.
@@ -55,16 +55,16 @@ class Rules:
     cutoffs: tuple[int, ...]
 
     def start(self) -> Standing:
-        """Return the state in which only the first generation has joined the vote."""
+        """Return the state in which only the first batch of rows has joined the vote."""
         count = len(self.votes)
         return Standing(1, (0,) * count, (False,) * count)
 
     def active(self, standing: Standing) -> tuple[int, ...]:
-        """Return the indices of the generations that vote."""
+        """Return the indices of the batches of rows whose learners vote."""
         return tuple(each for each in range(standing.joined) if not standing.retired[each])
 
     def events(self, standing: Standing) -> list[Standing]:
-        """Return the states after each possible public event: the next generation joins."""
+        """Return the states after each possible public event: the next batch of rows joins."""
         if standing.joined == len(self.votes):
             return []
         return [Standing(standing.joined + 1, standing.hits, standing.retired, standing.further)]
@@ -76,7 +76,7 @@ class Rules:
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the state after an unstable answer is charged; generations without budget end."""
+        """Return the state after an unstable answer spends budget of the batches that voted."""
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1
@@ -84,14 +84,14 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return label and distance to instability, given each generation's votes for label 1."""
+        """Return label and distance to instability, given each batch's votes for label 1."""
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance
 
     @cached_property
     def generation_count(self) -> int:
-        """The number of generations (batches of rows)."""
+        """The number of batches of rows (generations)."""
         return len(self.votes)
 
 
@@ -119,7 +119,7 @@ def vote_pairs(
 
 
 def broken_rules(rules: Rules, *, votes_moved: int = 1) -> list[str]:
-    """Return the conditions of Theorem G that the rules break; none if all hold.
+    """Return the conditions of the privacy theorem that the rules break; none if all hold.
 
     Args:
         rules: that decide, charge and retire.

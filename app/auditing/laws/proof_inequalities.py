@@ -56,7 +56,7 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield neighbouring leads of a label, up to its defeat; the others mirror these."""
+    """Yield neighbouring leads (in votes) of a label, up to its defeat; the others mirror these."""
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved

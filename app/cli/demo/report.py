@@ -45,7 +45,7 @@ class ClassifierFigures(msgspec.Struct, frozen=True):
 
 
 class ComparisonFigures(msgspec.Struct, frozen=True):
-    """The demo's figures on a second release, which runs without relabelling until its halt."""
+    """The demo's figures on a second release, without relabelling."""
 
     answered: int
 

@@ -1,4 +1,4 @@
-"""The hint at the next command, printed after a command's output.
+"""A hint about the next command to type, printed after a command's output.
 
 From a configuration to the first answer each command names the next one:
 
@@ -51,19 +51,19 @@ def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
 
 
 def after_plan(config: Path, *, public: Path | None) -> str:
-    """Return the hint after a feasible plan."""
+    """Return the hint that follows a feasible plan."""
     return f"{NEXT}conclave check {_of(config, public)}"
 
 
 def after_check(config: Path, settings: Settings, *, public: Path | None) -> str:
-    """Return the hint after a check in which all rows fit."""
+    """Return the hint that follows a check in which all rows fit."""
     if settings.privacy.shares.answers > 0:
         return f"{NEXT}conclave serve {_of(config, None)}"
     return f"{NEXT}conclave learn {_of(config, public)} -o classifier.json"
 
 
 def after_learn(config: Path) -> str:
-    """Return the hint after a classifier was published."""
+    """Return the hint that follows the publication of a classifier."""
     return f"{NEXT}conclave serve {_of(config, None)}"
 
 

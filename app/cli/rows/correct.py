@@ -1,4 +1,4 @@
-"""``conclave correct``: replace records at the next tick, also while the release is served."""
+"""``conclave correct``: replace records at the next scheduled update of the release."""
 
 from __future__ import annotations
 

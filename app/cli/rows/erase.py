@@ -1,4 +1,4 @@
-"""``conclave erase``: forget records at the next tick, also while the release is served."""
+"""``conclave erase``: forget records at the next scheduled update of the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts that are computed over parts of the rows: for each part, then summed.
+"""The counts over parts of the rows: a function of each part, summed over all parts.
 
 Each is sent to whoever holds parts, and holds no row itself.
 """

@@ -84,7 +84,7 @@ class Found(Protocol):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new answers and of unstable answers; None for no maximum."""
+        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
 
     @property
     def asker(self) -> Asker:

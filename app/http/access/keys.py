@@ -100,7 +100,7 @@ class FoundKey(NamedTuple):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new answers and of unstable answers; None for no maximum."""
+        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
         return self.key.limit, self.key.unstable_limit
 
 

@@ -203,7 +203,7 @@ def _found(connection: Connection, revision: str | None) -> Found:
 
 
 def reserve(url: str, *, noise: NoiseSource) -> None:
-    """Create missing tables, and mark the database so that no server opens it.
+    """Create missing tables, and mark the database as reserved so that no server opens it.
 
     Args:
         url: of a database that holds no release, or that is reserved already.

@@ -145,7 +145,7 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
 
 
 def computed_hash(entry: Entry) -> str:
-    """Return the hash that a ledger entry must have, given its stated previous hash."""
+    """Return the hash that a ledger entry should have, given its stated previous hash."""
     return entry_hash(
         previous_hash=entry.previous_hash,
         sequence=entry.sequence,
@@ -156,7 +156,7 @@ def computed_hash(entry: Entry) -> str:
 
 
 def next_entry(head: Head, event: LedgerEvent) -> Entry:
-    """Return the ledger entry that records ``event`` after the entry with ``head``."""
+    """Return the ledger entry that records ``event`` after the newest entry ``head``."""
     sequence = head.sequence + 1
     body = event_body(event)
     hash_after = entry_hash(

@@ -31,7 +31,7 @@ UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
-    """Return the storage name of the threshold's noise after a number of unstable answers."""
+    """Return the storage name of the threshold's noise after some unstable answers."""
     return f"threshold-noise-{unstable_count}"
 
 
@@ -44,12 +44,12 @@ def asked_vectors_name(first_number: int) -> str:
 
 
 def slots_name(generation: int, tick: int) -> str:
-    """Return the storage name of a generation's records from a tick on (its slots)."""
+    """Return the storage name of a row batch's records from a scheduled update on."""
     return f"slots-{generation}-{tick}"
 
 
 def labelling_name(generation: int) -> str:
-    """Return the storage name of the relabelling drawn from a generation's rows."""
+    """Return the storage name of the relabelling drawn from a batch of rows."""
     return f"labelling-{generation}"
 
 
@@ -93,7 +93,7 @@ class ReleaseOpened(Event, frozen=True):
 
 
 class ShareReserved(Event, frozen=True):
-    """A part of epsilon set aside for a mechanism that may run later."""
+    """The ledger entry for a part of epsilon set aside for a mechanism that may run later."""
 
     KIND = "ShareReserved"
 
@@ -103,7 +103,7 @@ class ShareReserved(Event, frozen=True):
 
 
 class ShareCharged(Event, frozen=True):
-    """A part of epsilon spent whole, before any private row is read for its mechanism."""
+    """The ledger entry for a part of epsilon that is spent, before private rows are read for it."""
 
     KIND = "ShareCharged"
 
@@ -113,7 +113,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The fitted ensemble: its size, and digests of its stored private values."""
+    """The ledger entry for a fitted ensemble: its size, and digests of stored private values."""
 
     KIND = "EnsembleFitted"
 
@@ -122,7 +122,7 @@ class EnsembleFitted(Event, frozen=True):
 
 
 class AnswersReleased(Event, frozen=True):
-    """A contiguous range of new answers, one or many.
+    """The ledger entry for a range of new answers, one or many.
 
     Attributes:
         first_query_id: number of the first; the others follow without gaps.
@@ -141,7 +141,7 @@ class AnswersReleased(Event, frozen=True):
 
 
 class AnswersReleased2(AnswersReleased, frozen=True):
-    """A contiguous range of new answers of a release with generations: version 2.
+    """The ledger entry for a range of new answers in a release that accepts further rows.
 
     Attributes:
         active: number of the set of generations that voted on each of them.
@@ -155,7 +155,7 @@ class AnswersReleased2(AnswersReleased, frozen=True):
 
 
 class ScoresReleased(Event, frozen=True):
-    """A contiguous range of new answers with scores, one or many.
+    """The ledger entry for a range of new answers with scores, one or many.
 
     Attributes:
         first_query_id: as in :class:`AnswersReleased`, and so the following three.
@@ -182,7 +182,7 @@ class ScoresReleased(Event, frozen=True):
 
 
 class ThresholdRefreshed(Event, frozen=True):
-    """New noise for the stability test's threshold, drawn after an unstable answer.
+    """The ledger entry for new threshold noise, drawn after an unstable answer.
 
     It follows the answers of which at least one was unstable, in their
     transaction; where several were, only the noise after the last one is kept.
@@ -200,7 +200,7 @@ class ThresholdRefreshed(Event, frozen=True):
 
 
 class GenerationAppended(Event, frozen=True):
-    """A further batch of rows (a generation) with its own budget, which votes once it joins.
+    """The ledger entry for a further batch of rows with its own budget (a generation).
 
     Attributes:
         number: of the generation, from 1 without gaps.
@@ -231,7 +231,7 @@ class GenerationAppended(Event, frozen=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The labels drawn for a generation's rows, or taken over from an earlier generation.
+    """The ledger entry for the labels drawn for a batch of rows, or taken over for it.
 
     Attributes:
         number: of the generation.
@@ -250,7 +250,7 @@ class LabellingDrawn(Event, frozen=True):
 
 
 class SlotsChanged(Event, frozen=True):
-    """A tick, at which erasures and corrections take effect on records, if there are any.
+    """The ledger entry for a scheduled update of stored rows, whether any row changes or not.
 
     Nothing in it tells of a change: it has the same names at every tick, but for the tick's
     number, and digests of one length.
@@ -271,7 +271,7 @@ class SlotsChanged(Event, frozen=True):
 
 
 class GenerationsJoined(Event, frozen=True):
-    """The generations (batches of rows) that vote from this entry on; written after a tick.
+    """The ledger entry by which batches of rows join the vote; written after an update.
 
     Attributes:
         numbers: of the generations, ascending.
@@ -286,7 +286,7 @@ class GenerationsJoined(Event, frozen=True):
 
 
 class GenerationRetired(Event, frozen=True):
-    """A generation (batch of rows) that never votes again, since its budget is used up.
+    """The ledger entry by which a batch of rows, its budget used up, leaves the vote for good.
 
     Attributes:
         number: of the generation.
@@ -303,7 +303,7 @@ class GenerationRetired(Event, frozen=True):
 
 
 class VectorsAsked(Event, frozen=True):
-    """The vectors of queries in already answered cells, in a release with one answer per cell.
+    """The ledger entry for queried vectors whose public cells were answered before.
 
     It follows the answers that its transaction gives afresh, where it gives any.  Each
     vector stands here once, in the order of asking; nothing is charged or counted for it.
@@ -326,7 +326,7 @@ class VectorsAsked(Event, frozen=True):
 
 
 class ClassifierPublished(Event, frozen=True):
-    """The published classifier, drawn once and public from this entry on.
+    """The ledger entry for the published classifier, drawn once and public from then on.
 
     Attributes:
         classifier: its document, byte for byte the text that
@@ -343,7 +343,7 @@ class ClassifierPublished(Event, frozen=True):
 
 
 class StudentPublished(Event, frozen=True):
-    """A classifier trained on the ensemble's answers, at no privacy cost, and published.
+    """The ledger entry for a published classifier that was trained on private answers.
 
     Attributes:
         classifier: as in :class:`ClassifierPublished`; of an estimator it says
@@ -360,7 +360,7 @@ class StudentPublished(Event, frozen=True):
 
 
 class StatisticsReleased(Event, frozen=True):
-    """The noisy table of expected labels, drawn once and public from this entry on.
+    """The ledger entry for the noisy table of expected labels, drawn once and then public.
 
     Attributes:
         statistics: its document as JSON; a string, so that the numbers in it
@@ -377,7 +377,7 @@ class StatisticsReleased(Event, frozen=True):
 
 
 class ReleaseHalted(Event, frozen=True):
-    """The end of new answers from a release, whatever budget is left.
+    """The ledger entry that ends new answers of a release, whatever budget is left.
 
     Attributes:
         reason: one of a few fixed texts; never anything drawn from rows.
@@ -390,7 +390,7 @@ class ReleaseHalted(Event, frozen=True):
 
 
 class ReleaseClosed(Event, frozen=True):
-    """The closing of a release, after which only :class:`ReleaseReopened` may follow.
+    """The ledger entry that closes a release; only :class:`ReleaseReopened` may follow.
 
     Attributes:
         reason: ``backup`` ends every copy that is made of a ledger, and
@@ -407,7 +407,7 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """The move of a release: exactly one other database may continue it.
+    """The ledger entry that moves a release: exactly one other database may continue it.
 
     Attributes:
         place: that database as an operator is told of it, without user and password.
@@ -422,7 +422,7 @@ class ReleaseMoved(Event, frozen=True):
 
 
 class ReleaseReopened(Event, frozen=True):
-    """The reopening of a closed copy, which continues in place of the original ledger.
+    """The ledger entry by which a closed copy continues in place of the original ledger.
 
     Attributes:
         reason: ``moved`` where the other ledger was retired and its code was given;

@@ -26,7 +26,7 @@ PAGE_ENTRIES = 256
 
 
 class Hit(NamedTuple):
-    """An unstable answer, by its number, with the units of the budget that it used."""
+    """An unstable answer, by its number, with the units of budget that it used."""
 
     query_id: int
     units: int

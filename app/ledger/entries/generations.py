@@ -1,4 +1,4 @@
-"""Generations, batches of rows added over time: their state, and which event may follow.
+"""The batches of rows (generations) of a release: their state, and which event may follow.
 
 Everything is derived from entries, by pure functions that take one event and refuse it where it
 does not follow.  A hit is charged to every generation that voted; what must come next, a join
@@ -80,17 +80,17 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether the generation's learners vote."""
+        """Whether the learners of this batch of rows vote."""
         return self.standing == "active"
 
     @property
     def left(self) -> int:
-        """The number of unstable answers that the generation's budget still allows."""
+        """The number of further unstable answers that the batch's budget allows."""
         return self.cutoff - self.unstable
 
     @property
     def slots_piece(self) -> str:
-        """The storage name of the generation's records (its slots)."""
+        """The storage name of the batch's records."""
         return slots_name(self.number, self.kept_at)
 
 
@@ -116,32 +116,32 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def active(self) -> tuple[Generation, ...]:
-        """The generations that vote."""
+        """The batches of rows whose learners vote."""
         return tuple(each for each in self.all if each.is_active)
 
     @property
     def waiting(self) -> tuple[Generation, ...]:
-        """The generations that do not vote yet."""
+        """The batches of rows whose learners do not vote yet."""
         return tuple(each for each in self.all if each.standing == "waiting")
 
     @property
     def kept(self) -> tuple[Generation, ...]:
-        """The generations that have not retired; their rows are stored."""
+        """The batches of rows that have not left the vote; their rows are stored."""
         return tuple(each for each in self.all if each.standing != "retired")
 
     @property
     def spent(self) -> tuple[Generation, ...]:
-        """The voting generations with no budget left, which must retire next."""
+        """The voting batches of rows with no budget left, which must leave the vote next."""
         return tuple(each for each in self.all if each.is_active and each.left <= 0)
 
     @property
     def hits_used(self) -> int:
-        """The largest number of unstable answers charged to a voting generation."""
+        """The largest number of unstable answers charged to a voting batch of rows."""
         return max((each.unstable for each in self.active), default=0)
 
     @property
     def size(self) -> int:
-        """The number of votes on the next query, over all voting generations."""
+        """The number of votes on the next query, over all voting batches of rows."""
         return sum(each.chunks for each in self.active)
 
     def is_finished(self) -> bool:
@@ -149,7 +149,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:
-        """Return the largest epsilon and the largest delta charged to a record of any generation.
+        """Return the largest epsilon and the largest delta charged to a record of any row batch.
 
         A record lies in one generation, so that what is promised is the largest and no sum.
         """
@@ -159,7 +159,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return max(epsilons, default=Fraction(0)), max(deltas, default=Fraction(0))
 
     def dearest_shares(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """Return the largest charge to a record of any generation, by mechanism."""
+        """Return the largest charge to a record of any batch of rows, by mechanism."""
         most: dict[str, tuple[Fraction, Fraction]] = {}
         for each in self.all:
             for name, cost in _costs(each.shares).items():
@@ -168,7 +168,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return dict(sorted(most.items(), reverse=True))
 
     def with_one(self, changed: Generation) -> Generations:
-        """Return a copy in which one generation is replaced by its changed form."""
+        """Return a copy in which one batch of rows is replaced by its changed state."""
         others = list(self.all)
         others[changed.number - 1] = changed
         return replace(self, all=tuple(others))
@@ -178,7 +178,7 @@ NONE_YET: Final = Generations()
 
 
 def generations_of(known: Generations | None) -> Generations:
-    """Return the generations of a release that accepts further rows.
+    """Return the batches of rows (generations) of a release that accepts them.
 
     Raises:
         InvariantError: it is a fixed one.
@@ -195,17 +195,17 @@ def has_generations(opened: ReleaseOpened) -> bool:
 
 
 def quorum_of(opened: ReleaseOpened) -> int:
-    """Return the smallest number of generations that may vote."""
+    """Return the smallest number of row batches with which the learners may vote."""
     return int(opened.parameters[QUORUM])
 
 
 def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
-    """Return whether enough generations are active to vote."""
+    """Return whether enough batches of rows are active to vote."""
     return len(known.active) >= quorum_of(opened)
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return epsilon, delta and the maximum of unstable answers that all generations share."""
+    """Return epsilon, delta and the maximum of unstable answers that all row batches share."""
     epsilon, delta, cutoff = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 
@@ -230,7 +230,7 @@ def check_due(known: Generations, event: LedgerEvent) -> None:
 
 
 def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppended) -> Generations:
-    """Return the generations with a new one, which does not vote yet."""
+    """Return the state with one more batch of rows, which does not vote yet."""
     number = len(known.all) + 1
     allow(event.number == number, f"appends generation {event.number} where {number} is next")
     name = slots_name(number, known.tick)
@@ -281,7 +281,7 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
 
 
 def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:
-    """Return the generations after one that does not vote yet got its labels."""
+    """Return the state after a batch of rows that does not vote yet got its labels."""
     allow(event.number <= len(known.all), "labels a generation that is not there")
     generation = known.all[event.number - 1]
     allow(generation.standing == "waiting", "labels a generation that has joined")
@@ -297,7 +297,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 
 
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
-    """Return the generations after a tick; those whose time has come must join next."""
+    """Return the state after a scheduled update; batches of rows that are due join next."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
     names = [slots_name(each.number, event.tick) for each in known.kept]
@@ -322,7 +322,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
 
 
 def joined(known: Generations, event: GenerationsJoined) -> Generations:
-    """Return the generations after those whose time has come have joined the vote."""
+    """Return the state after the batches of rows that are due have joined the vote."""
     allow(bool(known.joining), "joins generations where none is due, or otherwise than at a tick")
     allow(tuple(event.numbers) == known.joining, "joins other generations than are due")
     _check_set(known, event.active)
@@ -338,7 +338,7 @@ def joined(known: Generations, event: GenerationsJoined) -> Generations:
 
 
 def retired(known: Generations, event: GenerationRetired) -> Generations:
-    """Return the generations after one without budget has retired."""
+    """Return the state after a batch of rows without budget has left the vote."""
     spent = [each.number for each in known.spent]
     allow(event.number in spent, "retires a generation that can pay for an unstable answer")
     _check_set(known, event.active)
@@ -354,7 +354,7 @@ def _check_set(known: Generations, active: int) -> None:
 def charged(
     known: Generations, opened: ReleaseOpened, event: AnswersReleased | ScoresReleased
 ) -> Generations:
-    """Return the generations after some answers; unstable ones are charged to all that vote."""
+    """Return the state after some answers; unstable ones are charged to all that voted."""
     if not isinstance(event, AnswersReleased2):
         raise IllegalError("does not say which generations voted")
     allow(event.active == known.active_set, f"is of set {event.active}, not of {known.active_set}")

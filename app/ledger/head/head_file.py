@@ -51,7 +51,7 @@ _Sequence = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The head file's note about one release.
+    """A note, kept outside the database, of one release's newest ledger entry.
 
     Attributes:
         release_id: the random name of the release, hexadecimal.
@@ -78,7 +78,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def noted_head(state: LedgerState) -> NotedHead | None:
-    """Return the head file's note for a ledger, or None before its release is open."""
+    """Return the note of a ledger's newest entry; None before its release is open."""
     if state.release is None:
         return None
     return NotedHead(
@@ -91,7 +91,7 @@ def noted_head(state: LedgerState) -> NotedHead | None:
 
 
 def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | None:
-    """Return the head file of a ledger.
+    """Return the file in which a ledger's newest entry is noted, outside the database.
 
     Args:
         url: the ledger's address.
@@ -119,14 +119,14 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """A head file, read and written atomically even if other processes write it too."""
+    """A file that notes newest ledger entries, read and written atomically by any process."""
 
     def __init__(self, path: Path) -> None:
-        """Store the path of the head file, which need not exist; its folder must."""
+        """Store the path of the file, which need not exist; its folder must."""
         self.path: Final = path
 
     def read(self) -> dict[str, NotedHead]:
-        """Return the notes in the head file, by release id; none if there is no file.
+        """Return the file's notes of newest ledger entries, by release id; none without a file.
 
         Raises:
             HeadFileError: there is no such folder, or the file cannot be read or is
@@ -257,7 +257,7 @@ log = structlog.get_logger("conclave.ledger")
 
 
 class HeadKeeper:
-    """A thread that writes a ledger's newest entry to its head file after commits.
+    """A thread that notes a ledger's newest entry in a file, after each commit.
 
     A commit only leaves its head here; a thread of its own writes it, at once after a
     pause and otherwise once a second, so that no reply ever waits for this disk.
@@ -282,11 +282,11 @@ class HeadKeeper:
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the entry in the head file; None before this process first wrote it."""
+        """The number of the ledger entry noted last; None before this process noted one."""
         return self._noted_sequence
 
     def committed(self, state: LedgerState) -> None:
-        """Take the newest committed entry, to be written to the head file soon."""
+        """Take a newly committed ledger entry, to be noted in the file soon."""
         self._newest = state
         # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
         if not self._changed.is_set():

@@ -47,7 +47,7 @@ _SEQUENCE_OF = select(entries.c.sequence).where(
 
 
 class Compared(NamedTuple):
-    """A ledger that agrees with its head file.
+    """A ledger that is not older than its note outside the database (the head file).
 
     Attributes:
         behind: what closed releases lack of what is noted, a line each; of these the
@@ -61,7 +61,7 @@ class Compared(NamedTuple):
 
 
 def check_no_ledger(url: str, head_file: HeadFile) -> None:
-    """Refuse to create a database if a head file shows that a ledger existed before.
+    """Refuse to create a database if a note outside it shows that a ledger existed before.
 
     Raises:
         HeadFileError: the file notes a release, or cannot be read.
@@ -78,7 +78,7 @@ def check_no_ledger(url: str, head_file: HeadFile) -> None:
 
 
 def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
-    """Compare a ledger with its head file, and keep the file up to date from now on.
+    """Compare a ledger with its note outside the database, and keep that note up to date.
 
     Returns:
         What the operator should know of a ledger that is taken, a line each.
@@ -96,7 +96,7 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
 
 
 def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
-    """Compare a ledger with its head file; an older ledger is refused.
+    """Refuse a ledger that is older than its note outside the database (the head file).
 
     A release that is closed answers nothing afresh, so that nothing is lost on one
     that is behind; it is told, and the file is left to the ledger that it notes.

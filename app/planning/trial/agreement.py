@@ -63,7 +63,7 @@ class Agreement:
 
     @property
     def vote_variance(self) -> NDArray[np.float64]:
-        """Return the variance of one learner's vote on each lead, shape ``(H, Q)``."""
+        """Return the variance of one learner's vote, for each label and query, shape ``(H, Q)``."""
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance
 

@@ -1,4 +1,4 @@
-"""The number of unstable answers that each generation (batch of rows) can pay for.
+"""The number of unstable answers that each later batch of rows can pay for.
 
 **Algorithm.** Corollary G1: one table of Theorem A, or of Theorem C, serves for all generations; a
 generation with a budget of its own has an account from which every unstable answer takes the
@@ -62,7 +62,7 @@ HITS_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAccount:
-    """A generation's public budget for answers, by Renyi divergence at one order (Theorem G).
+    """A row batch's public privacy budget for answers, by Renyi divergence at one order.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers.
@@ -84,7 +84,7 @@ class ProfileAccount:
     delta_svt: Fraction
 
     def to_plain(self) -> dict[str, str]:
-        """Return the generation's budget as strings, without loss."""
+        """Return the row batch's budget as strings, without loss."""
         return to_plain(self)
 
     @classmethod
@@ -159,7 +159,7 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a generation's budget at a table."""
+    """Return whether :func:`check` accepts a row batch's budget at a table."""
     try:
         check(account, thresholds)
     except InvariantError:
@@ -168,7 +168,7 @@ def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
 
 
 def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless a generation's budget meets Theorem G, in exact arithmetic.
+    """Raise an error unless a row batch's budget meets the privacy theorem, in exact arithmetic.
 
     Args:
         account: of a generation.
@@ -208,7 +208,7 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedAccount:
-    """A generation's public budget for answers, by a numeric certificate (Corollary G3).
+    """A row batch's public privacy budget for answers, by a numeric certificate.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers; the certificate's at least.
@@ -240,7 +240,7 @@ def open_certified_account(
 
 
 def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
-    """Raise an error unless a checked certificate covers a generation's budget.
+    """Raise an error unless a checked certificate covers a row batch's budget.
 
     Raises:
         InvariantError: where it does not.

@@ -1,4 +1,4 @@
-"""One stability table that is within the budgets of several generations (Corollary G2).
+"""One stability table that is within the budgets of several batches of rows.
 
 A table for classes of generations with different budgets begins at the largest of their first
 thresholds and goes on greedily, each entry the smallest below the one before that *every*

@@ -1,4 +1,4 @@
-"""One labelling of public cells for all generations, from sums of noisy counts.
+"""One labelling of public cells for all batches of rows, from sums of noisy counts.
 
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
 histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
@@ -52,7 +52,7 @@ STORED: Final = np.dtype("<i8")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """The public parameters of one generation's noisy counts.
+    """The public parameters of the noisy counts over one batch of rows.
 
     Attributes:
         cell_count: public cells, C.
@@ -90,7 +90,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Noisy counts of one generation, or sums of several, in counting units; secret.
+    """Noisy counts over one batch of rows, or sums of several, in counting units; secret.
 
     Attributes:
         private_noisy_counts: int64, of the parameters' shape.
@@ -133,7 +133,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> NoisyCounts:
-    """Return a generation's noisy counts; empty cells get noise too."""
+    """Return noisy label counts over one batch of rows; empty cells get noise too."""
     counts = private_counts(parameters, private_value, private_weights)
     law = DiscreteLaplace(parameters.scale)
     drawn = np.array([law.draw(noise) for _ in range(counts.size)], dtype=np.int64)
@@ -166,7 +166,7 @@ def private_counts(
 
 
 def running_sum(drawn: Iterable[NoisyCounts]) -> NoisyCounts:
-    """Return the sum of the counts of one or more generations, retired ones included."""
+    """Return the sum of the noisy counts of one or more batches of rows."""
     counts = [each.private_noisy_counts for each in drawn]
     invariant(len(counts) > 0, "a labelling rests on the counts of one generation at least")
     same = all(each.shape == counts[0].shape for each in counts)

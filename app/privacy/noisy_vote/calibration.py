@@ -150,10 +150,10 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of a noisy vote's calibration: how often the winning label loses, by lead."""
+    """The interface of a noisy vote's calibration: how often the winning label loses, by votes."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead at which a winning label loses with at most this chance."""
+        """Return the smallest lead, in votes, at which a winner loses with at most this chance."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
@@ -161,7 +161,7 @@ class VoteCalibration(Protocol):
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead in votes loses 1 in 100."""
         ...
 
 
@@ -259,7 +259,7 @@ class NoisyVoteCalibration:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead at which a winning label loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         All other labels are that far behind, which is the worst for a plurality, and win
         ties.
@@ -295,7 +295,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead in votes loses 1 in 100."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high

@@ -39,7 +39,7 @@ class QuickDecisionVotes(QuickVoteTable):
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead loses one in a hundred: any, or none."""
+        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -53,7 +53,7 @@ class DecisionVotes(VoteTable):
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead loses one in a hundred: any, or none."""
+        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -67,7 +67,7 @@ class DecisionNoise(NoisyVoteCalibration):
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead loses one in a hundred: any, or none."""
+        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 

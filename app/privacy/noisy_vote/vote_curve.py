@@ -64,7 +64,7 @@ class VoteCurve:
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that a label with each lead is not answered."""
+        """Return the probability that a label which leads by some votes is not answered."""
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
@@ -85,7 +85,7 @@ def vote_curve(
     gaussian_order: float,
     draws: tuple[Draw, ...] = (),
 ) -> VoteCurve:
-    """Return the model of a budget's table, at the Renyi order that needs the smallest lead.
+    """Return the model of a budget's table, at the Renyi order that is best for close votes.
 
     Args:
         epsilon: of all answers.
@@ -163,7 +163,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the largest number of answers at which a lead loses no more often than wanted.
+    """Return the largest number of answers at which a lead in votes loses as rarely as wanted.
 
     The lead grows nearly as the root of the answers, so a few steps get there.
 

@@ -71,7 +71,7 @@ class QuickVoteTable:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead at which a winning label loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         Args:
             probability: of the other label's being answered, in (0, 1/2).
@@ -95,7 +95,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead in votes loses 1 in 100."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -143,7 +143,7 @@ class VoteTable(QuickVoteTable):
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead at which a winning label loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         Where the table is held above that probability, the lead of its last entry.
 

@@ -1,4 +1,4 @@
-"""Erasures and corrections of rows, prepared while queries are answered, for the next tick.
+"""Erasures and corrections of stored rows, prepared in advance of a scheduled update.
 
 A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is drawn,
 and no slot moves.  The generation's other learners are fitted too and come out as they were, since
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The prepared changes of rows for the next tick; secret.
+    """The prepared changes of rows for the next scheduled update; secret.
 
     Attributes:
         tick: the newest tick when they were prepared; of another they are no use.

@@ -1,4 +1,4 @@
-"""The labels on which a generation's learners are fitted: drawn, inherited, or pooled.
+"""The labels for learners of a later batch of rows: drawn, inherited, or pooled.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
@@ -52,7 +52,7 @@ NOT_INHERITED: Final = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Labelled:
-    """The labels drawn for a generation's rows; secret.
+    """The labels drawn for a batch of rows; secret.
 
     Attributes:
         labels: what learners see, int64 (n_g,).
@@ -86,7 +86,7 @@ def draw_labels(
     ledger: Ledger,
     noise: NoiseSource,
 ) -> Labelled:
-    """Return a generation's labels: drawn with its budget, or by the first generation's draw.
+    """Return a row batch's labels: drawn with its own budget, or by the first batch's hypothesis.
 
     Args:
         configuration: the release's.
@@ -117,14 +117,14 @@ def draw_labels(
 
 
 def are_pooled(configuration: Configuration) -> bool:
-    """Return whether noisy counts of further rows change the labels of every generation."""
+    """Return whether noisy counts of further rows change the labels of every batch."""
     return _rule(configuration) == "pooled"
 
 
 def pooled_by(
     configuration: Configuration, ledger: Ledger, further: Iterable[bytes] = ()
 ) -> CellLabels:
-    """Return the label of every public cell, from the counts of all generations so far.
+    """Return the label of every public cell, from the noisy counts of all batches of rows.
 
     Args:
         configuration: the release's.
@@ -161,7 +161,7 @@ def given_labels(
     ledger: Ledger,
     pieces: Mapping[str, bytes],
 ) -> NDArray[np.int64]:
-    """Return the drawn labels of a generation's stored rows, int64 (n_g,).
+    """Return the drawn labels of a batch's stored rows, int64 (n_g,).
 
     Nothing is drawn: a labelling stays as it was drawn with an earlier version of a record.
 

@@ -103,7 +103,7 @@ def open_living(
 def refuse_living(
     configuration: Configuration, rows: PrivateRows, progress: Progress
 ) -> tuple[EnsembleParameters, bool]:
-    """Return a new growing release's parameters, and whether it is hopeless; or refuse it.
+    """Return a new release's parameters, and whether it would answer next to nothing.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.

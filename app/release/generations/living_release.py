@@ -37,7 +37,7 @@ class CommonVote:
     """The learners of several batches of rows, each with one vote on every query."""
 
     def __init__(self, private_ensembles: Sequence[Ensemble]) -> None:
-        """Combine the learners of these generations, at least one."""
+        """Combine the learners of these batches of rows, at least one."""
         self._private_ensembles = private_ensembles
 
     @property
@@ -61,12 +61,12 @@ class CommonVote:
         return np.asarray(sum(others, start=first.astype(np.int64)))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since releases with generations do not answer scores."""
+        """Raise an error, since a release that accepts further rows does not answer scores."""
         del values
         raise InvariantError("generations vote on labels")
 
     def to_bytes(self) -> bytes:
-        """Raise an error, since each generation is stored by itself."""
+        """Raise an error, since each batch's learners are stored separately."""
         raise InvariantError("each generation's learners are kept by themselves")
 
 
@@ -96,7 +96,7 @@ class LivingRelease(Release):
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the mechanism's counters, by the voting generation with the least budget left."""
+        """Return the mechanism's counters, by the voting row batch with the least budget left."""
         used = generations_of(state.generations).hits_used
         return universal.State(state.answered, used, self._has_ended(state))
 
@@ -108,13 +108,13 @@ class LivingRelease(Release):
         return Phase.ENSEMBLE if may_vote else Phase.WAITING
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return None, since no classifier follows the ensemble of a growing release."""
+        """Return None, since no classifier follows the ensemble in a release that accepts rows."""
         del state
         return None
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether a statistics table must be drawn now: False, a growing release has none."""
+        """Whether a statistics table must be drawn now: False, such a release has none."""
         return False
 
     @property
@@ -124,16 +124,16 @@ class LivingRelease(Release):
 
     @property
     def ensemble(self) -> Ensemble:
-        """The learners of all generations that vote by the committed state."""
+        """The learners of all batches of rows that vote by the committed state."""
         return self.ensemble_at(self.state)
 
     def ensemble_at(self, state: LedgerState) -> Ensemble:
-        """Return the learners of all generations that vote by ``state``."""
+        """Return the learners of all batches of rows that vote by ``state``."""
         active = generations_of(state.generations).active
         return CommonVote([self.private_fitted[each.number][1] for each in active])
 
     def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
-        """Store the learners that a tick admits to the vote, and those that it left unchanged.
+        """Store the learners that join the vote at a scheduled update, and those left unchanged.
 
         Args:
             fitted: learners that were fitted anew, by their generation's number.
@@ -148,7 +148,7 @@ class LivingRelease(Release):
             self.private_fitted[number] = tick, ensemble
 
     def adopt(self, state: LedgerState) -> None:
-        """Replace the state by a newer committed one, and drop a retired generation's learners."""
+        """Replace the state by a newer committed one, and drop learners that left the vote."""
         self._read_fitted(state)
         self.state = state
 

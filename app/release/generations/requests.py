@@ -1,4 +1,4 @@
-"""Erasure and correction requests waiting for a tick: stored privately, in no ledger entry.
+"""Erasure and correction requests that wait for an update: private, in no ledger entry.
 
 A request names a record by the keyed digest of its identifier.  That one was made, when, and how
 many, is private too (Theorem H): a tick comes by the clock whether or not one waits, and its entry
@@ -147,7 +147,7 @@ def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bo
 
 
 def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
-    """Store requested changes of known records for the next tick.
+    """Store requested changes of known records for the next scheduled update.
 
     Args:
         ledger: with the release, which a server may be serving.
@@ -202,7 +202,7 @@ def _buried(transaction: Transaction) -> set[bytes]:
 
 
 def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> None:
-    """Refuse to add a record that a generation holds already, or that was erased.
+    """Refuse to add a record that is stored already, or that was erased.
 
     Raises:
         ConfigurationError: names the row's number, on the operator's terminal.

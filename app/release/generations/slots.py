@@ -1,4 +1,4 @@
-"""A generation's stored rows, labels and learners: private state, rewritten at each tick.
+"""A row batch's stored rows, labels and learners: private, rewritten at each update.
 
 The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
 A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
@@ -47,7 +47,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slots:
-    """The stored private data of one generation: rows in fixed positions (slots), and learners.
+    """The stored private data of one batch: rows in fixed positions (slots), and learners.
 
     Attributes:
         values: encoded rows, float64 (n_g, d), slot by slot.
@@ -181,7 +181,7 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 
 
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
-    """Return a generation's present stored rows.
+    """Return the presently stored rows of one batch.
 
     Raises:
         LedgerCorruptError: they are missing or altered; nothing is drawn again.

@@ -1,4 +1,4 @@
-"""Fitted generations that are not in the ledger yet, and the lock for fitting them.
+"""Fitted batches of rows that are not in the ledger yet, and the lock for fitting them.
 
 The turn lasts from before the first labelling is drawn until the tick that takes it up, so that
 of several servers one draws.  Where its process ends the turn is another's, which begins anew, as
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WaitingFits:
-    """The fitted learners of generations that do not vote yet; secret, lost with the process.
+    """The fitted learners of row batches that do not vote yet; secret, lost with the process.
 
     Attributes:
         private_fitted: what came of each, by the generation's number.

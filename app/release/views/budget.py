@@ -110,7 +110,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation) -> GenerationShown:
-        """Return the public view of a generation."""
+        """Return the public view of a batch of rows."""
         return cls(
             number=generation.number,
             size=generation.slots,
@@ -241,7 +241,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
 
 
 def generations_view(state: LedgerState) -> list[GenerationShown]:
-    """Return the public view of every generation; empty if the release accepts no rows."""
+    """Return the public view of every batch of rows; empty if the release accepts none."""
     known = state.generations
     return [] if known is None else [GenerationShown.of(each) for each in known.all]
 
