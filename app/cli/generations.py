@@ -25,7 +25,7 @@ def generations(
         bool, typer.Option("--json", help="One JSON document, as /budget has it.")
     ] = False,
 ) -> None:
-    """List the generations of a release, from its ledger, beside a running server too."""
+    """List a release's batches of rows (generations) from its ledger, also while it is served."""
     import json
 
     from app.main import generations_from_settings

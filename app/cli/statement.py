@@ -41,7 +41,7 @@ def statement(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """State what is promised, by configuration and ledger; reads no private record.
+    """Print what a release promises, by configuration and ledger; reads no private record.
 
     Exit code 0, or 1 where the audit that is given refutes it.
     """

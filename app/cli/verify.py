@@ -37,7 +37,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Replay the ledger from entry one: chain, sequence, counters, budget, every table.
+    """Recompute the ledger from its first entry: hashes, order, counts, budget, every table.
 
     Where answers and draws are one account, that account too, from its persisted table.
 

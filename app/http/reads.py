@@ -130,7 +130,7 @@ Limit = Annotated[
 
 @read_router.get("/budget", responses=refused(UNREADABLE))
 async def budget(api: CurrentApi) -> Budget:
-    """Return the phase, the charges and the remaining budget."""
+    """Return the phase, the spent budget and the remaining budget."""
     return await api.slot.service.read_budget()
 
 

@@ -75,7 +75,7 @@ def value_of(request: PlanRequest, lever: Lever) -> Fraction | None:
 
 
 def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
-    """Return the release with one public number changed.
+    """Return a planned release with one public number changed.
 
     Args:
         request: the release as planned.
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the noise calibration of a request, approximately for Theorem A.
+    """Return the noise calibration of a request; a stability table's in floating point.
 
     Raises:
         ConfigurationError: there is none for the budget.

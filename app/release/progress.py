@@ -1,4 +1,4 @@
-"""Progress messages of an opening, without private values."""
+"""Progress messages while a release is opened, without private values."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Release:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers may answer beside this one."""
+        """Whether other servers may answer from the same ledger."""
         return self.ledger.is_shared
 
     @property
@@ -307,7 +307,7 @@ def ending_where_closed(release: Release) -> Iterator[None]:
 
 
 def warn_if_ended(release: Release, warn: Callable[[str], None]) -> None:
-    """Log, one line each, what a release without further draws can still do."""
+    """Log which services remain in a release that can draw nothing more, one line each."""
     halted, closed = release.state.halted, release.state.closed
     serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
     if halted is not None:

@@ -1,4 +1,4 @@
-"""The draws of an opening whose rows are streamed: computed from counts, not from rows.
+"""The draws for opening a release whose rows are streamed: made from counts of rows.
 
 What is drawn is what an opening in memory would draw from the same noise with the same slots;
 engine, number of workers and order of parts show in no byte of it.

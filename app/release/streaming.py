@@ -1,4 +1,4 @@
-"""The choice between streaming private rows and holding them in memory, and the rows.
+"""The choice between streaming private rows and loading them into memory.
 
 An opening streams where its learners are fitted from counts and every row is in one chunk: rows
 are then packed into a byte a feature as they are read, counted where they lie, and never held in
@@ -56,7 +56,7 @@ def fingerprint_rule(opened: ReleaseOpened) -> str:
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the first entry's parameter for the fingerprint rule; none for sorted rows."""
+    """Return the first ledger entry's parameter for the fingerprint rule; none for sorted rows."""
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
@@ -73,7 +73,7 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def counted_trees(configuration: Configuration) -> CountedTrees | None:
-    """Return the fitting of trees from counts, if each row is in one chunk; else None.
+    """Return an object that fits trees from counts, if each row is in one chunk; else None.
 
     It follows from the configuration alone.
     """
@@ -95,7 +95,7 @@ def counted_trees(configuration: Configuration) -> CountedTrees | None:
 def rows_of(
     configuration: Configuration, progress: Progress, *, ledger: Ledger
 ) -> PrivateRows | StreamedRows:
-    """Return the private rows for an opening, streamed or in memory.
+    """Return the private rows for opening a release, streamed or in memory.
 
     Args:
         configuration: the release's.

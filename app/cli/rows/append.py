@@ -21,7 +21,7 @@ def append(
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
 ) -> None:
-    """Append rows as a further generation, with a budget of its own; it joins at a tick.
+    """Append rows as a new batch (generation) with its own budget, which votes from an update on.
 
     Where a row does not fit, nothing is appended or charged.  A server on the ledger fits the
     generation, and its votes count from the tick on that the ledger names.

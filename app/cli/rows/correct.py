@@ -27,7 +27,7 @@ def correct(
     *,
     now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
 ) -> None:
-    """Replace records by rows of the same identifiers; their chunks are fitted anew.
+    """Replace records by rows with the same identifiers; their learners are fitted anew.
 
     Where a row does not fit, nothing changes.  Exit code 1 where a record is not known; the others
     are corrected all the same.

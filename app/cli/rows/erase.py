@@ -40,7 +40,7 @@ def erase(
     ] = None,
     now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
 ) -> None:
-    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+    """Forget records: their rows are removed, and their learners fitted anew without them.
 
     Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
     forgotten all the same.  --from keeps identifiers out of the shell's history.

@@ -143,7 +143,7 @@ class StatisticsTable(
     RootModel[dict[str, Any]],
     json_schema_extra=like({"format": "conclave-statistics", "version": 1}),
 ):
-    """The released table; docs/statistics.md has its members."""
+    """The released statistics table; docs/statistics.md has its members."""
 
 
 async def documented_key(

@@ -45,7 +45,7 @@ def cell_tables(
     group_count: int,
     size: int,
 ) -> Tables:
-    """Return counts of rows by group and by the codes of each set of features.
+    """Return counts of rows by group and by the interval codes of each set of features.
 
     Args:
         coding: of the tests.

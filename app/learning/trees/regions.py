@@ -262,7 +262,7 @@ def statistics_length(test_count: int, class_count: int) -> int:
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return counts by the exact outcomes of K tests, from counts of rows that satisfy tests.
+    """Return the rows' counts by exact outcomes of K tests, from counts by satisfied tests.
 
     Args:
         satisfied: for each subset of K tests, as bits of its index, counts of

@@ -113,7 +113,7 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return index items grouped by block of a level, each block in sorted order."""
+    """Return index items grouped by their block of a level, each block sorted."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")

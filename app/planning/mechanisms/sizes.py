@@ -43,7 +43,7 @@ def chunk_rows_wanted(request: PlanRequest) -> int:
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest n of which a sample has a given number of rows."""
+    """Return the smallest number of rows of which a sample has a given size."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

@@ -237,7 +237,7 @@ def exact_number(value: Fraction) -> msgspec.Raw:
 
 
 def profile_document(table: ProfileTable | DecisionTable) -> Document:
-    """Return a JSON document of the stability test's table, by Theorem A or per cell."""
+    """Return a JSON document of the stability table, for answers per vector or per cell."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),
@@ -261,7 +261,7 @@ def decisions_document(verdict: Verdict) -> Document:
 
 
 def certified_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the stability test's table by Theorem C."""
+    """Return a JSON document of the certified stability table."""
     table = own(verdict.calibration, certified_table.CertifiedTable)
     distances = range(len(table.thresholds))
     return {

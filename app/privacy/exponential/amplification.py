@@ -28,7 +28,7 @@ CLASS_COUNT_MIN: Final = 2
 def relabelled_epsilon(
     *, relabel_epsilon: Fraction, inner_epsilon: Fraction, class_count: int
 ) -> Fraction:
-    """Return the epsilon of an algorithm on rows that their own labellings relabel.
+    """Return the epsilon of an algorithm that runs on privately relabelled rows.
 
     Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays the inner one.  It
     holds for functions of the relabelled rows only, never for the drawn hypothesis.

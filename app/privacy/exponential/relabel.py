@@ -109,7 +109,7 @@ class DichotomyParameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The parameter t, as a double; zero if no positive value is within the budget.
+        """The exponential mechanism's parameter, as a double; zero if none is in the budget.
 
         eta grows with the parameter, so the one at the whole cost bounds it.
         """

@@ -159,7 +159,7 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a row batch's budget at a table."""
+    """Return whether :func:`check` accepts a row batch's budget for a table."""
     try:
         check(account, thresholds)
     except InvariantError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class JointInequality(Inequality):
-    """The joint inequality of several budgets, which holds if that of each of them does."""
+    """The inequality that a stability table must meet for several budgets at once."""
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
         """Prepare the inequality of each budget; the first one's order is used for logarithms."""
@@ -34,7 +34,7 @@ class JointInequality(Inequality):
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest excess over all budgets, with its slope; convex like each of them."""
+        """Return the largest violation of the inequality over all budgets, with its slope."""
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 

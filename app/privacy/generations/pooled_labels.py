@@ -145,7 +145,7 @@ def private_counts(
     private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
     private_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the exact counts in units, in the parameters' shape; secret."""
+    """Return the exact label counts per cell, in counting units; secret."""
     cells, labels = private_value
     invariant(len(cells) == len(labels), "every row has a cell and a label")
     is_weighed = private_weights is not None

@@ -157,11 +157,11 @@ class VoteCalibration(Protocol):
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that winning labels lose, if so many answers share the budget."""
+        """Return the chance that noise beats winning labels if so many answers share the budget."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead in votes loses 1 in 100."""
+        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
         ...
 
 
@@ -278,7 +278,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that winning labels lose, if so many answers share the budget.
+        """Return the chance that noise beats winning labels if so many answers share the budget.
 
         By the normal law, against one other label: for planning.
 
@@ -295,7 +295,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead in votes loses 1 in 100."""
+        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high

@@ -34,12 +34,12 @@ class QuickDecisionVotes(QuickVoteTable):
     """The two-label table with one answer per cell, in floating point."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that winning labels lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -48,12 +48,12 @@ class DecisionVotes(VoteTable):
     """The two-label table that serves with one answer per cell."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that winning labels lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -62,12 +62,12 @@ class DecisionNoise(NoisyVoteCalibration):
     """The noise for three or more labels with one answer per cell."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that winning labels lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the number of answers at which this lead in votes loses 1 in 100: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 

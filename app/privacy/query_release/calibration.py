@@ -133,7 +133,7 @@ class QueryReleaseCalibration:
 
     @property
     def lasts(self) -> bool:
-        """Whether the updates suffice for all passes, unless the release fails."""
+        """Whether the budgeted updates suffice for all passes, unless the release fails."""
         if self.update_count >= self.query_count:
             return True
         proven = (self.threshold - self.test_deviation - 0.5) / self.row_count

@@ -44,7 +44,7 @@ NOTHING_DRAWN: Final = Written()
 
 
 class Condition(TypedDict, total=False):
-    """The members of a tree node that state its test."""
+    """The JSON members of a tree node that state its test."""
 
     at_least: float | None
     category: str | None
@@ -96,7 +96,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Return the document members that state a test."""
+    """Return the JSON members that state a test."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:

@@ -79,7 +79,7 @@ class Slots:
         return replace(self, given_labels=given_labels, ensemble=ensemble)
 
     def places(self) -> dict[bytes, int]:
-        """Return the position of every record with an identifier, by the latter's keyed digest."""
+        """Return the position of every identified record, by its identifier's keyed digest."""
         if self.identities is None:
             return {}
         held = np.flatnonzero(self.is_filled).tolist()

@@ -34,7 +34,7 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for the accounting; nothing if parts add up."""
+    """Return the first ledger entry's parameter for joint accounting; nothing for any other."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 

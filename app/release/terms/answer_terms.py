@@ -78,7 +78,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return the first entry's parameter for the answering rule; nothing if there is one rule."""
+    """Return the first ledger entry's parameter for the answering rule; nothing if it is unique."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
@@ -96,7 +96,7 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for answers per cell; nothing for answers per vector."""
+    """Return the first ledger entry's parameter for answers per cell; nothing for per vector."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 

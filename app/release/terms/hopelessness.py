@@ -69,7 +69,7 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 def hopeless_reasons(
     calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
-    """Return the reasons why an opening is hopeless; none if it is not.
+    """Return the reasons why a release would answer next to nothing; none if it would not.
 
     Args:
         calibration: of the answers' share, as it serves.
@@ -114,14 +114,14 @@ class HopelessError(ConfigurationError):
 
 
 def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
-    """Return the error text of a hopeless release: reason, advice, and how to open it anyway."""
+    """Return the error text for a release that would answer next to nothing, with advice."""
     return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether an opening is hopeless; refuse it unless it was requested anyway.
+    """Return whether a release would answer next to nothing; refuse it unless it was requested.
 
     Args:
         configuration: the release's.
@@ -146,16 +146,16 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return the first entry's parameter for a hopeless opening; nothing for others."""
+    """Return the first ledger entry's parameter for a release opened although it answers little."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 
 def is_hopeless(opened: ReleaseOpened | None) -> bool:
-    """Return whether a release was opened although hopeless, by its first ledger entry."""
+    """Return whether a release was opened although it would answer next to nothing."""
     return opened is not None and HOPELESS_KEY in opened.parameters
 
 
 def warn_if_hopeless(opened: ReleaseOpened | None, warn: Callable[[str], None]) -> None:
-    """Warn the operator, at every start, of a release that was opened although hopeless."""
+    """Warn the operator, at every start, of a release that will answer next to nothing."""
     if is_hopeless(opened):
         warn(WARNING)

@@ -130,7 +130,7 @@ def refuse_unserved_persons(settings: Settings) -> None:
 
 
 def count_parameter(settings: Settings, count: int) -> dict[str, str]:
-    """Return the first entry's parameter for the public number of rows or persons."""
+    """Return the first ledger entry's parameter for the public number of rows or persons."""
     return {COUNTS[settings.data.unit]: str(count)}
 
 

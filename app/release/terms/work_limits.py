@@ -67,7 +67,7 @@ def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: in
 
 @contextmanager
 def naming_section(section: str) -> Iterator[None]:
-    """Name settings of ``[classifier]`` in errors that would name those of ``[hypotheses]``."""
+    """Name the section ``[classifier]`` in the block's errors, in place of ``[hypotheses]``."""
     try:
         yield
     except ConfigurationError as refused:

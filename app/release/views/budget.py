@@ -79,7 +79,7 @@ class Queries(Shown):
 
 
 class Unstable(Shown):
-    """The number of unstable answers; in a release that answers scores, of units."""
+    """The number of unstable answers, which cost budget (with scores, of budget units)."""
 
     count: Count
     cutoff: Limit
@@ -87,7 +87,7 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Return the counts with the number left up to a cutoff, if there is one."""
+        """Return the counts with the number left up to their maximum, if there is one."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 

@@ -125,7 +125,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest ``P_0`` that meets condition (c) of a certificate."""
+    """Return the smallest first threshold ``P_0`` that a certificate's condition (c) permits."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
