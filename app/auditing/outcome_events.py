@@ -178,7 +178,7 @@ def bounds_shown(
 
 
 def largest_shown(*, trials: int, delta: float, miss: float) -> float:
-    """Return the epsilon that an event implies which is in all runs of one side and no other."""
+    """Return the epsilon implied by an event in all runs on one data set, in none on the other."""
     counts = np.array([trials]), np.array([0])
     return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
 

@@ -71,7 +71,7 @@ class HypothesisClass(Protocol):
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the encoding that the class's hypotheses use, each row by itself.
+        """Return rows in the class's encoding, in which each row depends on its own values only.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.

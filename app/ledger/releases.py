@@ -206,7 +206,7 @@ def promised(opened: ReleaseOpened) -> Promise:
 
 
 def stated(opened: ReleaseOpened) -> Promise | None:
-    """Return the joint promise for all releases that a first ledger entry states, or None.
+    """Return the joint promise for all releases that a release's opening states, or None.
 
     Raises:
         LedgerCorruptError: a statement that is no exact number.

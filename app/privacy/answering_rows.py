@@ -144,7 +144,7 @@ class State:
 
     @property
     def tested(self) -> HitState:
-        """The state of the inner stability test."""
+        """The state of the stability test within the mechanism."""
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:

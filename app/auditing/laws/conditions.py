@@ -98,17 +98,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Return the broken conditions of calibration ``profile``, over every random 64-bit word."""
+    """Return which privacy conditions the stability test meets, over all 64-bit random words."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return the broken conditions of calibration ``certified``, over every random 64-bit word."""
+    """Return which privacy conditions the certified stability test meets, over all random words."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return the broken conditions if each cell is answered once and no answer ends the run."""
+    """Return which privacy conditions the test meets if each public cell is answered once."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 
@@ -126,7 +126,7 @@ def _of_fresh_words(audited: Audited) -> Checks:
 
 
 def of_threshold(audited: Audited) -> Checks:
-    """Return the broken conditions on how the sparse vector uses its two noises."""
+    """Return which privacy conditions the sparse vector meets in the use of its two noises."""
     answering, heard = own(audited.answering, sparse_vector.Parameters), _Heard.of(audited)
     hits, labels = threshold_is_paid(audited)
     return _of_hits(audited, hits=hits, labels=labels) | {
@@ -138,7 +138,7 @@ def of_threshold(audited: Audited) -> Checks:
 
 
 def of_votes(audited: Audited) -> Checks:
-    """Return the broken conditions of the noisy vote's answers."""
+    """Return which privacy conditions the noisy vote meets."""
     heard = _Heard.of(audited)
     return {
         FRESH: _draws_afresh(audited) and heard.are_fresh,
@@ -151,7 +151,7 @@ def of_votes(audited: Audited) -> Checks:
 
 
 def of_bits(audited: Audited) -> Checks:
-    """Return the broken conditions of the table of the two-label vote."""
+    """Return which privacy conditions the two-label vote's table meets."""
     return {
         FRESH: _draws_afresh(audited) and _each_label_alone(audited),
         EVERY_BIT: _table_decides(audited),

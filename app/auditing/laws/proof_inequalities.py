@@ -63,7 +63,7 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise of calibration ``profile`` covers all that a run may release."""
+    """Return whether the stability test's noise covers all that a run may release."""
     hits = hits_allowed(audited)
     kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
     labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))

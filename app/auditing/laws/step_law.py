@@ -62,7 +62,7 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words make an answer unstable, in ``profile``."""
+    """Return how many of the ``2**64`` random words make the stability test say "unstable"."""
     value = audited.tally_of(lead)
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
@@ -121,7 +121,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first random word that gives a stable answer, in ``svt`` without threshold noise.
+    """Return the first random word that gives a stable answer, in the sparse vector technique.
 
     Later words are zero.
 

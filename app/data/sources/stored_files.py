@@ -173,7 +173,7 @@ class FileSystem(Protocol):
         ...
 
     def open(self, path: str, mode: str, *, block_size: int, cache_type: str) -> IO[bytes]:
-        """Return an opened object."""
+        """Return an open file of the object store."""
         ...
 
 

@@ -64,7 +64,7 @@ class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
 
 
 class KeyUsage(Body):
-    """The answer counts of one key; a limit is null for a key without one, or not in the file."""
+    """The answer counts of one API key; a limit is null if the key has none."""
 
     name: str
     answers: Count = Field(description="fresh answers of the ensemble")
@@ -89,7 +89,7 @@ class KeysUsage(
         }
     ),
 ):
-    """The keys of the file, and every other name with an answer in this release, by name."""
+    """The API keys of the keys file, and all other names that have answers in this release."""
 
     keys: list[KeyUsage]
 

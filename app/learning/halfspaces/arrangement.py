@@ -90,7 +90,7 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return both rays at the midpoints between neighbours on a line, shape ``(N, 1, 2)``."""
+    """Return both half-lines at each midpoint between neighbours, shape ``(N, 1, 2)``."""
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)

@@ -100,7 +100,7 @@ class IntegerFeatures:
         return len(self.offset)
 
     def coordinates(self, features: NDArray[np.integer]) -> NDArray[np.int16]:
-        """Return rows as integer vectors, int16 of shape ``(n, p)``, each row by itself.
+        """Return rows as integer vectors, int16 of shape ``(n, p)``.
 
         Args:
             features: bits or other integers within :attr:`magnitude`, shape ``(n, t)``.

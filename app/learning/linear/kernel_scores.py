@@ -59,7 +59,7 @@ class NumberedTerms:
         return len(self.terms) + len(self.numbers)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return a row's inputs as integers from 0 to 256, shape ``(n, t)``, each row by itself.
+        """Return rows' inputs as integers from 0 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -86,7 +86,7 @@ class KernelInputs:
         return len(self.terms) + len(self.waves)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return a row's inputs as integers from -256 to 256, shape ``(n, t)``, each row by itself.
+        """Return rows' inputs as integers from -256 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.

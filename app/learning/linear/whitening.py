@@ -74,7 +74,7 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the tests unchanged, with moments by public frequencies as if independent."""
+        """Return the tests unchanged, with moments by public frequencies, assuming independence."""
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):

@@ -48,7 +48,7 @@ class HypothesisList(Protocol):
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the encoding that :meth:`predict` needs, each row by itself.
+        """Return rows in the encoding that :meth:`predict` needs.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.

@@ -1,4 +1,4 @@
-"""Planning of calibration ``paper``, whose sample sizes ordinary data do not reach."""
+"""Planning with the papers' own constants, whose sample sizes ordinary data do not reach."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class MadeUpRules:
         return self._drawn[index].predict(self.searched.encode(values))
 
     def worth(self, rule_count: int) -> tuple[float, float]:
-        """Return the fraction of made-up labels that the rules match, and that one label matches.
+        """Return the accuracy of made-up rules on made-up labels, and of always guessing one label.
 
         Args:
             rule_count: how many rules are drawn, one or more, where none was asked for labels.

@@ -78,7 +78,7 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint epsilon of both parts on the sample, with the draws accounted together."""
+        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon

@@ -102,7 +102,7 @@ class ProfileAccount:
 
 
 def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
-    """Return the budget that buys most unstable answers of a common table.
+    """Return a row batch's budget in the form that permits the most unstable answers.
 
     Args:
         table: the one table of the release; it shares no account with draws.
@@ -225,7 +225,7 @@ class CertifiedAccount:
 def open_certified_account(
     table: CertifiedTable, *, epsilon: Fraction, delta: Fraction
 ) -> CertifiedAccount:
-    """Return the budget with the most unstable answers that its delta covers.
+    """Return a row batch's budget with the most unstable answers that its delta covers.
 
     Raises:
         ConfigurationError: where the budget buys no hit.

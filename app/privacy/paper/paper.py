@@ -1,4 +1,4 @@
-"""Calibration ``paper``: the parameters as the papers print them, after the errata.
+"""The parameters of the mechanisms as the papers print them, after the errata.
 
 Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta
 2018, Algorithms 3 to 6, after errata b (T is an integer), d (epsilon is split into
@@ -108,7 +108,7 @@ def sparse_vector_parameters(
 
 
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
-    """Return the real T of BTT Corollary 4.1, before rounding up.
+    """Return the paper's maximum of unstable answers, T, before rounding up (BTT Corollary 4.1).
 
     Args:
         alpha: error of the chunks' learner, its class's own error included.
@@ -178,7 +178,7 @@ def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
 
 
 def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the real number m_o of public queries in NB Algorithm 4, before rounding up."""
+    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4)."""
     return 32 * (dimension * math.log(1 / alpha) + math.log(1 / beta)) / alpha
 
 

@@ -1,4 +1,4 @@
-"""Calibration ``paper`` as it serves: Algorithm 3 of Nandi and Bassily, fully checked.
+"""The pipeline of relabelling and answers with the paper's constants, fully checked.
 
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
@@ -62,7 +62,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget in step 1 of NB Algorithm 3; None if answers have no budget.
+    """Return the budget of relabelling and answers as in the paper; None if answers have none.
 
     Args:
         targets: the accuracy asked for.
@@ -106,7 +106,7 @@ def paper_budget(
 def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
-    """Return the sparse vector of NB Algorithm 5 with the printed lambda, w and T.
+    """Return the sparse vector with the constants that the paper prints (NB Algorithm 5).
 
     It passes :func:`app.privacy.sparse_vector.calibration.check` wherever ``T <= 3 m / 2``.  With
     ``e = epsilon-hat < 1`` and ``D = delta-hat``:

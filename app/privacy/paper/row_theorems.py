@@ -234,7 +234,7 @@ ACCURACY_PARTS: Final = 24
 
 
 def agnostic_queries(targets: Targets) -> Bound:
-    """Return the rows of NB Theorem 7: m answers with average error ``alpha + gamma``.
+    """Return the rows for m answers with average error ``alpha + gamma`` (NB Theorem 7).
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
     min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for
@@ -274,7 +274,7 @@ def agnostic_queries(targets: Targets) -> Bound:
 
 
 def universal_queries(targets: Targets) -> Bound:
-    """Return the rows of NB Theorem 11: any number of answers, by a published classifier.
+    """Return the rows for any number of answers, by a published classifier (NB Theorem 11).
 
     Epsilon is halved between the answers and the classifier (erratum d), whose draw
     needs fewer rows than the answers do.
@@ -285,7 +285,7 @@ def universal_queries(targets: Targets) -> Bound:
 
 
 def ensemble_realizable(targets: Targets) -> Bound:
-    """Return the rows of BTT Theorem 4.3: at least ``m - T`` of m answers are right.
+    """Return the rows for ``m - T`` right answers out of m, realizable case (BTT Theorem 4.3).
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
     (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
@@ -295,7 +295,7 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 
 def ensemble_agnostic(targets: Targets) -> Bound:
-    """Return the rows of BTT Theorem 4.4: as 4.3, if the best hypothesis has error gamma.
+    """Return the rows for ``m - T`` right answers out of m, agnostic case (BTT Theorem 4.4).
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
@@ -305,7 +305,7 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 
 
 def ensemble_as_classifier(targets: Targets) -> Bound:
-    """Return the rows of BTT Claim 4.5: an answer is wrong with chance ``7 alpha + 3 gamma``.
+    """Return the rows for an error rate ``7 alpha + 3 gamma`` of one answer (BTT Claim 4.5).
 
     On the rows of Theorem 4.4; beta is at most alpha.
     """
@@ -314,7 +314,7 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 
 def student_realizable(targets: Targets) -> Bound:
-    """Return the rows of BTT Theorem 4.6: a student of the answers has error ``15 alpha``.
+    """Return the rows for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
     The rows of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; explicitly
     at the m that AB's n asks of the student.
@@ -323,7 +323,7 @@ def student_realizable(targets: Targets) -> Bound:
 
 
 def student_agnostic(targets: Targets) -> Bound:
-    """Return the rows of BTT Theorem 4.7: a student's error is ``15 alpha + 7 gamma``.
+    """Return the rows for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
     The rows of Theorem 4.4, m as of Theorem 4.6.
     """
@@ -386,7 +386,7 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """Return the rows of Theorem 10 on query release: every mean is within alpha.
+    """Return the rows for a table whose means are all within alpha (query release, Theorem 10).
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a

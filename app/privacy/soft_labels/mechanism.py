@@ -180,14 +180,14 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, that of the inner test."""
+    """Return the state before the first query: that of the stability test."""
     return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and outcome: two stability tests, the second if the first fails."""
+    """Return the next state and the outcome: two stability tests, the second if the first fails."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

@@ -1,4 +1,4 @@
-"""The table entry of calibration ``svt``, the sparse vector technique."""
+"""The table entry of the sparse vector technique."""
 
 from __future__ import annotations
 

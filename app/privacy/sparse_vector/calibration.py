@@ -189,7 +189,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this instability probability (below a half)."""
+        """Return the smallest distance with at most this instability probability, below 1/2."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 

@@ -84,7 +84,7 @@ class Excess:
 
 
 class Inequality:
-    """The inequality at one Renyi order ``alpha`` and one ``ln R``, both exact rationals.
+    """The inequality at one Renyi order and one price of an unstable answer, exact rationals.
 
     An answer that is no hit may be given a price too: its term is then divided by that
     ratio, as the hit's is by ``R``.  The noisy vote gives both labels the same one.

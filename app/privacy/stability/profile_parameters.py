@@ -60,7 +60,7 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def split_delta(delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return delta split into ``(delta_release, delta_svt)``, a tenth and nine tenths."""
+    """Return delta in two parts: a tenth for stable answers, nine tenths for unstable ones."""
     return delta * RELEASE_PART, delta * (1 - RELEASE_PART)
 
 
@@ -86,7 +86,7 @@ def choose_ln_ratio(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> Fraction:
-    """Return the largest ``ln R`` at which the unstable answers cost at most delta_svt.
+    """Return the largest price of an unstable answer (``ln R``) that the delta for them allows.
 
     ``taken`` is the log moment of what shares an account with them.
     """
@@ -119,7 +119,7 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Return whether delta_svt covers a run's unstable answers, with rounding on the safe side.
+    """Return whether the delta for unstable answers covers a run, with rounding on the safe side.
 
     ``taken`` as :func:`choose_ln_ratio` has it.
     """

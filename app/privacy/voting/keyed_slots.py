@@ -91,7 +91,7 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
-    """Return the chunk of each position, as :func:`app.learning.chunks.chunk_offsets` cuts them.
+    """Return the index of the chunk to which each position belongs.
 
     Args:
         slots: below ``count``.

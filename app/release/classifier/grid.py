@@ -55,7 +55,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what the budget buys; the grid's cells follow from bounds alone."""
+        """Return a text on what accuracy the budget gives; cells follow from bounds alone."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))

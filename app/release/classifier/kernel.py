@@ -79,7 +79,7 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what the budget buys; ``source`` says where the tests come from."""
+        """Return a text on what accuracy the budget gives; ``source`` is the tests' origin."""
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count

@@ -34,7 +34,7 @@ class ClassifierDraw(Protocol):
     """The interface of a classifier's draw, fixed by public choices before rows are read."""
 
     def worth(self, source: str) -> str:
-        """Return a text on what the budget buys; ``source`` says where the choices come from."""
+        """Return a text on what accuracy the budget gives; ``source`` is the choices' origin."""
         ...
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:

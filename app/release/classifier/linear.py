@@ -66,7 +66,7 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what the budget buys; ``source`` says where the inputs come from."""
+        """Return a text on what accuracy the budget gives; ``source`` is the inputs' origin."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)

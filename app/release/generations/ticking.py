@@ -107,7 +107,7 @@ class Ticker:
         return not _has_ended(state) and self.period > generations_of(state.generations).period
 
     def awaits_fit(self, state: LedgerState) -> bool:
-        """Return whether a batch of rows waits that is not fitted yet."""
+        """Return whether any waiting batch of rows is not fitted yet."""
         tick = generations_of(state.generations).tick
         has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
         return has_older_fits or bool(self._unfitted(state))

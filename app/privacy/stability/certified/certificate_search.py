@@ -1,4 +1,4 @@
-"""A floating-point search for a certificate of a stability table; it decides nothing.
+"""A floating-point search for a stability table's privacy certificate, to be checked later.
 
 **The functions.** A query that is a hit with a tiny probability, on both sides, costs least
 per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks

@@ -1,4 +1,4 @@
-"""The table entry of calibration ``certified``: a certified table in the step of ``profile``."""
+"""The table entry of the stability test with a certified table."""
 
 from __future__ import annotations
 

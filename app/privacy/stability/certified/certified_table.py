@@ -1,4 +1,4 @@
-"""Calibration ``certified``: a stability table with a certificate of its privacy.
+"""A stability table with a certificate of its privacy.
 
 **Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with the words of another
 table (Theorem C, our own).  A table is found by a search in doubles, which is trusted with
@@ -77,7 +77,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedTable:
-    """The certified table that serves, with its budget and its certificate.
+    """The stability table that serves, with its budget and its privacy certificate.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -153,7 +153,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTable:
-    """Return a certified table for a budget, which :func:`check` accepts.
+    """Return a stability table with its certificate for a budget, which :func:`check` accepts.
 
     Args:
         epsilon: share of epsilon for the answers, above 0.
@@ -297,7 +297,7 @@ def _check(table: CertifiedTable) -> None:
 
 
 def factor_holds(factor: int, epsilon: Fraction) -> bool:
-    """Return whether a factor over ``2**40`` is at most ``e**epsilon``, rounded safely."""
+    """Return whether a factor over ``2**40`` is at most ``e**epsilon``, despite rounding."""
     with localcontext(precise_context()):
         logarithm = Decimal(factor).ln() - Decimal(NODE_ONE).ln()
         magnitude = 2 * Decimal(factor).ln() + Decimal(NODE_ONE).ln()
@@ -329,11 +329,11 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """An approximate certified table for planning; no release uses it."""
+    """An approximate stability table with an unchecked certificate, for planning only."""
 
 
 def approximate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
-    """Return the approximate certified table of a budget, in floating point, for planning.
+    """Return an approximate certified table for a budget, in floating point, for planning.
 
     Raises:
         ConfigurationError: as :func:`calibrate`.
