@@ -63,7 +63,7 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the stability test's noise covers all that a run may release."""
+    """Return whether the stability test's noise covers unstable answers, and whether labels."""
     hits = hits_allowed(audited)
     kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
     labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
@@ -71,7 +71,7 @@ def words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise covers both answers that one record changes, one per cell."""
+    """Return whether the per-cell noise covers changed decisions, and whether it covers labels."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -90,7 +90,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate for the run's unstable answers covers its table and labels."""
+    """Return whether a certificate covers the unstable answers' table, and whether the labels."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -104,7 +104,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise covers all that a run may release."""
+    """Return whether the sparse vector's noise covers unstable answers, and whether labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [

@@ -62,7 +62,7 @@ class ListeningLaplace(PrescribedLaplace):
     """A Laplace distribution that returns one value, and records the random words it was given."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
-        """Return ``value`` at every draw, and append the given random words to ``heard``."""
+        """Set the value of every draw; the given random words are appended to ``heard``."""
         super().__init__(repeat(value))
         object.__setattr__(self, "_heard", heard)
 
@@ -76,7 +76,7 @@ class ListeningGaussian(PrescribedGaussian):
     """A Gaussian distribution that returns zeros, and records the random words it was given."""
 
     def __init__(self, heard: list[int]) -> None:
-        """Return zero at every draw, and append the given random words to ``heard``."""
+        """Set zero as the value of every draw; random words are appended to ``heard``."""
         super().__init__(repeat(0))
         object.__setattr__(self, "_heard", heard)
 

@@ -52,7 +52,7 @@ HOW_TO_DESCRIBE: Final = (
 
 
 def asked_path(terminal: Terminal) -> bool:
-    """Return the chosen way: answering queries online, or publishing a classifier at once."""
+    """Return whether queries are to be answered online (else a classifier is published at once)."""
     terminal.tell("Publish a classifier (more accurate, never runs out), or answer queries online?")
 
     def read(text: str) -> bool:

@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Return the OpenAPI description of a header that the routes read themselves."""
+    """Declare, for the OpenAPI document, the header that the routes read themselves."""
     del key
