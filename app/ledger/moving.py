@@ -133,7 +133,7 @@ class _Ledger:
         transaction.finish()
 
     def transfer(self, number: int, code: str) -> str:
-        """Return a release's keyed digest of a code for its copy."""
+        """Return the keyed digest that a release stores of the code for its moved copy."""
         secret = read_private(self.connection, number, RELEASE_SECRET)
         if secret is None:
             raise LedgerCorruptError("the private state is missing the release's secret")

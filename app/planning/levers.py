@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return the numbers that may be changed; without T if the mechanism has or sets none."""
+    """Return the parameters that a plan may vary; not T if the mechanism determines it."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the noise calibration of a request; a stability table's in floating point.
+    """Return the noise calibration of a request, in floating point where exact is slow.
 
     Raises:
         ConfigurationError: there is none for the budget.

@@ -157,19 +157,19 @@ class FileSystem(Protocol):
     """The part of fsspec's file system interface that is used."""
 
     def isdir(self, path: str) -> bool:
-        """Return whether objects lie below a path."""
+        """Return whether files lie below a path of the object store."""
         ...
 
     def info(self, path: str) -> Mapping[str, object]:
-        """Return the store's metadata of an object."""
+        """Return the object store's metadata of a file."""
         ...
 
     def find(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
-        """Return the store's metadata of every object below a path, by its path."""
+        """Return the object store's metadata of every file below a path, by path."""
         ...
 
     def glob(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
-        """Return the store's metadata of every object that matches a pattern."""
+        """Return the object store's metadata of every file that matches a pattern."""
         ...
 
     def open(self, path: str, mode: str, *, block_size: int, cache_type: str) -> IO[bytes]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return k as configured or by the public rule; if n is unknown, the wanted number of votes."""
+    """Return the number of learners, k, as configured or by rule; as votes need if n is unknown."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)

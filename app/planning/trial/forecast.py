@@ -150,7 +150,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the labels of a noisy vote if some queries fall into leaves with given vote leads."""
+    """Return the expected labels of a noisy vote, if some queries are in leaves of close votes."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -174,7 +174,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the labels of a stability test if some queries fall into leaves of given leads."""
+    """Return expected labels of a stability test, if some queries are in leaves of close votes."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))

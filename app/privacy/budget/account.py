@@ -94,7 +94,7 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of all draws together, at order alpha."""
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws together."""
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 

@@ -64,11 +64,11 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance to instability."""
+        """Return the probability of an unstable answer, by distance in votes to another label."""
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this instability probability, or the last."""
+        """Return the smallest distance in votes with at most this instability probability."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
@@ -139,14 +139,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the instability probability at which m queries use a tenth of the cutoff."""
+    """Return the instability probability at which m queries use a tenth of the unstable answers."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the instability probability at which m queries just reach the cutoff."""
+    """Return the instability probability at which m queries just use up the unstable answers."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -177,11 +177,11 @@ class HitTest(Protocol):
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability of an unstable answer at a distance to instability."""
+        """Return the probability of an unstable answer, by distance in votes to another label."""
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance with at most this instability probability, or the last."""
+        """Return the smallest distance in votes with at most this instability probability."""
         ...
 
 

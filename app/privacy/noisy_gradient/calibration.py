@@ -253,5 +253,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a reduced budget, such that discrete instead of normal noise costs the given one."""
+    """Return a smaller budget for normal noise, so that discrete noise meets the given one."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

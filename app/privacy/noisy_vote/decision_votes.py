@@ -31,7 +31,7 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """The two-label table with one answer per cell, in floating point."""
+    """The two-label vote's table in floating point, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise beats the winning labels, for any number of answers."""
@@ -45,7 +45,7 @@ class QuickDecisionVotes(QuickVoteTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label table that serves with one answer per cell."""
+    """The two-label vote's table, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise beats the winning labels, for any number of answers."""
@@ -59,7 +59,7 @@ class DecisionVotes(VoteTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise for three or more labels with one answer per cell."""
+    """The noise of a vote among three or more labels, if each cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise beats the winning labels, for any number of answers."""
@@ -73,12 +73,12 @@ class DecisionNoise(NoisyVoteCalibration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBits(bit_vote.Parameters):
-    """The public parameters of the two-label vote with one answer per cell."""
+    """The public parameters of a two-label vote, if each public cell is answered once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionCounts(noisy_vote.Parameters):
-    """The public parameters of the vote among more labels with one answer per cell."""
+    """The public parameters of a vote among more labels, if each cell is answered once."""
 
 
 def quick_table(*, epsilon: Fraction, delta: Fraction) -> QuickDecisionVotes:

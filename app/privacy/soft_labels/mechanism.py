@@ -137,7 +137,7 @@ class Outcome:
 def histogram(
     private_scores: NDArray[np.float64], bin_count: int, *, shifted: bool
 ) -> NDArray[np.int64]:
-    """Return the number of one query's scores in every bin of a histogram; secret.
+    """Return how many of a query's scores are in each bin of a histogram; secret.
 
     Args:
         private_scores: one a learner, shape ``(k,)``; what is not in [0, 1] counts as 0.
@@ -162,7 +162,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the largest bins of every query in both histograms.
+    """Return the fullest bin of every query's scores, in each of two shifted histograms.
 
     Args:
         private_scores: shape ``(B, k)``, secret.

@@ -178,7 +178,7 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance, for display.
+        """Return the probability of an unstable answer at a distance in votes, for display.
 
         It is the one before any hit is known: with one threshold the hits of a run
         depend on each other.

@@ -193,11 +193,11 @@ class ProfileTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance, for display."""
+        """Return the probability of an unstable answer at a distance in votes, for display."""
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this instability probability.
+        """Return the smallest distance in votes with at most this instability probability.
 
         Where the table is held above that probability, its last distance.
         """

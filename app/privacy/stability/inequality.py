@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The amount by which the inequality is violated in the worse order, and its slope.
+    """The amount by which two neighbouring thresholds violate the inequality, and its slope.
 
     Attributes:
         value: the larger of both orders' left sides, less ``1 - MARGIN``.

@@ -169,7 +169,7 @@ def publish_drawn(
 def draw_published(
     configuration: Configuration, prepared: ClassifierDraw, rows: PrivateRows, noise: NoiseSource
 ) -> PublishedClassifier:
-    """Return the classifier drawn with a budget that is already spent, as a document."""
+    """Return a newly drawn classifier as a document; its budget is already spent."""
     schema = configuration.schema
     return published_document(
         configuration.name, schema, None, prepared.written(schema, rows, noise)

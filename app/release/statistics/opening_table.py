@@ -172,7 +172,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the publication of a release's table; it is refused between two answers."""
+    """Return the publication of a statistics table, refused between first and last answer."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})

@@ -99,11 +99,11 @@ class CertifiedTable:
     thresholds: tuple[int, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance, for display."""
+        """Return the probability of an unstable answer at a distance in votes, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this instability probability, or the last."""
+        """Return the smallest distance in votes with at most this instability probability."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
