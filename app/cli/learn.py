@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave learn``."""
+    """Add the command ``conclave learn`` to the application."""
     application.command("learn")(learn)
 
 
@@ -43,7 +43,7 @@ def learn(
         ),
     ] = False,
 ) -> None:
-    """Publish a classifier at once; it spends the classifier's share of the release, once.
+    """Publish a classifier at once, which spends the classifier's part of the budget, once.
 
     With public points it is the semi-private learner's, without the private
     PAC learner's. A server on the ledger serves it after the switch.

@@ -1,4 +1,4 @@
-"""``[ledger]`` and ``[server]``: where things are kept, and where they are served."""
+"""The sections ``[ledger]`` and ``[server]``: where data is stored, and how it is served."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LedgerSettings(Section):
 
 
 class OidcSettings(Section):
-    """``[server.oidc]``: tokens of an OpenID provider beside keys; needs the extra ``oidc``."""
+    """``[server.oidc]``: OpenID tokens accepted beside API keys; needs the extra ``oidc``."""
 
     issuer: Annotated[
         Issuer,
@@ -77,7 +77,7 @@ class OidcSettings(Section):
 
 
 class ServerSettings(Section):
-    """``[server]``: where to listen, who may ask, and the limits of a request."""
+    """``[server]``: the address to listen on, the API keys, and the limits of requests."""
 
     host: Annotated[Text, Field(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[
@@ -208,7 +208,7 @@ class ServerSettings(Section):
 
 
 class LogsSettings(Section):
-    """``[logs]``: what is written to stderr."""
+    """``[logs]``: the log lines on stderr."""
 
     format: Annotated[
         Literal["json", "console"],
@@ -226,7 +226,7 @@ class LogsSettings(Section):
 
 
 class EngineSettings(Section):
-    """``[engine]``: who reads and counts the rows at an opening; no answer depends on it."""
+    """``[engine]``: the engine that counts rows at an opening; no answer depends on it."""
 
     name: Annotated[
         Literal["local", "dask"],
@@ -254,7 +254,7 @@ class EngineSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """``[telemetry]``: traces to a collector; needs the extra `telemetry`."""
+    """``[telemetry]``: traces sent to a collector; needs the extra `telemetry`."""
 
     traces_endpoint: Annotated[
         HttpAddress | None,

@@ -1,4 +1,4 @@
-"""``conclave erase``: records are forgotten at the next tick, beside a running server too."""
+"""``conclave erase``: forget records at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORRECTED: Final = "corrected"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave erase``."""
+    """Add the command ``conclave erase`` to the application."""
     application.command("erase")(erase)
 
 
@@ -40,7 +40,7 @@ def erase(
     ] = None,
     now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
 ) -> None:
-    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+    """Forget records: their rows are removed, and their learners fitted anew without them.
 
     Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
     forgotten all the same.  --from keeps identifiers out of the shell's history.
@@ -76,7 +76,7 @@ def _read(source: str) -> list[str]:
 
 
 def show(receipt: Receipt, *, done: str) -> None:
-    """Print a receipt, and exit with 1 where a record is not known.
+    """Print the confirmation of a request; exit with code 1 if a record is not known.
 
     Args:
         receipt: of the command.
