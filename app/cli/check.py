@@ -1,4 +1,4 @@
-"""``conclave check``: rows that do not fit the schema, on the operator's terminal."""
+"""``conclave check``: shows the operator which rows do not fit the schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES_SHOWN_MAX: Final = 5
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave check``."""
+    """Add the command ``conclave check`` to the application."""
     application.command("check")(check)
 
 

@@ -1,4 +1,4 @@
-"""``conclave export``: the published classifier, as ``GET /classifier`` gives it."""
+"""``conclave export``: write the published classifier in the form of ``GET /classifier``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Format(StrEnum):
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave export``."""
+    """Add the command ``conclave export`` to the application."""
     application.command("export")(export)
 
 

@@ -1,4 +1,4 @@
-"""``conclave generations``: what each generation of a release has left, and whether it votes."""
+"""``conclave generations``: list each batch of rows, its remaining budget, and its state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADINGS: Final = ("number", "records", "votes", "unstable", "of", "left", "stat
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave generations``."""
+    """Add the command ``conclave generations`` to the application."""
     application.command("generations")(generations)
 
 
@@ -25,7 +25,7 @@ def generations(
         bool, typer.Option("--json", help="Print one JSON document, as in GET /budget.")
     ] = False,
 ) -> None:
-    """List the generations of a release, from its ledger; a server may run meanwhile."""
+    """List a release's batches of rows (generations) from its ledger, also while it is served."""
     import json
 
     from app.main import generations_from_settings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave learn``."""
+    """Add the command ``conclave learn`` to the application."""
     application.command("learn")(learn)
 
 
@@ -43,7 +43,7 @@ def learn(
         ),
     ] = False,
 ) -> None:
-    """Publish a classifier at once; this spends the classifier's share of epsilon, once.
+    """Publish a classifier at once, which spends the classifier's part of the budget, once.
 
     Public points restrict the class of rules from which the classifier is drawn. A server on
     the same ledger serves the classifier, and answers by it after the switch.

@@ -1,4 +1,4 @@
-"""``conclave simulate``: the mechanism that serves, on given vote counts."""
+"""``conclave simulate``: run the mechanism that serves on given vote counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VOTE_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command ``conclave simulate`` to the application."""
     application.command()(simulate)
 
 
@@ -53,7 +53,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Read vote counts; every line has the same sum, which is k.
+    """Return the vote counts of a file; every line has the same sum, k.
 
     Raises:
         ConfigurationError: names the line that is not such a line.

@@ -1,4 +1,4 @@
-"""``conclave statistics``: means of hypotheses over the rows, from one released table."""
+"""``conclave statistics``: print means of hypotheses over the rows, from one released table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BYTES_MAX: Final = 64 << 20
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave statistics``."""
+    """Add the command ``conclave statistics`` to the application."""
     application.command("statistics")(statistics)
 
 

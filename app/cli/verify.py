@@ -1,4 +1,4 @@
-"""``conclave verify``: replay the ledger from entry one."""
+"""``conclave verify``: recompute the state of a ledger from its first entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave verify``."""
+    """Add the command ``conclave verify`` to the application."""
     application.command("verify")(verify)
 
 
@@ -37,7 +37,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Check the ledger from its first entry: chain, sequence, counters, budget, every table.
+    """Recompute the ledger from its first entry: hashes, order, counts, budget, every table.
 
     If answers and draws are one account, the command checks that account too, from its stored
     table.

@@ -156,7 +156,7 @@ class ClassifierSettings(Section):
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
     ) -> HypothesesSettings:
-        """Return the whole class, with absent keys from ``[hypotheses]``.
+        """Return the section with absent keys taken from ``[hypotheses]``.
 
         Args:
             hypotheses: what absent keys are taken from.
@@ -243,7 +243,7 @@ class StudentSettings(Section):
     ] = {}
 
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
-        """Return the whole choice, with the estimator of ``[learner]`` if none is set here.
+        """Return the section, with the estimator of ``[learner]`` if none is set here.
 
         Whatever rule the chunks are given, a student takes the canonical one,
         which gives a single hypothesis.
@@ -259,7 +259,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the rules that the table counts, and how its errors are corrected."""
+    """``[statistics]``: the statistics table's hypothesis class, and how errors are corrected."""
 
     kind: Annotated[
         str | None,
@@ -307,7 +307,7 @@ class StatisticsSettings(Section):
     ] = None
 
     def inherit(self, hypotheses: HypothesesSettings) -> HypothesesSettings:
-        """Return the whole class, with absent keys from ``[hypotheses]``."""
+        """Return the section with absent keys taken from ``[hypotheses]``."""
         depth = self.depth or min(hypotheses.depth, DEPTH_DEFAULT_MAX)
         update = {
             "kind": self.kind or hypotheses.kind,

@@ -131,14 +131,14 @@ class PrivacySettings(Section):
     composed: ComposedSettings = ComposedSettings()
 
     def epsilon_of(self, mechanism: Mechanism) -> Fraction:
-        """Return the part of epsilon that a mechanism may use, exactly."""
+        """Return the exact part of epsilon that a mechanism may use."""
         share: Decimal = getattr(self.shares, mechanism)
         return Fraction(self.epsilon) * Fraction(share)
 
     def delta_share(
         self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
     ) -> Fraction:
-        """Return the fraction of delta of a mechanism: as given, or its default.
+        """Return the fraction of delta for a mechanism: as configured, or the default.
 
         Args:
             mechanism: whose.
@@ -237,5 +237,5 @@ class AnswersSettings(Section):
 
     @property
     def sequels(self) -> dict[str, Successor]:
-        """Return what may follow the ensemble, by the key that sets it."""
+        """Return what may follow the ensemble (classifier, student, halt), by the setting's key."""
         return {"after": self.after, "on_cutoff": self.on_cutoff}

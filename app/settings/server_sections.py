@@ -1,4 +1,4 @@
-"""``[ledger]`` and ``[server]``: where things are kept, and where they are served."""
+"""The sections ``[ledger]`` and ``[server]``: where data is stored, and how it is served."""
 
 from __future__ import annotations
 

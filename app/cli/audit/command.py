@@ -24,7 +24,7 @@ EXIT_EXCEEDED: Final = 1
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave audit``."""
+    """Add the command ``conclave audit`` to the application."""
     application.command("audit")(audit)
 
 

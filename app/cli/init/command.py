@@ -1,4 +1,4 @@
-"""``conclave init``: write a configuration from public facts, or rows made up to fit one."""
+"""``conclave init``: write a configuration from public facts, or made-up rows that fit it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIKENESS: Final = 0.7
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave init``."""
+    """Add the command ``conclave init`` to the application."""
     application.command(COMMAND)(init)
 
 
@@ -144,7 +144,7 @@ class _Terminal:
     """The operator's terminal; questions go to stderr."""
 
     def ask(self, question: str, default: str) -> str:
-        """Return what is typed."""
+        """Return the operator's typed reply."""
         try:
             shown = bool(default)
             return str(typer.prompt(question, default=default, show_default=shown, err=True))
@@ -153,7 +153,7 @@ class _Terminal:
             raise ConfigurationError(COMMAND, problem) from None
 
     def tell(self, line: str) -> None:
-        """Show a line."""
+        """Print a line."""
         typer.echo(line, err=True)
 
 

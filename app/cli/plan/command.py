@@ -1,4 +1,4 @@
-"""``conclave plan``: what a configuration gives, without reading a private row.
+"""``conclave plan``: predict what a configuration gives, without reading a private row.
 
 Three forms: a configuration file's release, the papers' own parameters and what their
 theorems ask for, and the table of Theorem A.
@@ -55,7 +55,7 @@ Text = str | None
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the command ``conclave plan`` to the application."""
     application.command("plan")(plan)
 
 

@@ -37,7 +37,7 @@ STANDARD_INPUT: Final = "standard input"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave query``."""
+    """Add the command ``conclave query`` to the application."""
     application.command("query")(query)
 
 

@@ -1,4 +1,4 @@
-"""``conclave append``: a further generation of rows, beside a running server too."""
+"""``conclave append``: add a batch of rows (a generation), also while the release is served."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave append``."""
+    """Add the command ``conclave append`` to the application."""
     application.command("append")(append)
 
 
@@ -21,7 +21,7 @@ def append(
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
 ) -> None:
-    """Append rows as a further generation, with a budget of its own; it joins at a tick.
+    """Append rows as a new batch (generation) with its own budget, which votes from an update on.
 
     A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing
     is appended or charged.  A server on the ledger fits the generation's learners, and their votes
