@@ -53,7 +53,7 @@ from app.release.classifier.learning import check_first_classifier, check_learna
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
-from app.release.generations.appending import append_generation, refuse_append
+from app.release.generations.appending import Appended, append_generation, refuse_append
 from app.release.generations.living_opening import open_living, refuse_living
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.requests import (
@@ -390,8 +390,8 @@ def append_from_settings(
     progress: Progress = no_progress,
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
-) -> int:
-    """Append rows as a generation of the release that ``settings`` describe; return its number.
+) -> Appended:
+    """Append rows to the release that ``settings`` describe, as a generation of it.
 
     Args:
         settings: the whole configuration.
@@ -419,11 +419,11 @@ def append_from_settings(
             settings.with_source(source), progress, person_key=ledger.digests.person_key()
         )
         ticker = Ticker(configuration, ledger, noise, clock)
-        number = append_generation(
+        appended = append_generation(
             configuration, ledger=ledger, rows=rows, noise=noise, period=ticker.period
         )
     ledger.close()
-    return number
+    return appended
 
 
 def change_from_settings(
@@ -437,7 +437,7 @@ def change_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> Receipt:
-    """Erase records by their identifiers, or correct those of a source, at the next tick.
+    """Erase records or persons by their identifiers, or correct those of a source, at a tick.
 
     Args:
         settings: the whole configuration.

@@ -6,7 +6,7 @@ The front door: k learners from permuted rows, and the same ones after a restart
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -150,9 +150,8 @@ def fit_chunks_anew(
 
     """
     lengths = np.zeros(len(offsets) - 1, dtype=np.int64)
-    before = read_ensemble_bytes(learner, body)
-    by_chunk = isinstance(before, ChunkwiseEnsemble | EstimatorEnsemble)
-    if not by_chunk:
+    before: object = read_ensemble_bytes(learner, body)
+    if not isinstance(before, ChunkwiseEnsemble | EstimatorEnsemble):
         chunks = np.arange(len(lengths))
     lengths[chunks] = np.diff(offsets)[chunks]
     rows = [np.arange(offsets[chunk], offsets[chunk + 1]) for chunk in chunks.tolist()]
@@ -167,7 +166,7 @@ def fit_chunks_anew(
     if isinstance(before, EstimatorEnsemble):
         return exchanged_bytes(body, fitted.to_bytes(), chunks)
     if isinstance(before, ChunkwiseEnsemble):
-        return before.exchanged(chunks, fitted).to_bytes()
+        return before.exchanged(chunks, cast("ChunkwiseEnsemble", fitted)).to_bytes()
     return fitted.to_bytes()
 
 

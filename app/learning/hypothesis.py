@@ -194,7 +194,7 @@ class Ensemble(Protocol):
 
 
 @runtime_checkable
-class ChunkwiseEnsemble(Protocol):
+class ChunkwiseEnsemble(Ensemble, Protocol):
     """An ensemble that has every chunk's models by themselves."""
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:

@@ -7,6 +7,8 @@ found; that one is missing nobody can tell.
 * ``request-00000001`` and so on: erasures and corrections that wait for a tick, which deletes them.
 * ``forgotten-`` and the number of a tick: tombstones, the keyed identities of the records that
   were forgotten with it, kept until the release ends.
+* ``persons-`` and the number of a generation: the keyed identities of the persons whose slots are
+  there, kept until the release ends, so that a person has one slot in a life.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 REQUEST: Final = "request-"
 TOMBSTONE: Final = "forgotten-"
-PREFIXES: Final = (REQUEST, TOMBSTONE)
+PERSONS: Final = "persons-"
+PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
 
 
 def is_beside_entries(name: str) -> bool:

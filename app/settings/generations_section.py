@@ -157,7 +157,11 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
         lambda given: not _is_pooled(given) or given.privacy.shares.relabel > 0,
     ),
     ("hypotheses.grid", 'must be "public"', lambda given: given.hypotheses.grid == "public"),
-    ("data.person", "must be absent", lambda given: given.data.person is None),
+    (
+        "data.id",
+        "must be absent where data.person names persons, who are forgotten as a whole,",
+        lambda given: given.data.id is None or given.data.person is None,
+    ),
     (
         "answers.after",
         'must be "halt": generations follow one another',

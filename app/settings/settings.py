@@ -187,7 +187,7 @@ class Settings(Section):
         tables = reading.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
         data = tables["data"]
         resolved = str(data["source"]) if isinstance(data, dict) else source
-        changed = {"source": SecretStr(resolved), "rows": None}
+        changed = {"source": SecretStr(resolved), "rows": None, "persons": None}
         return self.model_copy(update={"data": self.data.model_copy(update=changed)})
 
     @property

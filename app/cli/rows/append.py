@@ -23,8 +23,10 @@ def append(
 ) -> None:
     """Append rows as a further generation, with a budget of its own; it joins at a tick.
 
-    Where a row does not fit, nothing is appended or charged.  A server on the ledger fits the
-    generation, and its votes count from the tick on that the ledger names.
+    Where data.person names persons, those who are new make the generation, and rows of the others
+    go into the slots that they have.  Where a row does not fit, nothing is appended or charged.
+    A server on the ledger fits the generation, and its votes count from the tick on that the
+    ledger names.
     """
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
@@ -35,10 +37,23 @@ def append(
     configure_logs()
     settings = load_settings(config, os.environ)
     with OpeningProgress() as progress:
-        number = append_from_settings(
+        appended = append_from_settings(
             settings, source, noise=SystemNoise(), progress=progress, warn=_tell
         )
-    typer.echo(f"generation {number} is appended; it joins at the second tick from now")
+    if appended.number is None:
+        typer.echo("nobody in it is new: no generation is appended, and nothing is charged")
+    else:
+        typer.echo(
+            f"generation {appended.number} is appended; it joins at the second tick from now"
+        )
+    if appended.further_count:
+        typer.echo(
+            f"rows of {appended.further_count} known persons go into their slots at the next tick"
+        )
+    if appended.unused_count:
+        typer.echo(
+            f"rows of {appended.unused_count} persons are not used: their generations have retired"
+        )
 
 
 def _tell(line: str) -> None:

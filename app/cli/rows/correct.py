@@ -20,7 +20,8 @@ def correct(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="Rows as they should be, with their identifiers (data.id)."
+            metavar="SOURCE",
+            help="Rows as they should be, with their identifiers (data.id or data.person).",
         ),
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
@@ -29,8 +30,9 @@ def correct(
 ) -> None:
     """Replace records by rows of the same identifiers; their chunks are fitted anew.
 
-    Where a row does not fit, nothing changes.  Exit code 1 where a record is not known; the others
-    are corrected all the same.
+    Where persons are named, all rows of a person are replaced by those in the file.  Where a row
+    does not fit, nothing changes.  Exit code 1 where a record is not known; the others are
+    corrected all the same.
     """
     from app.cli.opening_progress import OpeningProgress
     from app.main import change_from_settings
@@ -42,4 +44,4 @@ def correct(
         receipt = change_from_settings(
             settings, source=source, now=now, noise=SystemNoise(), progress=progress, warn=tell
         )
-    show(receipt, done=CORRECTED)
+    show(receipt, done=CORRECTED, unit=settings.data.unit)

@@ -1,4 +1,4 @@
-"""``conclave erase``: records are forgotten at the next tick, beside a running server too."""
+"""``conclave erase``: records or persons are forgotten at a tick, beside a running server too."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ EXIT_UNKNOWN: Final = 1
 STANDARD_INPUT: Final = "-"
 ERASED: Final = "forgotten"
 CORRECTED: Final = "corrected"
+UNITS: Final = {"row": "record", "person": "person"}
 
 
 def register(application: typer.Typer) -> None:
@@ -40,10 +41,11 @@ def erase(
     ] = None,
     now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
 ) -> None:
-    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+    """Forget records or persons: slots are emptied, and their chunks fitted anew without them.
 
-    Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
-    forgotten all the same.  --from keeps identifiers out of the shell's history.
+    Nothing that is sent out tells of it.  Exit code 1 where one is not known; the others are
+    forgotten all the same.  A person is forgotten with all rows.  --from takes identifiers of
+    either kind, and keeps them out of the shell's history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
@@ -53,14 +55,19 @@ def erase(
     asked = [each for each in (identifier, person, source) if each is not None]
     if len(asked) != 1:
         raise ConfigurationError("erase", "takes one of --id ID, --person ID and --from FILE")
-    if person is not None:
-        problem = "is not served with [generations]: records are erased by --id, of data.id"
-        raise ConfigurationError("--person", problem)
-    identifiers = _read(source) if source is not None else [identifier or ""]
+    identifiers = _read(source) if source is not None else asked
+    _check_column("data.person", settings.data.person, person)
+    _check_column("data.id", settings.data.id, identifier)
     receipt = change_from_settings(
         settings, identifiers=identifiers, now=now, noise=SystemNoise(), warn=tell
     )
-    show(receipt, done=ERASED)
+    show(receipt, done=ERASED, unit=settings.data.unit)
+
+
+def _check_column(key: str, column: str | None, given: str | None) -> None:
+    """Refuse an identifier of a column that is not named."""
+    if given is not None and column is None:
+        raise ConfigurationError(key, "names no column, so that nobody is known by it")
 
 
 def _read(source: str) -> list[str]:
@@ -75,16 +82,18 @@ def _read(source: str) -> list[str]:
     return [line for line in text.splitlines() if line]
 
 
-def show(receipt: Receipt, *, done: str) -> None:
+def show(receipt: Receipt, *, done: str, unit: str) -> None:
     """Print a receipt, and exit with 1 where a record is not known.
 
     Args:
         receipt: of the command.
         done: the change, in a word.
+        unit: row or person.
 
     """
     count, before, after = receipt.taken.count, receipt.before, receipt.after
-    records = "1 record" if count == 1 else f"{count} records"
+    one = UNITS[unit]
+    records = f"1 {one}" if count == 1 else f"{count} {one}s"
     if after is not None:
         typer.echo(
             f"{records} {done}; the ledger's head before: {before.sequence} {before.hash}, after: "
@@ -96,7 +105,7 @@ def show(receipt: Receipt, *, done: str) -> None:
             f"{before.hash}"
         )
     for place in receipt.taken.unknown:
-        tell(f"no record is known by the identifier in place {place}")
+        tell(f"no {one} is known by the identifier in place {place}")
     if receipt.taken.unknown:
         raise typer.Exit(EXIT_UNKNOWN)
 

@@ -8,14 +8,20 @@ whole period is left for the fit, however long the fit takes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.data.rows import fingerprint
-from app.errors import ReleaseMismatchError, VerificationError
+from app.errors import (
+    ConfigurationError,
+    ReleaseMismatchError,
+    VerificationError,
+    invariant,
+)
 from app.ledger.entries.entry_kinds import GenerationAppended, slots_name
 from app.ledger.entries.generations import ANSWERS, RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
-from app.release.generations.requests import refuse_known
+from app.release.generations.owners import put_owners, sorted_out
+from app.release.generations.requests import put_request, refuse_known
 from app.release.generations.slots import drawn_slots
 from app.release.private_state import put_pieces
 from app.release.release import HALTED, refuse_closed
@@ -40,7 +46,26 @@ IS_FIXED: Final = (
     "the ledger's release is fixed, and takes no further rows; a release takes them that was "
     "opened with [generations]"
 )
+TOO_FEW: Final = (
+    "has {count} {new}, and answers.ensemble makes {size} learners of a generation; nothing is "
+    "appended: wait for more"
+)
 SAME_ROWS: Final = "holds the very rows of generation {number}; nothing is appended"
+
+
+class Appended(NamedTuple):
+    """What became of a batch, for the operator; all but the generation is private.
+
+    Attributes:
+        number: the generation's; None where the batch had no new person, and made none.
+        further_count: persons whose rows go into slots that they have, at the next tick.
+        unused_count: persons whose generation has retired, and whose rows are not used.
+
+    """
+
+    number: int | None
+    further_count: int = 0
+    unused_count: int = 0
 
 
 def append_generation(
@@ -50,45 +75,63 @@ def append_generation(
     rows: PrivateRows,
     noise: NoiseSource,
     period: int,
-) -> int:
-    """Append a generation to an open release, in one transaction; return its number.
+) -> Appended:
+    """Append a batch to an open release, in one transaction: its new persons make a generation.
 
     Args:
         configuration: the release's.
         ledger: with the release, which a server may be serving.
-        rows: of the generation, each a unit of its own.
+        rows: of the batch, each a unit of its own, or of persons.
         noise: where the permutation of the slots comes from.
         period: of the clock, now.
 
     Raises:
-        ConfigurationError: the learners cannot be fitted on so many rows.
+        ConfigurationError: the learners cannot be fitted on so many rows, or a record or person
+            is known, or was forgotten, where that is refused.
         ReleaseMismatchError: these are the rows of an earlier generation.
         VerificationError: the release has ended.
 
     """
-    settings = configuration.settings
+    is_named = configuration.settings.data.unit == "person"
+    invariant(is_named == (rows.persons is not None), "rows are of the configured unit")
     refuse_append(ledger.read_state())
-    size = ensemble_size(
-        configuration,
-        row_count=rows.count,
-        sampled_row_count=rows.count,
-        calibration=read_calibration(settings, ledger),
-    )
-    refuse_long_fit(settings, configuration.hypotheses, row_count=rows.count, chunk_count=size)
     _refuse_same_rows(ledger, rows)
     with ledger.transaction() as transaction:
         refuse_append(transaction.state)
         refuse_known(ledger, transaction, rows)
+        batch = sorted_out(transaction, rows)
+        put_request(transaction, batch.further)
+        further = len(batch.further), batch.unused_count
+        if batch.new is None:
+            return Appended(None, *further)
         known = generations_of(transaction.state.generations)
-        return put_generation(
+        number = put_generation(
             configuration,
             transaction,
             ledger=ledger,
-            rows=rows,
+            rows=batch.new,
             noise=noise,
-            size=size,
+            size=_size(configuration, ledger, unit_count=batch.new.count),
             joins_at=max(period, known.period) + PERIODS_TO_FIT,
+            whole=rows,
         )
+        return Appended(number, *further)
+
+
+def _size(configuration: Configuration, ledger: Ledger, *, unit_count: int) -> int:
+    """Return k_g, of the public number of new rows or persons alone."""
+    settings = configuration.settings
+    size = ensemble_size(
+        configuration,
+        row_count=unit_count,
+        sampled_row_count=unit_count,
+        calibration=read_calibration(settings, ledger),
+    )
+    if size > unit_count:
+        new = "rows" if settings.data.unit == "row" else "new persons"
+        raise ConfigurationError("SOURCE", TOO_FEW.format(count=unit_count, new=new, size=size))
+    refuse_long_fit(settings, configuration.hypotheses, row_count=unit_count, chunk_count=size)
+    return size
 
 
 def refuse_append(state: LedgerState) -> None:
@@ -117,6 +160,7 @@ def put_generation(
     noise: NoiseSource,
     size: int,
     joins_at: int,
+    whole: PrivateRows | None = None,
 ) -> int:
     """Append a generation within a transaction; return its number.
 
@@ -128,11 +172,13 @@ def put_generation(
         noise: where the permutation of the slots comes from.
         size: k_g.
         joins_at: the period at whose tick it joins.
+        whole: the rows that it came with, by which the batch is known again; its own by default.
 
     """
     known = generations_of(transaction.state.generations)
     number, release_number = len(known.all) + 1, transaction.release_number
-    name = slots_name(number, known.tick)
+    name, key = slots_name(number, known.tick), ledger.digests.generation_key
+    put_owners(transaction, number, rows)
     digests = put_pieces(transaction, {name: drawn_slots(rows, noise).to_bytes()})
     transaction.append(
         GenerationAppended(
@@ -144,7 +190,7 @@ def put_generation(
             shares=shares_of(configuration, number),
             cutoff=configuration.settings.answers.cutoff,
             joins_at=joins_at,
-            fingerprint=fingerprint(rows, ledger.digests.generation_key(release_number, number)),
+            fingerprint=fingerprint(whole or rows, key(release_number, number)),
             private_digests=digests,
         )
     )

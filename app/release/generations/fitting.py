@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.learning.chunks import chunk_offsets
-from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
+from app.learning.ensemble import fit_chunks_anew, fit_ensemble, read_ensemble_bytes
 from app.release.drawing import FITTING
 from app.release.generations.labelling import Labelled, draw_labels
 from app.release.generations.slots import Slots, read_slots
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import Ensemble
@@ -90,22 +92,56 @@ def fit_slots(
     Args:
         configuration: the release's.
         slots: of the generation.
-        given_labels: the labels that learners see, int64 (n_g,).
+        given_labels: the labels that learners see, int64 (m,), one a row.
         size: k_g.
         progress: shows how far the fit has come.
 
     """
-    held = np.flatnonzero(slots.is_filled)
-    offsets = np.searchsorted(held, chunk_offsets(slots.count, size)).astype(np.int64)
     return fit_ensemble(
         configuration.learner,
         slots.values,
         given_labels,
-        permutation=held.astype(np.int64),
-        offsets=offsets,
+        permutation=slots.held,
+        offsets=slots.before(chunk_offsets(slots.count, size)),
         secret=slots.secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
+
+
+def refit_chunks(
+    configuration: Configuration,
+    slots: Slots,
+    given_labels: NDArray[np.int64],
+    *,
+    size: int,
+    places: Iterable[int],
+) -> Ensemble:
+    """Return the learners of slots of which some hold other rows than their learners saw.
+
+    The chunks of these are fitted anew, with the seeds that they had, and no others: what comes
+    of it is, byte for byte, what :func:`fit_slots` makes of all chunks.
+
+    Args:
+        configuration: the release's.
+        slots: of the generation, with the learners of before.
+        given_labels: the labels that learners see, int64 (m,), one a row.
+        size: k_g.
+        places: of the slots that changed.
+
+    """
+    bounds = chunk_offsets(slots.count, size)
+    changed = np.searchsorted(bounds, np.array(sorted(places)), side="right") - 1
+    body = fit_chunks_anew(
+        configuration.learner,
+        slots.ensemble or b"",
+        slots.values,
+        given_labels,
+        permutation=slots.held,
+        offsets=slots.before(bounds),
+        chunks=np.unique(changed),
+        secret=slots.secret,
+    )
+    return read_ensemble_bytes(configuration.learner, body)
 
 
 def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:

@@ -1,4 +1,4 @@
-"""A chunk that is fitted anew alone comes out as where all are, and the others stay, to the byte."""
+"""A chunk that is fitted anew alone comes out as among all; the others stay, to the byte."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ REFUSED = {
     "hypotheses.grid": {"hypotheses__grid": "private"},
     "privacy.sampling": {"privacy__sampling": "0.5"},
     "privacy.accounting": {"privacy__accounting": "joint"},
-    "data.person": {"data__person": "who"},
+    "data.id": {"data__person": "who", "data__id": "record"},
     "answers.after": {"answers__on_cutoff": "student"},
     "hypotheses.class": {"generations__labelling": "pooled"},
     "privacy.shares.relabel": {
