@@ -61,7 +61,7 @@ class Persons:
     def __post_init__(self) -> None:
         """Check that every person has a row, and freeze both arrays."""
         invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
-        invariant(bool(self._counts.min() > 0), "every person has a row")
+        invariant(bool(self._counts.min(initial=1) > 0), "every person has a row")
         invariant(len(self._counts) == self.count, "every row is about a person")
         self.numbers.flags.writeable = False
         self.identities.flags.writeable = False
@@ -74,7 +74,9 @@ class Persons:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Return the weight of each row, exact in doubles, shape ``(n,)``."""
-        return _weights_of(self._counts)[self.numbers]
+        units = WEIGHT_UNITS // self._counts
+        weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
+        return weights
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
@@ -106,25 +108,6 @@ class Persons:
     def _by_person(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return positions of rows, those of a person together, and where each one's begin."""
         return _stable_order(self.numbers), _offsets(self._counts)
-
-
-def _weights_of(row_counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the weight of a row of each person, rounded down to whole units."""
-    weights: NDArray[np.float64] = WEIGHT_UNITS // np.maximum(row_counts, 1) / WEIGHT_UNITS
-    return weights
-
-
-def row_weights(row_counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the weight of each row, persons one after the other, exact in doubles.
-
-    Args:
-        row_counts: of each person, shape ``(n_p,)``; 0 for one who is forgotten.
-
-    Returns:
-        Shape ``(m,)``, m being their sum.
-
-    """
-    return np.repeat(_weights_of(row_counts), row_counts)
 
 
 def _stable_order(numbers: NDArray[np.int64]) -> NDArray[np.intp]:

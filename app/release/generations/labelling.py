@@ -227,10 +227,10 @@ def _counted(
     noise: NoiseSource,
 ) -> Labelled:
     """Draw noisy counts of the rows that slots hold; labels are by the sums so far."""
-    cells = configuration.hypotheses.encode(slots.values)[:, 0].astype("int64")
-    held, weights = slots.held, slots.weights
+    rows = slots.held_rows()
+    cells = configuration.hypotheses.encode(rows.values)[:, 0].astype("int64")
     parameters = _parameters(configuration, slot_count=slots.count)
-    drawn = pooled_labels.draw(parameters, (cells[held], slots.labels[held]), noise, weights)
+    drawn = pooled_labels.draw(parameters, (cells, rows.labels), noise, rows.weights)
     body = drawn.to_bytes()
     labelling = pooled_by(configuration, ledger, [body])
     labels = labels_by(configuration, labelling, slots)

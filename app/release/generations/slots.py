@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from app.data.persons import IDENTITY_BYTES, row_weights
+from app.data.persons import IDENTITY_BYTES, Persons
+from app.data.rows import PrivateRows
 from app.errors import LedgerCorruptError
 from app.release.private_state import read_piece
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
     from app.ledger.entries.generations import Generation
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -104,10 +104,20 @@ class Slots:
             return np.searchsorted(self.held, places).astype(np.int64)
         return self.starts[places]
 
+    def held_rows(self) -> PrivateRows:
+        """Return the rows that slots hold, in the order of slots, without the holes."""
+        held = self.held
+        if self.starts is None or self.identities is None:
+            return PrivateRows(self.values[held], self.labels[held])
+        lengths = np.diff(self.starts)[self.is_filled]
+        numbers = np.repeat(np.arange(len(lengths)), lengths)
+        persons = Persons(numbers, self.identities[self.is_filled])
+        return PrivateRows(self.values, self.labels, persons)
+
     @property
     def weights(self) -> NDArray[np.float64] | None:
         """Return the weight of each row of a person, shape (m,); None where a slot holds a row."""
-        return None if self.starts is None else row_weights(np.diff(self.starts))
+        return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
         """Return the positions of the rows of some slots, place by place."""

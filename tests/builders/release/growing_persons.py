@@ -28,10 +28,15 @@ SECOND = {f"b{number}": 1 + number % 3 for number in range(PERSON_COUNT)}
 
 
 def rows_about(ledger: Ledger, row_counts: Mapping[str, int], *, shift: float = 0) -> PrivateRows:
+    """Return the rows of :func:`keyed_rows` by the key of a ledger."""
+    return keyed_rows(ledger.digests.person_key(), row_counts, shift=shift)
+
+
+def keyed_rows(key: bytes, row_counts: Mapping[str, int], *, shift: float = 0) -> PrivateRows:
     """Return rows of persons with so many each, in turn; those of a person are alike.
 
     Args:
-        ledger: by whose key persons are known.
+        key: by which persons are known.
         row_counts: of each person.
         shift: added to everybody's margin, labels included.
 
@@ -39,7 +44,7 @@ def rows_about(ledger: Ledger, row_counts: Mapping[str, int], *, shift: float = 
     names = list(row_counts)
     turns = max(row_counts.values())
     who = [name for turn in range(turns) for name in names if turn < row_counts[name]]
-    reader = PersonReader(PersonColumn("who", ledger.digests.person_key(), frozenset()))
+    reader = PersonReader(PersonColumn("who", key, frozenset()))
     numbers = np.array([reader.read(name) for name in who]).astype(np.int64)
     digits = np.array([int(name[1:]) for name in who])
     margins = (37 * digits) % 100 - 49.5 + shift

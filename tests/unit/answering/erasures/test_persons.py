@@ -304,13 +304,15 @@ def test_classes_that_label_no_further_rows_are_refused(tmp_path: Path) -> None:
     changes = {"hypotheses__class": "intervals", "hypotheses__tests": '{"group": []}'}
     with pytest.raises(ConfigurationError, match=r"hypotheses\.class: must be \"trees\""):
         PersonsRelease(tmp_path, changes).open()
-    assert PersonsRelease(tmp_path, {**changes, "privacy__shares__relabel": "0"}).open()
+    allowed = PersonsRelease(tmp_path, {**changes, "privacy__shares__relabel": "0"})
+    assert allowed.open().ensemble_size == 5
 
 
-def life(folder: Path, *, comes_back: bool, copies: int = 1, erased: str = "") -> str:
-    """Return the public entries, budget and statement of a life, masked."""
+def life(folder: Path, *, comes_back: bool = False, copies: int = 1, erased: str = "") -> str:
+    """Return the public entries and the budget of a life, masked; k is found by n."""
     folder.mkdir()
-    growing = PersonsRelease(folder, first={**FIRST, "a7": FIRST["a7"] * copies})
+    first = {**FIRST, "a7": FIRST["a7"] * copies}
+    growing = PersonsRelease(folder, {"answers__ensemble": "auto"}, first=first)
     answerer = growing.answerer([STABLE, HIT, STABLE])
     ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
     answerer.answer_batch([ask(1), ask(2)])
@@ -328,7 +330,7 @@ def life(folder: Path, *, comes_back: bool, copies: int = 1, erased: str = "") -
 
 def test_lives_that_differ_in_one_person_have_the_same_public_bytes(tmp_path: Path) -> None:
     """Who came back, with how many rows, and who was forgotten, shows in no entry."""
-    plain = life(tmp_path / "plain", comes_back=False)
+    plain = life(tmp_path / "plain")
     assert life(tmp_path / "back", comes_back=True) == plain
-    assert life(tmp_path / "copies", comes_back=False, copies=900) == plain
-    assert life(tmp_path / "erased", comes_back=False, erased="a7") == plain
+    assert life(tmp_path / "copies", copies=900) == plain
+    assert life(tmp_path / "erased", erased="a7") == plain
