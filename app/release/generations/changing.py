@@ -116,7 +116,9 @@ def _refitted(
     if len(corrected):
         again = given_labels(configuration, generation, after, ledger=ledger, pieces=pieces or {})
         labels[corrected] = again[corrected]
-    labels[np.setdiff1d(np.arange(len(labels)), after.held)] = 0
+    is_hole = np.ones(len(labels), dtype=np.bool_)
+    is_hole[after.held] = False
+    labels[is_hole] = 0
     ensemble = refit_chunks(configuration, after, labels, size=generation.chunks, places=mine)
     return after.fitted(labels, ensemble.to_bytes()), ensemble
 
