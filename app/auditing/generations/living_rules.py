@@ -131,7 +131,7 @@ def broken_rules(rules: Rules, *, votes_moved: int = 1, slot_count: int = 1) -> 
     found, sets = _walked(rules)
     broken = [] if found else [HITS_ARE_PAID]
     by_one, at_a_flip = True, True
-    for active in sets:
+    for active in filter(None, sets):
         for slots in combinations(active, min(slot_count, len(active))):
             for one, other in vote_pairs(rules, active, slots, votes_moved=votes_moved):
                 (label, distance), (label_other, distance_other) = (

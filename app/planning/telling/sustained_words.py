@@ -15,6 +15,8 @@ def sustained_document(found: Sustained) -> Document:
     """Return the companies and the advised quorum, for ``--json``."""
     return {
         "generations": {
+            "unit": found.unit,
+            "size": found.size,
             "demand": found.demand,
             "cutoff": found.cutoff,
             "quorum": found.quorum,
@@ -55,7 +57,8 @@ def _cells(each: Company) -> tuple[str, ...]:
 
 def _advice(found: Sustained) -> str:
     """Say which quorum to set, or that none suffices."""
-    wanted = f"{found.demand:,} answers for every generation that is appended"
+    size = "" if found.size is None else f" of {found.size:,} {found.unit}s"
+    wanted = f"{found.demand:,} answers for every generation{size} that is appended"
     if found.quorum is None:
         most = max(each.generation_count for each in found.companies)
         return (

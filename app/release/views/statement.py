@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_table import ChosenLearner
+    from app.release.terms.unit import Unit
     from app.release.views.stated_release import AuditFound, Stated
 
 MECHANISMS: Final = "deployment.implementation.mechanisms[]"
@@ -63,10 +64,13 @@ COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
     "answer is charged to every generation that voted, and each retires with number {cutoff:,} of "
-    "its own; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
-    "and what it is promised does not add up over others: "
-    "app/privacy/generations/accounts_proof.md."
+    "its own; new queries wait while fewer than {quorum:,} vote. {lies}, and what is promised does "
+    "not add up over others: app/privacy/generations/accounts_proof.md."
 )
+LIES: Final[dict[Unit, str]] = {
+    "row": "A record lies in one generation",
+    "person": "A person lies in one generation, that of the first record, with all that come later",
+}
 ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
@@ -255,7 +259,8 @@ def _limits(stated: Stated) -> Iterator[Line]:
     words = IN_WORDS[stated.settings.data.unit]
     told = f"Fresh answers end after {answers.queries:,}{ends}."
     if rules is not None:
-        told = GENERATIONS.format(cutoff=cutoff, quorum=rules.quorum)
+        lies = LIES[stated.settings.data.unit]
+        told = GENERATIONS.format(cutoff=cutoff, quorum=rules.quorum, lies=lies)
     yield Line("answers", "Limits", limits, told)
     yield _sentence(
         "one_record",

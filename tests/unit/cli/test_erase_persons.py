@@ -82,6 +82,9 @@ def test_persons_are_appended_forgotten_and_corrected(
     assert run(["append", *given, write_rows(further, *some("c", 20), "a3")]) == 2
     assert "row 21 names a person who was forgotten" in capsys.readouterr().err
     assert run(["verify", *given]) == 0
+    assert run(["statement", *given]) == 0
+    stated = " ".join(capsys.readouterr().out.split())
+    assert "A person lies in one generation, that of the first record, with all that come" in stated
 
 
 @pytest.mark.parametrize(

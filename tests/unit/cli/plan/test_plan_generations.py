@@ -62,3 +62,20 @@ def test_what_cannot_be_told_is_refused(
     living.write_text(text)
     assert run(plan("--config", str(living), *options)) == 2
     assert line in capsys.readouterr().err
+
+
+def test_a_generation_of_persons_is_planned_by_their_number(
+    living: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one of as many rows, and it says which."""
+    told = []
+    for named in ("rows = 20000\n", 'person = "who"\npersons = 20000\n'):
+        living.write_text(LIVING.replace("rows = 20000\n", named))
+        options = ("--config", str(living), "--generations", "--demand", "10")
+        assert run(plan(*options, "--json")) == 0
+        told.append(json.loads(capsys.readouterr().out)["generations"])
+    units = [(each.pop("unit"), each.pop("size")) for each in told]
+    assert units == [("row", 20_000), ("person", 20_000)]
+    assert told[0] == told[1]
+    assert run(plan(*options)) == 0
+    assert "10 answers for every generation of 20,000 persons" in capsys.readouterr().out
