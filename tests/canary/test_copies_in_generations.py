@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Transaction
     from app.release.generations.owners import Batch
+    from tests.lives.configurations import Tables
     from tests.lives.people import Row
 
 FIRST_COUNT: Final = 300
 LATER_COUNT: Final = 240
 STATEMENTS: Final = (("statement",), ("statement", "--json"), ("generations",), ("verify",))
-GROWS: Final = {
+GROWS: Final[Tables] = {
     "privacy.shares": {"relabel": 0.2, "answers": 0.8, "classifier": 0},
     "answers": {"after": "halt", "on_cutoff": "halt", "ensemble": 40},
     "generations": {"tick": "1d", "quorum": 1},
@@ -132,11 +133,12 @@ def test_copies_of_a_row_show_nowhere(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_number_of_rows_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the number of learners of a generation follows its batch's rows."""
-    real, rows = appending.sorted_out, [0]
+    real, rows = vars(appending)["sorted_out"], [0]
 
     def noting(transaction: Transaction, given: PrivateRows) -> Batch:
         rows[0] = len(given.labels)
-        return real(transaction, given)
+        batch: Batch = real(transaction, given)
+        return batch
 
     monkeypatch.setattr(appending, "sorted_out", noting)
     monkeypatch.setattr(appending, "_size", lambda *_, unit_count: min(unit_count, rows[0] // 6))

@@ -249,7 +249,7 @@ def test_a_size_by_the_number_of_rows_shows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault 21: k by n, where n counts rows, is another in a life with more copies of a row."""
-    real, rows = living_opening.ensemble_parameters, [0]
+    real, rows = vars(living_opening)["ensemble_parameters"], [0]
     refuse = living_opening.refuse_living
 
     def noting(configuration: Any, given: PrivateRows, progress: Any) -> Any:
