@@ -16,18 +16,49 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Final
 
+from app.data.persons import IDENTITY_BYTES
 from app.errors import LedgerCorruptError
 from app.ledger.asked_vectors import RELEASE_SECRET
 from app.ledger.database.statements import read_private, read_private_like
 from app.ledger.entries.digests import private_digest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
+
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.entries.generations import Generations
 
 REQUEST: Final = "request-"
 TOMBSTONE: Final = "forgotten-"
 PERSONS: Final = "persons-"
+PERSON_COUNT: Final = "data.persons"
+"""The parameter of the first entry that says that units are persons."""
+NUMBER_DIGITS: Final = 8
+LOST_PERSONS: Final = "the private state lacks the persons of generation {number}"
 PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
+
+
+def persons_pieces(
+    opened: ReleaseOpened | None, known: Generations | None
+) -> Iterator[tuple[int, str, int]]:
+    """Yield the number of each generation of persons, and name and length of its piece.
+
+    Args:
+        opened: the release's first entry.
+        known: its generations; None where it is fixed.
+
+    """
+    if opened is None or known is None or PERSON_COUNT not in opened.parameters:
+        return
+    for each in known.all:
+        yield each.number, persons_name(each.number), each.slots * IDENTITY_BYTES
+
+
+def persons_name(number: int) -> str:
+    """Return the name of the piece with the persons of a generation."""
+    return f"{PERSONS}{number:0{NUMBER_DIGITS}d}"
 
 
 def is_beside_entries(name: str) -> bool:

@@ -12,23 +12,19 @@ back would be new, the size of a generation would tell of it, and the person wou
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.data.persons import IDENTITY_BYTES
 from app.errors import LedgerCorruptError
-from app.ledger.beside_entries import PERSONS
+from app.ledger.beside_entries import LOST_PERSONS, PERSONS, persons_name, persons_pieces
 from app.ledger.entries.generations import generations_of
 from app.release.generations.requests import Change, corrections_of, refuse_forgotten_persons
 
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
-    from app.ledger.entries.generations import Generations
     from app.ledger.ledger import Transaction
-
-NUMBER_DIGITS: Final = 8
-LOST: Final = "the private state lacks the persons of generation {number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
         return Batch(rows)
     refuse_forgotten_persons(transaction, rows)
     known = generations_of(transaction.state.generations)
-    owners, kept = _owners(transaction, known), {each.number for each in known.kept}
+    owners, kept = _owners(transaction), {each.number for each in known.kept}
     owner = np.array([owners.get(bytes(each), 0) for each in rows.persons.identities])
     is_kept = np.isin(owner, sorted(kept))
     new, theirs = np.flatnonzero(owner == 0), np.flatnonzero(is_kept)
@@ -86,21 +82,17 @@ def put_owners(transaction: Transaction, number: int, rows: PrivateRows) -> None
     """
     if rows.persons is not None:
         body = rows.persons.identities.tobytes()
-        transaction.put_beside(_name(number), body)
+        transaction.put_beside(persons_name(number), body)
 
 
-def _owners(transaction: Transaction, known: Generations) -> dict[bytes, int]:
+def _owners(transaction: Transaction) -> dict[bytes, int]:
     """Return the generation of every person that has had a slot, by the person's identity."""
     found: dict[bytes, int] = {}
-    pieces = transaction.beside(PERSONS)
-    for each in known.all:
-        body = pieces.get(_name(each.number), b"")
-        if len(body) != each.slots * IDENTITY_BYTES:
-            raise LedgerCorruptError(LOST.format(number=each.number))
-        identities = (body[at : at + IDENTITY_BYTES] for at in range(0, len(body), IDENTITY_BYTES))
-        found |= dict.fromkeys(identities, each.number)
+    pieces, state = transaction.beside(PERSONS), transaction.state
+    for number, name, length in persons_pieces(state.release, state.generations):
+        body = pieces.get(name, b"")
+        if len(body) != length:
+            raise LedgerCorruptError(LOST_PERSONS.format(number=number))
+        identities = (body[at : at + IDENTITY_BYTES] for at in range(0, length, IDENTITY_BYTES))
+        found |= dict.fromkeys(identities, number)
     return found
-
-
-def _name(number: int) -> str:
-    return f"{PERSONS}{number:0{NUMBER_DIGITS}d}"

@@ -11,7 +11,12 @@ import pytest
 
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.data.persons import IDENTITY_BYTES, WEIGHT_UNITS
-from app.errors import ConfigurationError, LedgerCorruptError, ReleaseMismatchError
+from app.errors import (
+    ConfigurationError,
+    LedgerCorruptError,
+    ReleaseMismatchError,
+    VerificationError,
+)
 from app.ledger.beside_entries import PERSONS, REQUEST
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
@@ -71,7 +76,8 @@ def row_counts(slots: Slots) -> np.ndarray:
 def made_anew(growing: PersonsRelease, slots: Slots) -> Slots:
     """Return slots with learners that are all fitted on what they hold."""
     assert slots.given_labels is not None
-    size = generations_of(growing.small.ledger().read_state().generations).all[0].chunks
+    known = generations_of(growing.small.ledger().read_state().generations).all
+    size = next(each.chunks for each in known if each.slots == slots.count)
     ensemble = fit_slots(
         growing.small.configuration(),
         slots,
@@ -258,6 +264,29 @@ def test_everybody_may_be_forgotten_before_the_fit(tmp_path: Path, labelling: st
     assert answerer.living.ensemble.vote_counts(np.zeros((1, 2))).sum() > len(FEW)
 
 
+@pytest.mark.parametrize("labelling", LABELLINGS)
+def test_persons_of_a_generation_that_waits_are_changed_with_its_fit(
+    tmp_path: Path, labelling: str
+) -> None:
+    """It is fitted already: rows that come, and one who is forgotten, are in what joins."""
+    growing = PersonsRelease(tmp_path, LABELLINGS[labelling])
+    answerer, ledger, ticker = opened(growing)
+    growing.append(ledger)
+    ticker.fit_waiting()
+    place = place_of(ledger, "b4", 2)
+    assert growing.append_persons(ledger, {"b5": 4, "a1": 2}) == (None, 2, 0)
+    forget(ledger, "b4")
+    for _ in range(2):
+        pass_tick(growing, answerer, ticker)
+    assert generations_of(ledger.read_state().generations).all[1].standing == "active"
+    after = slots_of(ledger, 2)
+    assert row_counts(after)[place] == 0
+    assert row_counts(after)[place_of(ledger, "b5", 2)] == SECOND["b5"] + 4
+    assert after.to_bytes() == made_anew(growing, after).to_bytes()
+    assert after.ensemble == answerer.living.private_fitted[2][1].to_bytes()
+    verify(ledger)
+
+
 def test_a_restart_reads_no_source_and_knows_everybody(tmp_path: Path) -> None:
     """Slots, holes and owners are the ledger's."""
     growing = PersonsRelease(tmp_path)
@@ -273,17 +302,30 @@ def test_a_restart_reads_no_source_and_knows_everybody(tmp_path: Path) -> None:
 
 
 def test_lost_owners_are_found(tmp_path: Path) -> None:
-    """A person would have a second budget, so nothing is appended."""
+    """A person would have a second budget, so nothing is appended, and a check of all says so."""
     growing = PersonsRelease(tmp_path)
     _, ledger, _ = opened(growing)
     with sqlite3.connect(tmp_path / "conclave.db") as raw:
         named = "select name from sqlite_master where type = 'trigger' and tbl_name = ?"
-        for (trigger,) in raw.execute(named, ("private_state",)).fetchall():
+        triggers = raw.execute(named, ("private_state",)).fetchall()
+        texts = [_text_of(raw, trigger) for (trigger,) in triggers]
+        for (trigger,) in triggers:
             raw.execute(f"drop trigger {trigger}")
         raw.execute("delete from private_state where name like 'persons-%'")
+        for text in texts:
+            raw.execute(text)
     raw.close()
-    with pytest.raises(LedgerCorruptError, match="lacks the persons of generation 1"):
+    lost = "lacks the persons of generation 1"
+    with pytest.raises(LedgerCorruptError, match=lost):
         growing.append_persons(ledger, SECOND)
+    with pytest.raises(VerificationError, match=lost):
+        verify(ledger)
+
+
+def _text_of(raw: sqlite3.Connection, trigger: str) -> str:
+    """Return the text that makes a trigger."""
+    (found,) = raw.execute("select sql from sqlite_master where name = ?", (trigger,)).fetchone()
+    return str(found)
 
 
 @pytest.mark.parametrize("damage", [b"\x00", b""])
