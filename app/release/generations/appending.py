@@ -108,12 +108,11 @@ def append_generation(
         number = put_generation(
             configuration,
             transaction,
-            ledger=ledger,
             rows=batch.new,
+            known_by=known_by(ledger, transaction, rows),
             noise=noise,
             size=_size(configuration, ledger, unit_count=batch.new.count),
             joins_at=max(period, known.period) + PERIODS_TO_FIT,
-            whole=rows,
         )
         return Appended(number, *further)
 
@@ -155,29 +154,27 @@ def put_generation(
     configuration: Configuration,
     transaction: Transaction,
     *,
-    ledger: Ledger,
     rows: PrivateRows,
+    known_by: str,
     noise: NoiseSource,
     size: int,
     joins_at: int,
-    whole: PrivateRows | None = None,
 ) -> int:
     """Append a generation within a transaction; return its number.
 
     Args:
         configuration: the release's.
         transaction: of a release that takes generations.
-        ledger: the transaction's.
         rows: of the generation.
+        known_by: the fingerprint of its batch.
         noise: where the permutation of the slots comes from.
         size: k_g.
         joins_at: the period at whose tick it joins.
-        whole: the rows that it came with, by which the batch is known again; its own by default.
 
     """
     known = generations_of(transaction.state.generations)
-    number, release_number = len(known.all) + 1, transaction.release_number
-    name, key = slots_name(number, known.tick), ledger.digests.generation_key
+    number = len(known.all) + 1
+    name = slots_name(number, known.tick)
     put_owners(transaction, number, rows)
     digests = put_pieces(transaction, {name: drawn_slots(rows, noise).to_bytes()})
     transaction.append(
@@ -190,11 +187,24 @@ def put_generation(
             shares=shares_of(configuration, number),
             cutoff=configuration.settings.answers.cutoff,
             joins_at=joins_at,
-            fingerprint=fingerprint(whole or rows, key(release_number, number)),
+            fingerprint=known_by,
             private_digests=digests,
         )
     )
     return number
+
+
+def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str:
+    """Return the keyed fingerprint by which a batch is known again, as the next generation's.
+
+    Args:
+        ledger: the transaction's.
+        transaction: of a release that takes generations.
+        rows: of the whole batch, those of known persons too.
+
+    """
+    number = len(generations_of(transaction.state.generations).all) + 1
+    return fingerprint(rows, ledger.digests.generation_key(transaction.release_number, number))
 
 
 def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.composed_budget import Beside
 from app.release.drawing import refuse_dead_features
-from app.release.generations.appending import put_generation
+from app.release.generations.appending import known_by, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.ticking import Ticker, wait_for_fits
@@ -173,8 +173,8 @@ def _begin(
         put_generation(
             configuration,
             transaction,
-            ledger=ledger,
             rows=rows,
+            known_by=known_by(ledger, transaction, rows),
             noise=noise,
             size=parameters.size,
             joins_at=ticker.period,
