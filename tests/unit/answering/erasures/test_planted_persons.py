@@ -252,9 +252,9 @@ def test_a_size_by_the_number_of_rows_shows_them(
     real, rows = vars(living_opening)["ensemble_parameters"], [0]
     refuse = living_opening.refuse_living
 
-    def noting(configuration: Any, given: PrivateRows, progress: Any) -> Any:
+    def noting(configuration: Any, given: PrivateRows, *more: Any) -> Any:
         rows[0] = len(given.labels)
-        return refuse(configuration, given, progress)
+        return refuse(configuration, given, *more)
 
     def by_rows(configuration: Any, **given: Any) -> Any:
         found = real(configuration, **given)
