@@ -1,4 +1,4 @@
-"""``conclave erase``: records or persons are forgotten at a tick, beside a running server too."""
+"""``conclave erase``: forget records or persons at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNITS: Final = {"row": "record", "person": "person"}
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave erase``."""
+    """Add the command ``conclave erase`` to the application."""
     application.command("erase")(erase)
 
 
@@ -39,13 +39,15 @@ def erase(
         str | None,
         typer.Option("--from", help="File of identifiers, one a line; - for standard input."),
     ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
+    ] = False,
 ) -> None:
-    """Forget records or persons: slots are emptied, and their chunks fitted anew without them.
+    """Forget records or persons: their rows are removed, and their learners fitted anew.
 
-    Nothing that is sent out tells of it.  Exit code 1 where one is not known; the others are
-    forgotten all the same.  A person is forgotten with all rows.  --from takes identifiers of
-    either kind, and keeps them out of the shell's history.
+    No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
+    not known; the command still forgets the others.  A person is forgotten with all rows.  The
+    option --from takes identifiers of either kind, and keeps them out of the shell's history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
@@ -83,7 +85,7 @@ def _read(source: str) -> list[str]:
 
 
 def show(receipt: Receipt, *, done: str, unit: str) -> None:
-    """Print a receipt, and exit with 1 where a record is not known.
+    """Print the confirmation of a request; exit with code 1 if a record is not known.
 
     Args:
         receipt: of the command.

@@ -1,4 +1,4 @@
-"""A generation's rows by slot, with their labels and learners: private state, written at ticks.
+"""A row batch's stored rows, labels and learners: private, rewritten at each update.
 
 The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
 A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
@@ -61,7 +61,7 @@ class _Kept(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slots:
-    """What a generation keeps; secret throughout.
+    """The stored private data of one batch: rows in fixed positions (slots), and learners.
 
     Attributes:
         values: encoded rows, float64 (m, d), slot by slot; m is n_g where a slot holds a row.
@@ -88,7 +88,7 @@ class Slots:
 
     @property
     def count(self) -> int:
-        """Return n_g, which is public."""
+        """Return the number of slots, which is public."""
         return len(self.is_filled)
 
     @property
@@ -135,18 +135,18 @@ class Slots:
         return int(self.starts[place]), int(self.starts[place + 1])
 
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
-        """Return the same slots with the labels and learners of a fit."""
+        """Return the same rows with the labels and learners of a fit."""
         return replace(self, given_labels=given_labels, ensemble=ensemble)
 
     def places(self) -> dict[bytes, int]:
-        """Return the slot of every record or person with an identifier, by its keyed digest."""
+        """Return the slot of every record or person, by its identifier's keyed digest."""
         if self.identities is None:
             return {}
         held = np.flatnonzero(self.is_filled).tolist()
         return {self.identities[place].tobytes(): place for place in held}
 
     def changed(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
-        """Return the slots with some emptied and some with other contents; none moves.
+        """Return the rows with some slots emptied and others replaced; no slot moves.
 
         An emptied slot is as if it had been empty from the start, and its hole stays.  Labels
         that learners see go with their rows; those of other contents are not given yet.
@@ -192,7 +192,7 @@ class Slots:
         )
 
     def holds_same(self, other: Slots) -> bool:
-        """Return whether every slot holds what it holds in another form of the generation."""
+        """Return whether two stored forms hold the same rows in every slot."""
         same = self.starts is other.starts or np.array_equal(
             _or_none(self.starts), _or_none(other.starts)
         )
@@ -204,7 +204,7 @@ class Slots:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the stored form."""
+        """Return the rows, labels and learners as bytes to be stored."""
         given = b"" if self.given_labels is None else _bytes_of(self.given_labels, _LABELS)
         return msgspec.msgpack.encode(
             _Kept(
@@ -222,7 +222,7 @@ class Slots:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Slots:
-        """Return what :meth:`to_bytes` wrote.
+        """Return the rows, labels and learners that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.
@@ -261,7 +261,7 @@ def _are_starts(starts: NDArray[np.int64], slot_count: int, row_count: int) -> b
 
 
 def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
-    """Return rows in slots, by a secret uniform permutation that is drawn here.
+    """Return rows in a secret, uniformly random order that is drawn here.
 
     Args:
         rows: of a generation, each a unit of its own, or of persons, each with all rows.
@@ -283,7 +283,7 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 
 
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
-    """Return the slots that a generation keeps now.
+    """Return the presently stored rows of one batch.
 
     Raises:
         LedgerCorruptError: they are missing or altered; nothing is drawn again.
