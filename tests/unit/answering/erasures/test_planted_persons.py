@@ -229,10 +229,7 @@ def test_rows_that_count_for_one_each_come_to_no_draw(
 
 
 def test_a_descent_gets_the_number_of_rows_of_each_person() -> None:
-    """Fault 20: residuals are divided by it, toward zero, in whatever draws from these slots.
-
-    ``tests/unit/auditing/test_audit_of_persons.py`` plants the other ways of adding them up.
-    """
+    """Fault 20, which tests/unit/auditing plants: residuals are divided by it, toward zero."""
     three = replace(
         one_person(7),
         is_filled=np.array([True, False, True]),
