@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import InvariantError
+from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_chunks_anew, fit_ensemble, read_ensemble_bytes
 from app.learning.hypothesis import ChunkwiseEnsemble, ClassAsked
@@ -33,12 +34,14 @@ def searching(kind: str, rule: str = "canonical", depth: int = 1) -> Learner:
 
 
 TREES = searching("trees").hypothesis_class
+CELLS = CellClass(splits=CellSplits(unit_tests(2), ((1, ~0), (~1, ~2))), class_count=2)
 LEARNERS = {
     "trees": searching("trees", depth=2),
     "trees that halve": searching("trees", "halving"),
     "thresholds": searching("thresholds"),
     "intervals": searching("intervals"),
     "intervals that halve": searching("intervals", "halving"),
+    "cells, all counted anew": Learner(hypothesis_class=CELLS, columns=COLUMNS),
     **{
         path.rpartition(".")[2]: Learner(
             hypothesis_class=TREES, estimator=path, params=params, columns=COLUMNS
