@@ -49,7 +49,12 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import check_first_classifier, check_learnable, learn
+from app.release.classifier.learning import (
+    LEARNS_BY_ITSELF,
+    check_first_classifier,
+    check_learnable,
+    learn,
+)
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
@@ -368,6 +373,7 @@ def _opened_living(
         noise=noise,
         progress=progress,
         ticker=Ticker(configuration, ledger, noise, clock),
+        warn=warn,
     )
     warn_of_others(ledger.openings, warn)
     warn_if_hopeless(release.state.release, warn)
@@ -566,7 +572,9 @@ def _rows_before_ledger(
         return None
     with advising(settings):
         rows = read()
-        refuse = refuse_before_ledger if settings.generations is None else refuse_living
+        refuse: Callable[[Configuration, PrivateRows, Progress], object] = (
+            refuse_before_ledger if settings.generations is None else refuse_living
+        )
         refuse(configuration, rows, progress)
         check(rows)
     return None if settings.data.person or settings.data.id else rows
@@ -614,6 +622,8 @@ def learn_from_settings(
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
+    if settings.generations is not None:
+        raise ConfigurationError("generations", LEARNS_BY_ITSELF)
     public_values = read_points(settings, public)
     first_told = _ignore if settings.data.person else tell  # rows of persons are read again
     rows = _rows_before_ledger(

@@ -9,13 +9,14 @@ from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
 from app.learning.registry import class_row
+from app.privacy.published_learners import LINEAR
 from app.settings.fields import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.settings.data_section import DataSettings
-    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.learning_sections import ClassifierSettings, HypothesesSettings
     from app.settings.release_sections import AnswersSettings, PrivacySettings
 
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -90,6 +91,7 @@ class Grown(NamedTuple):
     answers: AnswersSettings
     data: DataSettings
     hypotheses: HypothesesSettings
+    classifier: ClassifierSettings
 
 
 def _is_pooled(given: Grown) -> bool:
@@ -109,6 +111,9 @@ def check_generations(given: Grown) -> None:
         if given.data.id is not None:
             problem = "is for a release with [generations]: a fixed one can erase no row"
             raise ConfigurationError("data.id", problem)
+        if given.classifier.public is not None:
+            problem = "is for a release with [generations]: give `conclave learn` --public"
+            raise ConfigurationError("classifier.public", problem)
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")
@@ -131,9 +136,11 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     ("answers.output", 'must be "label"', lambda given: given.answers.output == "label"),
     ("privacy.shares.answers", "must be above 0", lambda given: given.privacy.shares.answers > 0),
     (
-        "privacy.shares.classifier",
-        "must be 0: none is published",
-        lambda given: given.privacy.shares.classifier == 0,
+        "classifier.learner",
+        f'must be "{LINEAR.name}" where privacy.shares.classifier is above 0,',
+        lambda given: (
+            given.privacy.shares.classifier == 0 or given.classifier.learner == LINEAR.name
+        ),
     ),
     (
         "privacy.shares.statistics",

@@ -162,7 +162,14 @@ class Settings(Section):
             rules.check_joint(self.why_sum)
         rules.check_size(self.answers, self.data)
         check_generations(
-            Grown(self.generations, self.privacy, self.answers, self.data, self.hypotheses)
+            Grown(
+                self.generations,
+                self.privacy,
+                self.answers,
+                self.data,
+                self.hypotheses,
+                self.classifier,
+            )
         )
         rules.check_ledger(self.ledger)
         return self

@@ -342,6 +342,25 @@ class ClassifierPublished(Event, frozen=True):
     private_digests: dict[str, PrivateDigest] = {}
 
 
+class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
+    """A generation's part in the classifier, in a release with generations: version 2.
+
+    It follows the labelling of the generation, before the tick that takes both up.
+
+    Attributes:
+        number: of the generation from whose rows steps were taken.
+        weights: of every public coordinate, in whole steps of 2^-20, one list a coordinate, one
+            weight a score; where the next generation starts.
+
+    """
+
+    KIND = "ClassifierPublished"
+    VERSION = 2
+
+    number: PositiveCount
+    weights: list[list[int]]
+
+
 class StudentPublished(Event, frozen=True):
     """The student, trained on the ensemble's answers and public from here on; never charged.
 
@@ -445,6 +464,7 @@ LedgerEvent: TypeAlias = (
     | ThresholdRefreshed
     | VectorsAsked
     | ClassifierPublished
+    | ClassifierPublished2
     | StudentPublished
     | ReleaseHalted
     | StatisticsReleased
@@ -480,5 +500,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     SlotsChanged,
     GenerationsJoined,
     GenerationRetired,
+    ClassifierPublished2,
 )
 """Every kind and version that was ever written, newest last."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from app.errors import InvariantError
 from app.ledger.entries.entry_kinds import (
     AnswersReleased2,
+    ClassifierPublished2,
     GenerationAppended,
     GenerationRetired,
     GenerationsJoined,
@@ -40,6 +41,7 @@ INHERIT: Final = '"inherit"'
 POOLED: Final = '"pooled"'
 RELABEL: Final = "relabel"
 ANSWERS: Final = "answers"
+CLASSIFIER: Final = "classifier"
 
 Standing = Literal["waiting", "active", "retired"]
 
@@ -60,6 +62,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         joins_at: the period at whose tick it is to join.
         kept_at: the tick in the name of the piece that holds its slots.
         labelled_by: the generation whose labelling its rows have; None before there is one.
+        is_published: whether its part in the classifier is public.
         standing: whether it waits, votes, or has retired.
 
     """
@@ -76,7 +79,13 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     joins_at: int
     kept_at: int
     labelled_by: int | None = None
+    is_published: bool = False
     standing: Standing = "waiting"
+
+    @property
+    def owes_classifier(self) -> bool:
+        """Whether its part in the classifier is charged, and not public."""
+        return CLASSIFIER in self.shares and not self.is_published
 
     @property
     def is_active(self) -> bool:
@@ -225,7 +234,7 @@ def check_due(known: Generations, event: LedgerEvent) -> None:
     if known.joining:
         allow(isinstance(event, GenerationsJoined), "comes before generations join, which are due")
     if known.is_drawing:
-        is_next = isinstance(event, LabellingDrawn | SlotsChanged)
+        is_next = isinstance(event, LabellingDrawn | ClassifierPublished2 | SlotsChanged)
         allow(is_next, "stands between a labelling and the tick at which it is taken up")
 
 
@@ -264,7 +273,10 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     within = epsilon <= exact(opened.epsilon) and delta <= exact(opened.delta)
     allow(within, "promises its records more than the release does")
     costs = _costs(event.shares)
-    allow(costs.keys() <= {RELABEL, ANSWERS}, "charges a mechanism that generations do not have")
+    allow(
+        costs.keys() <= {RELABEL, ANSWERS, CLASSIFIER},
+        "charges a mechanism that generations do not have",
+    )
     allow(
         sum(cost for cost, _ in costs.values()) <= epsilon
         and sum(cost for _, cost in costs.values()) <= delta,
@@ -296,6 +308,25 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
     return replace(changed, is_drawing=True)
 
 
+def published(known: Generations, event: ClassifierPublished2) -> Generations:
+    """Return the generations after one has had its part in the classifier, before it joins.
+
+    Each starts where the one before it has arrived, so that they follow in order.
+    """
+    allow(event.number <= len(known.all), "is of a generation that is not there")
+    generation = known.all[event.number - 1]
+    allow(generation.standing == "waiting", "publishes of a generation that has joined")
+    allow(CLASSIFIER in generation.shares, "is charged to no generation")
+    allow(not generation.is_published, "publishes of a generation a second time")
+    allow(generation.labelled_by is not None, "comes before the labels of its generation")
+    earlier = known.all[: event.number - 1]
+    allow(
+        not any(each.owes_classifier for each in earlier),
+        "comes before the classifier of an earlier generation",
+    )
+    return known.with_one(replace(generation, is_published=True))
+
+
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
     """Return the generations after a tick; those that are due must join next."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
@@ -305,6 +336,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
     due = [each for each in known.waiting if each.joins_at <= event.period]
     for each in due:
         allow(each.labelled_by is not None, f"comes before the labelling of {each.number}")
+        allow(not each.owes_classifier, f"comes before the classifier of {each.number}")
     maximum = opened.parameters[ACTIVE_MAX]
     room = len(due) if maximum == "null" else max(0, int(maximum) - len(known.active))
     return replace(

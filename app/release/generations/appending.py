@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from app.data.rows import fingerprint
 from app.errors import ReleaseMismatchError, VerificationError
 from app.ledger.entries.entry_kinds import GenerationAppended, slots_name
-from app.ledger.entries.generations import ANSWERS, RELABEL, generations_of
+from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
 from app.release.generations.requests import refuse_known
 from app.release.generations.slots import drawn_slots
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.release.terms.configuration import Configuration
@@ -87,8 +88,14 @@ def append_generation(
             rows=rows,
             noise=noise,
             size=size,
-            joins_at=max(period, known.period) + PERIODS_TO_FIT,
+            joins_at=_next_join(known, period),
         )
+
+
+def _next_join(known: Generations, period: int) -> int:
+    """Return the period of a new generation's join, never before an earlier one's."""
+    newest = known.all[-1].joins_at if known.all else 0
+    return max(max(period, known.period) + PERIODS_TO_FIT, newest)
 
 
 def refuse_append(state: LedgerState) -> None:
@@ -158,6 +165,8 @@ def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]
     charged: Mapping[str, Mechanism] = {ANSWERS: Mechanism.ANSWERS}
     if Mechanism.RELABEL in charges and not inherits:
         charged = {RELABEL: Mechanism.RELABEL, **charged}
+    if Mechanism.CLASSIFIER in charges:
+        charged = {**charged, CLASSIFIER: Mechanism.CLASSIFIER}
     return {
         name: [str(charges[mechanism].epsilon), str(charges[mechanism].delta)]
         for name, mechanism in charged.items()

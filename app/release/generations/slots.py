@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from app.data.persons import IDENTITY_BYTES
+from app.data.rows import PrivateRows
 from app.errors import LedgerCorruptError, invariant
 from app.release.private_state import read_piece
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
     from app.ledger.entries.generations import Generation
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -73,6 +73,10 @@ class Slots:
     def count(self) -> int:
         """Return n_g, which is public."""
         return len(self.labels)
+
+    def held_rows(self) -> PrivateRows:
+        """Return the rows that slots hold, in the order of slots, without the holes."""
+        return PrivateRows(self.values[self.is_filled], self.labels[self.is_filled])
 
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
         """Return the same slots with the labels and learners of a fit."""
