@@ -83,6 +83,18 @@ class GenerationsSettings(Section):
         return seconds_of(self.tick)
 
 
+class ErasureSettings(Section):
+    """``[erasure]``: what is told of records that are forgotten."""
+
+    count: Annotated[
+        Literal["secret", "public"],
+        Field(
+            description="Whether every tick says how many records it forgot. Where it does, that "
+            "a record was forgotten, and when, is protected no longer; all else stays."
+        ),
+    ] = "secret"
+
+
 class Grown(NamedTuple):
     """The section, and what stands beside it."""
 
@@ -92,6 +104,7 @@ class Grown(NamedTuple):
     data: DataSettings
     hypotheses: HypothesesSettings
     classifier: ClassifierSettings
+    erasure: ErasureSettings
 
 
 def _is_pooled(given: Grown) -> bool:
@@ -114,6 +127,9 @@ def check_generations(given: Grown) -> None:
         if given.classifier.public is not None:
             problem = "is for a release with [generations]: give `conclave learn` --public"
             raise ConfigurationError("classifier.public", problem)
+        if given.erasure.count == "public":
+            problem = '"public" is for a release with [generations]: a fixed one can erase no row'
+            raise ConfigurationError("erasure.count", problem)
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")

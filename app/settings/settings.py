@@ -35,7 +35,12 @@ from app.settings.data_section import (
     NumericFeatureSettings,
 )
 from app.settings.fields import Section, section_of
-from app.settings.generations_section import GenerationsSettings, Grown, check_generations
+from app.settings.generations_section import (
+    ErasureSettings,
+    GenerationsSettings,
+    Grown,
+    check_generations,
+)
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -115,6 +120,7 @@ class Settings(Section):
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
     generations: GenerationsSettings | None = None
+    erasure: ErasureSettings = ErasureSettings()
     engine: EngineSettings = EngineSettings()
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
@@ -169,6 +175,7 @@ class Settings(Section):
                 self.data,
                 self.hypotheses,
                 self.classifier,
+                self.erasure,
             )
         )
         rules.check_ledger(self.ledger)

@@ -270,6 +270,20 @@ class SlotsChanged(Event, frozen=True):
     private_digests: dict[str, PrivateDigest]
 
 
+class SlotsChanged2(SlotsChanged, frozen=True, kw_only=True):
+    """A tick of a release that publishes how many records are forgotten: version 2.
+
+    Attributes:
+        erased: how many records are forgotten with it.
+
+    """
+
+    KIND = "SlotsChanged"
+    VERSION = 2
+
+    erased: Annotated[int, Meta(ge=0)]
+
+
 class GenerationsJoined(Event, frozen=True):
     """Generations vote from here on; it follows the tick at which they do.
 
@@ -474,6 +488,7 @@ LedgerEvent: TypeAlias = (
     | GenerationAppended
     | LabellingDrawn
     | SlotsChanged
+    | SlotsChanged2
     | GenerationsJoined
     | GenerationRetired
 )
@@ -501,5 +516,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     GenerationsJoined,
     GenerationRetired,
     ClassifierPublished2,
+    SlotsChanged2,
 )
 """Every kind and version that was ever written, newest last."""

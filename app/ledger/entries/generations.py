@@ -24,6 +24,7 @@ from app.ledger.entries.entry_kinds import (
     LedgerEvent,
     ReleaseHalted,
     SlotsChanged,
+    SlotsChanged2,
     labelling_name,
     slots_name,
 )
@@ -39,6 +40,9 @@ ACTIVE_MAX: Final = "generations.active_max"
 LABELLING: Final = "generations.labelling"
 INHERIT: Final = '"inherit"'
 POOLED: Final = '"pooled"'
+ERASURE_COUNT: Final = "erasure.count"
+"""The parameter with which ticks say how many records they forget; absent, none does."""
+PUBLIC: Final = '"public"'
 RELABEL: Final = "relabel"
 ANSWERS: Final = "answers"
 CLASSIFIER: Final = "classifier"
@@ -110,6 +114,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         all: in the order of their numbers.
         tick: number of the newest tick; 0 before the first.
         period: of the clock, at that tick.
+        erased: records that ticks have forgotten, where they say so.
         active_set: number of the set that votes; every tick, join and retirement begins another.
         joining: numbers of those that the next entry must let join.
         is_drawing: whether the newest entry drew a labelling, which a tick follows.
@@ -119,6 +124,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
     all: tuple[Generation, ...] = ()
     tick: int = 0
     period: int = 0
+    erased: int = 0
     active_set: int = 0
     joining: tuple[int, ...] = ()
     is_drawing: bool = False
@@ -201,6 +207,11 @@ def generations_of(known: Generations | None) -> Generations:
 def has_generations(opened: ReleaseOpened) -> bool:
     """Return whether a release was opened to take generations."""
     return QUORUM in opened.parameters
+
+
+def counts_erasures(opened: ReleaseOpened) -> bool:
+    """Return whether every tick says how many records it forgets."""
+    return opened.parameters.get(ERASURE_COUNT) == PUBLIC
 
 
 def quorum_of(opened: ReleaseOpened) -> int:
@@ -331,6 +342,8 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
     """Return the generations after a tick; those that are due must join next."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
+    counts = counts_erasures(opened)
+    allow(isinstance(event, SlotsChanged2) == counts, "counts erasures otherwise than was opened")
     names = [slots_name(each.number, event.tick) for each in known.kept]
     allow(sorted(event.private_digests) == sorted(names), "does not bind every generation's slots")
     due = [each for each in known.waiting if each.joins_at <= event.period]
@@ -347,6 +360,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
         ),
         tick=event.tick,
         period=event.period,
+        erased=known.erased + (event.erased if isinstance(event, SlotsChanged2) else 0),
         active_set=known.active_set + 1,
         joining=tuple(each.number for each in due[:room]),
         is_drawing=False,

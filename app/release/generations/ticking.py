@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import structs
+
 from app.errors import LedgerUnavailableError, MachineError, UnavailableError
 from app.ledger.beside_entries import REQUEST
 from app.ledger.entries.entry_kinds import (
     GenerationsJoined,
     LabellingDrawn,
     SlotsChanged,
+    SlotsChanged2,
     slots_name,
 )
 from app.ledger.entries.generations import generations_of
@@ -254,7 +257,10 @@ class Ticker:
         tick = known.tick + 1
         pieces = {slots_name(number, tick): each.slots.to_bytes() for number, each in kept.items()}
         digests = put_pieces(transaction, pieces)
-        transaction.append(SlotsChanged(tick=tick, period=period, private_digests=digests))
+        event = SlotsChanged(tick=tick, period=period, private_digests=digests)
+        if self.configuration.settings.erasure.count == "public":
+            event = SlotsChanged2(erased=len(changed.erased), **structs.asdict(event))
+        transaction.append(event)
         known = generations_of(transaction.state.generations)
         if known.joining:
             joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)

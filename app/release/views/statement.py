@@ -67,6 +67,24 @@ GENERATIONS: Final = (
     "and what it is promised does not add up over others: "
     "app/privacy/generations/accounts_proof.md."
 )
+ERASURES: Final = {
+    "secret": (
+        "That a record was erased or corrected, when, and how many were, is protected as what it "
+        "held is: the promise is between any two histories of a record. Every tick looks the same: "
+        "app/privacy/generations/accounts_proof.md."
+    ),
+    "public": (
+        "How many records each tick forgets is published. That a record was erased, and when, is "
+        "not protected; what it held is, and all other records keep the whole promise: "
+        "app/privacy/generations/accounts_proof.md."
+    ),
+}
+"""What is said of erasures, by the setting ``erasure.count``."""
+PUBLISHED_IN_TURN: Final = (
+    "Each generation's part in the published classifier is drawn on its own records and published "
+    "before it joins. It goes on from public weights, so that a record is charged for one part: "
+    "app/privacy/noisy_gradient/proof.md."
+)
 ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
@@ -154,6 +172,9 @@ def _protected(stated: Stated) -> Iterator[Line]:
     yield Line(f"{flavor}.input_metric", "Neighbours", words.neighbours, words.data_sets)
     yield Line(f"{flavor}.bound_on_input_distance", "Neighbours", 1, "")
     yield _sentence(f"{flavor}.unprotected_quantities", "Neighbours", words.public)
+    if stated.settings.generations is not None and stated.settings.data.id is not None:
+        count = stated.settings.erasure.count
+        yield Line("erasure.count", "Neighbours", count, ERASURES[count])
 
 
 def _strength(stated: Stated) -> Iterator[Line]:
@@ -229,6 +250,8 @@ def _classifier(stated: Stated) -> Iterator[Line]:
     charge, row_count = stated.configuration.charges.get(Mechanism.CLASSIFIER), stated.row_count
     if charge is None:
         return
+    if stated.settings.generations is not None:
+        yield Line("classifier.published", "Limits", "each generation", PUBLISHED_IN_TURN)
     chosen = _learner(stated)
     if chosen.reason:
         learner = chosen.row.learner.name

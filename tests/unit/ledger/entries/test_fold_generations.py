@@ -12,6 +12,8 @@ from app.ledger.entries.chain import next_entry
 from app.ledger.entries.entry_kinds import (
     AnswersReleased,
     AnswersReleased2,
+    ClassifierPublished,
+    ClassifierPublished2,
     EnsembleFitted,
     GenerationAppended,
     GenerationRetired,
@@ -48,12 +50,14 @@ def grows(**changes: str) -> LedgerEvent:
 
 
 def appended(
-    number: int, *, tick: int = 0, joins_at: int = 1, labels: str = "1/10"
+    number: int, *, tick: int = 0, joins_at: int = 1, labels: str = "1/10", classifier: str = ""
 ) -> GenerationAppended:
     """Return a generation of 30 slots in 3 chunks, whose T is 2."""
     shares = {"answers": ["9/10", "1/2000000"]}
     if labels:
         shares["relabel"] = [labels, "0"]
+    if classifier:
+        shares["classifier"] = [classifier, "1/2000000"]
     return GenerationAppended(
         number=number,
         slots=30,
@@ -72,6 +76,21 @@ def drawn(number: int, *, of: int = 0) -> LabellingDrawn:
     """Return the labels of a generation, of its own rows or of another's."""
     names = {} if of else {labelling_name(number): DIGEST}
     return LabellingDrawn(number=number, of=of or number, private_digests=names)
+
+
+def published(number: int) -> ClassifierPublished2:
+    """Return a generation's part in the classifier."""
+    return ClassifierPublished2(number=number, weights=[[number]], classifier="{}")
+
+
+def charged(number: int, *, tick: int = 0, joins_at: int = 1) -> GenerationAppended:
+    """Return a generation that is charged for its part in the classifier."""
+    return appended(number, tick=tick, joins_at=joins_at, labels="", classifier="1/10")
+
+
+def kept(number: int) -> LabellingDrawn:
+    """Return the labels of a generation whose rows keep their own."""
+    return LabellingDrawn(number=number, of=number)
 
 
 def ticked(tick: int, numbers: Sequence[int], *, period: int | None = None) -> SlotsChanged:
@@ -164,6 +183,24 @@ def test_a_labelling_stays_while_others_rest_on_it() -> None:
     assert set(fold_all(events).private_digests) == {"labelling-1", "slots-2-2"}
 
 
+PART: Final[list[LedgerEvent]] = [
+    grows(),
+    charged(1),
+    kept(1),
+    published(1),
+    ticked(1, [1]),
+    joined(1, active=2),
+]
+
+
+def test_the_newest_classifier_is_the_release_s() -> None:
+    """Each generation's part replaces the one before, and both came before their joins."""
+    further = [charged(2, tick=1, joins_at=2), kept(2), published(2), ticked(2, [1, 2])]
+    state = fold_all([*PART, *further])
+    assert state.classifier == published(2)
+    assert all(each.is_published for each in generations_of(state.generations).all)
+
+
 CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
     "a kind of a release that takes generations, in a fixed one": (
         [opened()],
@@ -241,6 +278,48 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         [grows(), appended(1), drawn(1)],
         appended(2),
         "between a labelling and the tick",
+    ),
+    "a classifier in the form of a fixed release": (
+        [grows(), charged(1), kept(1)],
+        ClassifierPublished(classifier="{}"),
+        "between a labelling and the tick",
+    ),
+    "the same after a tick": (
+        PART,
+        ClassifierPublished(classifier="{}"),
+        "publishes a classifier a second time",
+    ),
+    "a generation's classifier in a fixed release": (
+        [opened()],
+        published(1),
+        "takes no generations",
+    ),
+    "the classifier of one that is not there": ([grows()], published(1), "is not there"),
+    "the classifier of one that has joined": (PART, published(1), "that has joined"),
+    "a classifier that is charged to nobody": (
+        [grows(), appended(1), drawn(1)],
+        published(1),
+        "charged to no generation",
+    ),
+    "a classifier published twice": (
+        [grows(), charged(1), kept(1), published(1)],
+        published(1),
+        "a second time",
+    ),
+    "a classifier before the labels, as soon as it is drawn": (
+        [grows(), charged(1)],
+        published(1),
+        "before the labels of its generation",
+    ),
+    "a classifier that goes on from one that is not public": (
+        [grows(), charged(1), charged(2), kept(1), kept(2)],
+        published(2),
+        "the classifier of an earlier generation",
+    ),
+    "a tick without the classifier of one that is due": (
+        [grows(), charged(1), kept(1)],
+        ticked(1, [1]),
+        "before the classifier of 1",
     ),
     "a tick left out": (ONE, ticked(3, [1]), "where 2 is next"),
     "a tick without somebody's slots": (WAITING, ticked(2, [1]), "every generation's slots"),
