@@ -24,6 +24,7 @@ from app.ledger.entries.entry_kinds import (
     ScoresReleased,
     ShareCharged,
     SlotsChanged,
+    SlotsChanged2,
     labelling_name,
     slots_name,
 )
@@ -41,6 +42,19 @@ RULES: Final = {
     "generations.labelling": '"own"',
     "generations.table": "9/10 1/2000000 2",
 }
+
+
+def counting() -> LedgerEvent:
+    """Return the first entry of a release whose ticks say how many records they forget."""
+    return opened(queries=None, cutoff=None, parameters={**RULES, "erasure.count": '"public"'})
+
+
+def forgetting(tick: int, numbers: Sequence[int], *, erased: int) -> SlotsChanged2:
+    """Return such a tick."""
+    event = ticked(tick, numbers)
+    return SlotsChanged2(
+        tick=tick, period=event.period, private_digests=event.private_digests, erased=erased
+    )
 
 
 def grows(**changes: str) -> LedgerEvent:
@@ -195,10 +209,22 @@ PART: Final[list[LedgerEvent]] = [
 
 def test_the_newest_classifier_is_the_release_s() -> None:
     """Each generation's part replaces the one before, and both came before their joins."""
-    further = [charged(2, tick=1, joins_at=2), kept(2), published(2), ticked(2, [1, 2])]
+    further: list[LedgerEvent] = [
+        charged(2, tick=1, joins_at=2),
+        kept(2),
+        published(2),
+        ticked(2, [1, 2]),
+    ]
     state = fold_all([*PART, *further])
     assert state.classifier == published(2)
     assert all(each.is_published for each in generations_of(state.generations).all)
+
+
+def test_a_public_count_of_erasures_adds_up() -> None:
+    """Every tick says how many, of none too."""
+    events = [counting(), appended(1), drawn(1), forgetting(1, [1], erased=0), joined(1, active=2)]
+    state = fold_all([*events, forgetting(2, [1], erased=2), forgetting(3, [1], erased=1)])
+    assert generations_of(state.generations).erased == 3
 
 
 CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
@@ -320,6 +346,16 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         [grows(), charged(1), kept(1)],
         ticked(1, [1]),
         "before the classifier of 1",
+    ),
+    "a count of erasures that is secret": (
+        ONE,
+        forgetting(2, [1], erased=1),
+        "counts erasures otherwise",
+    ),
+    "a tick that does not count where counts are public": (
+        [counting(), appended(1), drawn(1)],
+        ticked(1, [1]),
+        "counts erasures otherwise",
     ),
     "a tick left out": (ONE, ticked(3, [1]), "where 2 is next"),
     "a tick without somebody's slots": (WAITING, ticked(2, [1]), "every generation's slots"),

@@ -38,6 +38,7 @@ from tests.builders.mechanisms.kernel_descent import kernel_inputs, kernel_param
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.learning.linear.integers import IntegerFeatures
     from app.noise.source import NoiseSource
 
 ROWS = st.tuples(
@@ -186,9 +187,15 @@ def test_a_descent_goes_on_from_a_public_start(monkeypatch: pytest.MonkeyPatch) 
     parameters = descent_parameters(class_count=2)
     seen: list[NDArray[np.float64]] = []
 
-    def at(*given: object) -> NDArray[np.int64]:
-        seen.append(np.array(given[3], dtype=np.float64))
-        return gradient_sum(*given)  # type: ignore[arg-type]
+    def at(
+        features: IntegerFeatures,
+        vectors: NDArray[np.int16],
+        labels: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        person_row_counts: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64]:
+        seen.append(weights)
+        return gradient_sum(features, vectors, labels, weights, person_row_counts)
 
     monkeypatch.setattr(noisy_gradient, "gradient_sum", at)
     start = np.linspace(-1.0, 1.0, parameters.features.width).reshape(-1, 1)

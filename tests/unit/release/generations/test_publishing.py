@@ -15,7 +15,6 @@ from app.ledger.entries.entry_kinds import ClassifierPublished2
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.main import learn_from_settings
-from app.release.generations import fitting
 from app.release.generations.appending import shares_of
 from app.release.generations.public_map import PublicInputs, opened_inputs, read_inputs
 from app.release.generations.publishing import Part, generation_draw, mean_share
@@ -23,9 +22,11 @@ from app.release.generations.requests import erasures_of, take_down
 from app.release.generations.ticking import NotFittedError, Ticker
 from app.release.generations.waiting_fits import WaitingFits
 from app.release.views.budget import budget_view
+from app.release.views.stated_release import read_stated
+from app.release.views.statement import PUBLISHED_IN_TURN, statement
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
-from tests.builders.release.named_rows import NamedRelease
+from tests.builders.release.named_rows import NamedRelease, slots_of
 from tests.builders.release.small_release import private_rows, seeded_noise
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def test_a_generation_with_holes_draws_on_what_is_left(tmp_path: Path) -> None:
     answerer = growing.answerer()
     ledger = answerer.release.ledger
     growing.append(ledger)
-    kept = fitting.read_slots(ledger, generations_of(ledger.read_state().generations).all[1])
+    kept = slots_of(ledger, 2)
     emptied = kept.changed([0, 1], {})
     assert emptied.held_rows().count == kept.count - 2
     drawn = generation_draw(
@@ -186,6 +187,13 @@ def test_conclave_learn_is_refused_in_one_line(growing: GrowingRelease) -> None:
     """The server draws each generation's part; nothing is charged by a command."""
     with pytest.raises(ConfigurationError, match="conclave learn"):
         learn_from_settings(growing.small.settings(), public=None, noise=seeded_noise(1))
+
+
+def test_the_statement_says_how_parts_add_up(growing: GrowingRelease) -> None:
+    """A record is charged for one part, however many generations follow."""
+    stated = read_stated(growing.small.configuration(), None, audit=None, version="0")
+    lines = {line.place: line.words for line in statement(stated)}
+    assert lines["classifier.published"] == PUBLISHED_IN_TURN
 
 
 # -- planted faults ------------------------------------------------------------
