@@ -91,6 +91,7 @@ from app.settings.learning_sections import JOBS_UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from fractions import Fraction
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -396,6 +397,7 @@ def append_from_settings(
     progress: Progress = no_progress,
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
+    budget: tuple[Fraction | None, Fraction | None] = (None, None),
 ) -> int:
     """Append rows as a generation of the release that ``settings`` describe; return its number.
 
@@ -406,6 +408,7 @@ def append_from_settings(
         progress: shows how far it has come.
         warn: told what an operator should know.
         clock: seconds since 1970, by which generations join.
+        budget: epsilon and delta of its records; None for the release's.
 
     Raises:
         ConfigurationError: a row does not fit, or the release takes no generation; nothing is
@@ -425,8 +428,17 @@ def append_from_settings(
             settings.with_source(source), progress, person_key=ledger.digests.person_key()
         )
         ticker = Ticker(configuration, ledger, noise, clock)
+        epsilon, delta = budget
         number = append_generation(
-            configuration, ledger=ledger, rows=rows, noise=noise, period=ticker.period
+            configuration,
+            ledger=ledger,
+            rows=rows,
+            noise=noise,
+            period=ticker.period,
+            budget=(
+                configuration.epsilon if epsilon is None else epsilon,
+                configuration.delta if delta is None else delta,
+            ),
         )
     ledger.close()
     return number

@@ -204,6 +204,11 @@ class Settings(Section):
         changed = {"source": SecretStr(resolved), "rows": None}
         return self.model_copy(update={"data": self.data.model_copy(update=changed)})
 
+    def with_budget(self, epsilon: Decimal, delta: Decimal) -> Self:
+        """Return the settings with another whole epsilon and delta, and the same shares of them."""
+        changed = {"epsilon": epsilon, "delta": delta}
+        return self.model_copy(update={"privacy": self.privacy.model_copy(update=changed)})
+
     @property
     def is_embedded_demo(self) -> bool:
         """Whether the rows are the embedded, public ones."""

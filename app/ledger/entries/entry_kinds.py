@@ -230,6 +230,21 @@ class GenerationAppended(Event, frozen=True):
     private_digests: dict[str, PrivateDigest]
 
 
+class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
+    """A generation with another budget than the release's table was made for: version 2.
+
+    Attributes:
+        account: order, price of a hit and parts of delta by which its cutoff is paid for
+            (Theorem G), exact rationals by their names.
+
+    """
+
+    KIND = "GenerationAppended"
+    VERSION = 2
+
+    account: dict[str, str]
+
+
 class LabellingDrawn(Event, frozen=True):
     """The labels of a generation's rows are drawn, or are those of an earlier generation.
 
@@ -486,6 +501,7 @@ LedgerEvent: TypeAlias = (
     | ReleaseReopened
     | ReleaseMoved
     | GenerationAppended
+    | GenerationAppended2
     | LabellingDrawn
     | SlotsChanged
     | SlotsChanged2
@@ -517,5 +533,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     GenerationRetired,
     ClassifierPublished2,
     SlotsChanged2,
+    GenerationAppended2,
 )
 """Every kind and version that was ever written, newest last."""

@@ -18,6 +18,7 @@ from app.ledger.entries.entry_kinds import (
     AnswersReleased2,
     ClassifierPublished2,
     GenerationAppended,
+    GenerationAppended2,
     GenerationRetired,
     GenerationsJoined,
     LabellingDrawn,
@@ -29,6 +30,8 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.legality import IllegalError, allow, exact
+from app.privacy.generations.accounts import ProfileAccount
+from app.privacy.stability.profile_parameters import hits_hold
 
 if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import AnswersReleased, ReleaseOpened, ScoresReleased
@@ -61,6 +64,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         delta: of each of its records, exact.
         shares: as it was appended with.
         cutoff: T_g.
+        account: by which that is paid for, where the budget is the generation's own.
         unstable: hits that it was charged: of the answers on which it voted.
         fingerprint: of its rows, by a key of its own.
         joins_at: the period at whose tick it is to join.
@@ -78,6 +82,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     delta: str
     shares: dict[str, list[str]]
     cutoff: int
+    account: dict[str, str] = {}
     unstable: int = 0
     fingerprint: str
     joins_at: int
@@ -269,6 +274,7 @@ def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppende
         fingerprint=event.fingerprint,
         joins_at=event.joins_at,
         kept_at=known.tick,
+        account=event.account if isinstance(event, GenerationAppended2) else {},
     )
     return replace(known, all=(*known.all, further))
 
@@ -296,11 +302,50 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     inherits = opened.parameters.get(LABELLING) == INHERIT and not is_first
     allow(not (inherits and RELABEL in costs), "charges a labelling that it inherits")
     table_epsilon, table_delta, cutoff = table_of(opened)
+    allow(event.cutoff <= cutoff, "has a cutoff above what its share pays for")
+    if isinstance(event, GenerationAppended2):
+        allow(_is_paid(account_of(event)), "has a cutoff above what its account pays for")
+        return
     allow(
         costs.get(ANSWERS) == (table_epsilon, table_delta),
         "pays another share for answers than the release's table was made for",
     )
-    allow(event.cutoff <= cutoff, "has a cutoff above what its share pays for")
+
+
+def account_of(bought: GenerationAppended2 | Generation) -> ProfileAccount:
+    """Return the account of a generation with a budget of its own.
+
+    Raises:
+        IllegalError: it is none.
+
+    """
+    epsilon, delta = bought.shares.get(ANSWERS, ("0", "0"))
+    plain = {**bought.account, "epsilon": epsilon, "delta": delta, "cutoff": str(bought.cutoff)}
+    try:
+        return ProfileAccount.from_plain(plain)
+    except InvariantError:
+        raise IllegalError("has an account that is none") from None
+
+
+def _is_paid(account: ProfileAccount) -> bool:
+    """Return whether an account pays for its hits, as far as entries show.
+
+    That its price is that of the release's table is decided where the table is at hand.
+    """
+    within = account.delta_release + account.delta_svt <= account.delta
+    return (
+        within
+        and account.delta_release > 0 < account.delta_svt
+        and account.epsilon > 0 < account.ln_ratio
+        and account.alpha > 1
+        and hits_hold(
+            epsilon=account.epsilon,
+            delta_svt=account.delta_svt,
+            alpha=account.alpha,
+            ln_ratio=account.ln_ratio,
+            cutoff=account.cutoff,
+        )
+    )
 
 
 def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:

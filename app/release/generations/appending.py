@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from app.data.rows import fingerprint
-from app.errors import ReleaseMismatchError, VerificationError
-from app.ledger.entries.entry_kinds import GenerationAppended, slots_name
+from app.errors import ConfigurationError, ReleaseMismatchError, VerificationError
+from app.ledger.entries.entry_kinds import GenerationAppended, GenerationAppended2, slots_name
 from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
+from app.privacy.generations.accounts import open_account
+from app.privacy.stability.hit_table import ProfileTable
 from app.release.generations.requests import refuse_known
 from app.release.generations.slots import drawn_slots
 from app.release.private_state import put_pieces
@@ -25,17 +29,26 @@ from app.release.terms.work_limits import refuse_long_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from app.data.rows import PrivateRows
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
+    from app.privacy.answering_rows import Calibration
+    from app.privacy.generations.accounts import ProfileAccount
     from app.release.terms.configuration import Configuration
 
 PERIODS_TO_FIT: Final = 2
 """Ticks from an append to the join: the first may be a moment away."""
 FIXED: Final = "generations"
+EPSILON: Final = "--epsilon"
+DELTA: Final = "--delta"
+ABOVE: Final = "must be above 0, and at most what the release promises every record"
+ONE_CLASS: Final = 'is for privacy.calibration = "profile": a certificate is of one class'
+ACCOUNT: Final = ("alpha", "ln_ratio", "delta_release", "delta_svt")
+"""Numbers of an account that the entry has beside those of its share."""
 NOT_OPEN: Final = "the ledger has no release yet; start the server, which opens it"
 IS_FIXED: Final = (
     "the ledger's release is fixed, and takes no further rows; a release takes them that was "
@@ -51,6 +64,7 @@ def append_generation(
     rows: PrivateRows,
     noise: NoiseSource,
     period: int,
+    budget: tuple[Fraction, Fraction] | None = None,
 ) -> int:
     """Append a generation to an open release, in one transaction; return its number.
 
@@ -60,20 +74,26 @@ def append_generation(
         rows: of the generation, each a unit of its own.
         noise: where the permutation of the slots comes from.
         period: of the clock, now.
+        budget: epsilon and delta of its records, where they are not the release's.
 
     Raises:
-        ConfigurationError: the learners cannot be fitted on so many rows.
+        ConfigurationError: the learners cannot be fitted on so many rows, or the budget is above
+            the release's, or buys no unstable answer.
         ReleaseMismatchError: these are the rows of an earlier generation.
         VerificationError: the release has ended.
 
     """
-    settings = configuration.settings
     refuse_append(ledger.read_state())
+    calibration = read_calibration(configuration.settings, ledger)
+    account = None
+    if budget not in (None, (configuration.epsilon, configuration.delta)):
+        configuration, account = _bought(configuration, calibration, *budget)
+    settings = configuration.settings
     size = ensemble_size(
         configuration,
         row_count=rows.count,
         sampled_row_count=rows.count,
-        calibration=read_calibration(settings, ledger),
+        calibration=calibration,
     )
     refuse_long_fit(settings, configuration.hypotheses, row_count=rows.count, chunk_count=size)
     _refuse_same_rows(ledger, rows)
@@ -89,7 +109,29 @@ def append_generation(
             noise=noise,
             size=size,
             joins_at=_next_join(known, period),
+            account=account,
         )
+
+
+def _bought(
+    configuration: Configuration, calibration: Calibration, epsilon: Fraction, delta: Fraction
+) -> tuple[Configuration, ProfileAccount]:
+    """Return the configuration of a generation with a budget of its own, and its account."""
+    for option, given, most in (
+        (EPSILON, epsilon, configuration.epsilon),
+        (DELTA, delta, configuration.delta),
+    ):
+        if not 0 < given <= most:
+            raise ConfigurationError(option, ABOVE)
+    if not isinstance(calibration, ProfileTable):
+        raise ConfigurationError(EPSILON, ONE_CLASS)
+    bought = configuration.with_budget(epsilon, delta)
+    charge = bought.charges[Mechanism.ANSWERS]
+    try:
+        account = open_account(calibration, epsilon=charge.epsilon, delta=charge.delta)
+    except ConfigurationError as error:
+        raise ConfigurationError(EPSILON, error.problem) from None
+    return bought, account
 
 
 def _next_join(known: Generations, period: int) -> int:
@@ -124,6 +166,7 @@ def put_generation(
     noise: NoiseSource,
     size: int,
     joins_at: int,
+    account: ProfileAccount | None = None,
 ) -> int:
     """Append a generation within a transaction; return its number.
 
@@ -135,26 +178,30 @@ def put_generation(
         noise: where the permutation of the slots comes from.
         size: k_g.
         joins_at: the period at whose tick it joins.
+        account: by which its hits are paid for, where its budget is its own.
 
     """
     known = generations_of(transaction.state.generations)
     number, release_number = len(known.all) + 1, transaction.release_number
     name = slots_name(number, known.tick)
     digests = put_pieces(transaction, {name: drawn_slots(rows, noise).to_bytes()})
-    transaction.append(
-        GenerationAppended(
-            number=number,
-            slots=rows.count,
-            chunks=size,
-            epsilon=str(configuration.epsilon),
-            delta=str(configuration.delta),
-            shares=shares_of(configuration, number),
-            cutoff=configuration.settings.answers.cutoff,
-            joins_at=joins_at,
-            fingerprint=fingerprint(rows, ledger.digests.generation_key(release_number, number)),
-            private_digests=digests,
-        )
+    event = GenerationAppended(
+        number=number,
+        slots=rows.count,
+        chunks=size,
+        epsilon=str(configuration.epsilon),
+        delta=str(configuration.delta),
+        shares=shares_of(configuration, number),
+        cutoff=configuration.settings.answers.cutoff if account is None else account.cutoff,
+        joins_at=joins_at,
+        fingerprint=fingerprint(rows, ledger.digests.generation_key(release_number, number)),
+        private_digests=digests,
     )
+    if account is not None:
+        plain = account.to_plain()
+        paid = {name: plain[name] for name in ACCOUNT}
+        event = GenerationAppended2(account=paid, **structs.asdict(event))
+    transaction.append(event)
     return number
 
 

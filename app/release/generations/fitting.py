@@ -8,6 +8,7 @@ drawn again under the same charge.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,8 @@ def fit_generation(
         MachineError: the machine failed.
 
     """
+    budget = Fraction(generation.epsilon), Fraction(generation.delta)
+    configuration = configuration.with_budget(*budget)  # what is drawn is what it was charged
     slots = read_slots(ledger, generation)
     labelled = draw_labels(configuration, generation, slots, ledger=ledger, noise=noise)
     size = generation.chunks

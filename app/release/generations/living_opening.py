@@ -38,6 +38,7 @@ from app.release.private_state import put_pieces
 from app.release.terms.answer_terms import (
     answering_parameters,
     calibration_piece,
+    check_accounts,
     read_calibration,
     release_budget,
 )
@@ -220,12 +221,9 @@ def _table(configuration: Configuration) -> str:
 def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
     """Return the open release, with everything that it keeps checked."""
     settings = configuration.settings
-    served = answering_parameters(
-        settings,
-        release_budget(settings),
-        read_calibration(settings, ledger),
-        ensemble_size=0,
-    )
+    calibration = read_calibration(settings, ledger)
+    served = answering_parameters(settings, release_budget(settings), calibration, ensemble_size=0)
+    check_accounts(ledger.read_state(), calibration)
     mechanism = Parameters(
         answering=served.answering,
         class_count=served.class_count,

@@ -102,9 +102,13 @@ class LivingRelease(Release):
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the counters of the mechanism: the hits of the generation with fewest left."""
-        used = generations_of(state.generations).hits_used
-        return universal.State(state.answered, used, self._has_ended(state))
+        """Return the counters of the mechanism, as the generation with fewest hits left has them.
+
+        One that bought fewer hits than the table's T begins as if it had used up the others.
+        """
+        cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
+        left = min((each.left for each in active), default=cutoff)
+        return universal.State(state.answered, cutoff - left, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the release's phase by ``state``."""

@@ -16,6 +16,7 @@ from app.ledger.entries.entry_kinds import (
     ClassifierPublished2,
     EnsembleFitted,
     GenerationAppended,
+    GenerationAppended2,
     GenerationRetired,
     GenerationsJoined,
     LabellingDrawn,
@@ -84,6 +85,31 @@ def appended(
         fingerprint=DIGEST,
         private_digests={slots_name(number, tick): DIGEST},
     )
+
+
+def bought(**changes: object) -> GenerationAppended2:
+    """Return a generation that pays for one unstable answer from an account of its own."""
+    first = appended(1)
+    account = {
+        "alpha": "20",
+        "ln_ratio": "1/10",
+        "delta_release": "1/20000000",
+        "delta_svt": "1/3000000",
+    }
+    event = GenerationAppended2(
+        number=1,
+        slots=first.slots,
+        chunks=first.chunks,
+        epsilon="1",
+        delta=first.delta,
+        shares={"answers": ["9/10", "1/2000000"]},
+        cutoff=1,
+        joins_at=1,
+        fingerprint=DIGEST,
+        private_digests=first.private_digests,
+        account=account,
+    )
+    return replace(event, **changes)
 
 
 def drawn(number: int, *, of: int = 0) -> LabellingDrawn:
@@ -227,6 +253,12 @@ def test_a_public_count_of_erasures_adds_up() -> None:
     assert generations_of(state.generations).erased == 3
 
 
+def test_an_account_that_pays_is_taken() -> None:
+    """Its T is below the table's, and what it was paid by is kept."""
+    (only,) = generations_of(fold_all([grows(), bought()]).generations).all
+    assert (only.cutoff, only.account["alpha"]) == (1, "20")
+
+
 CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
     "a kind of a release that takes generations, in a fixed one": (
         [opened()],
@@ -285,6 +317,23 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         [grows()],
         replace(appended(1), cutoff=3),
         "a cutoff above what its share pays for",
+    ),
+    "a T above the table's": ([grows()], bought(cutoff=3), "above what its share pays for"),
+    "a T above what its account pays for": (
+        [grows()],
+        bought(account={**bought().account, "ln_ratio": "7"}),
+        "above what its account pays for",
+    ),
+    "an account that takes more delta than the share": (
+        [grows()],
+        bought(account={**bought().account, "delta_release": "1/2000000"}),
+        "above what its account pays for",
+    ),
+    "an account that is none": ([grows()], bought(account={}), "an account that is none"),
+    "an account without a share": (
+        [grows()],
+        bought(shares={"relabel": ["1/10", "0"]}),
+        "above what its account pays for",
     ),
     "a labelling that is inherited and charged": (
         [grows(labelling='"inherit"'), appended(1), drawn(1), ticked(1, [1]), joined(1, active=2)],
