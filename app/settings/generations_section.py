@@ -127,15 +127,34 @@ def check_generations(given: Grown) -> None:
         if given.classifier.public is not None:
             problem = "is for a release with [generations]: give `conclave learn` --public"
             raise ConfigurationError("classifier.public", problem)
+        if given.privacy.table is not None:
+            problem = "is for a release with [generations]: a fixed one has one class"
+            raise ConfigurationError("privacy.table", problem)
         if given.erasure.count == "public":
             problem = '"public" is for a release with [generations]: a fixed one can erase no row'
             raise ConfigurationError("erasure.count", problem)
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")
+    _check_table(given)
     for key, problem, holds in _RULES:
         if not holds(given):
             raise ConfigurationError(key, f"{problem} with [generations]")
+
+
+def _check_table(given: Grown) -> None:
+    """Check the class for which the table is made, where it is not the release's own."""
+    table, privacy = given.privacy.table, given.privacy
+    if table is None:
+        return
+    if privacy.calibration != "profile":
+        problem = 'is for privacy.calibration = "profile": a certificate is of one class'
+        raise ConfigurationError("privacy.table", problem)
+    if table.epsilon > privacy.epsilon:
+        raise ConfigurationError("privacy.table.epsilon", "is above privacy.epsilon")
+    if table.hits_max < given.answers.cutoff:
+        problem = "is below answers.cutoff, which that class buys"
+        raise ConfigurationError("privacy.table.hits_max", problem)
 
 
 _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import AnswersReleased, ReleaseOpened, ScoresReleased
 
 TABLE: Final = "generations.table"
-"""The parameter of ``ReleaseOpened`` with epsilon, delta and T of the one table of all."""
+"""The parameter of ``ReleaseOpened`` with epsilon, delta and T of the one table of all.
+
+Where generations of larger budgets may buy more than T, the most that they may is the fourth.
+"""
 QUORUM: Final = "generations.quorum"
 ACTIVE_MAX: Final = "generations.active_max"
 LABELLING: Final = "generations.labelling"
@@ -231,8 +234,13 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
     """Return epsilon, delta and T of the table that all generations share."""
-    epsilon, delta, cutoff = opened.parameters[TABLE].split()
+    epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
+
+
+def hits_max_of(opened: ReleaseOpened) -> int:
+    """Return the most unstable answers that a generation may buy of the table."""
+    return int(opened.parameters[TABLE].split()[-1])
 
 
 def check_due(known: Generations, event: LedgerEvent) -> None:
@@ -302,7 +310,8 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     inherits = opened.parameters.get(LABELLING) == INHERIT and not is_first
     allow(not (inherits and RELABEL in costs), "charges a labelling that it inherits")
     table_epsilon, table_delta, cutoff = table_of(opened)
-    allow(event.cutoff <= cutoff, "has a cutoff above what its share pays for")
+    most = hits_max_of(opened) if isinstance(event, GenerationAppended2) else cutoff
+    allow(event.cutoff <= most, "has a cutoff above what its share pays for")
     if isinstance(event, GenerationAppended2):
         allow(_is_paid(account_of(event)), "has a cutoff above what its account pays for")
         return

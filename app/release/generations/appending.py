@@ -8,6 +8,7 @@ whole period is left for the fit, however long the fit takes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -85,10 +86,10 @@ def append_generation(
     """
     refuse_append(ledger.read_state())
     calibration = read_calibration(configuration.settings, ledger)
-    account = None
-    if budget not in (None, (configuration.epsilon, configuration.delta)):
-        configuration, account = _bought(configuration, calibration, *budget)
-    settings = configuration.settings
+    if budget is not None:
+        _refuse_budget(configuration, *budget)
+        configuration = configuration.with_budget(*budget)
+    account, settings = account_for(configuration, calibration), configuration.settings
     size = ensemble_size(
         configuration,
         row_count=rows.count,
@@ -113,25 +114,39 @@ def append_generation(
         )
 
 
-def _bought(
-    configuration: Configuration, calibration: Calibration, epsilon: Fraction, delta: Fraction
-) -> tuple[Configuration, ProfileAccount]:
-    """Return the configuration of a generation with a budget of its own, and its account."""
+def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fraction) -> None:
+    """Refuse a budget above the one that the release promises every record."""
     for option, given, most in (
         (EPSILON, epsilon, configuration.epsilon),
         (DELTA, delta, configuration.delta),
     ):
         if not 0 < given <= most:
             raise ConfigurationError(option, ABOVE)
+
+
+def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
+    """Return the account that a generation opens at the table; None in the table's own class.
+
+    Args:
+        configuration: the release's, with the generation's budget.
+        calibration: the release's.
+
+    Raises:
+        ConfigurationError: the budget buys no unstable answer.
+
+    """
+    charge = configuration.charges[Mechanism.ANSWERS]
+    if (charge.epsilon, charge.delta) == (calibration.epsilon, calibration.delta):
+        return None
     if not isinstance(calibration, ProfileTable):
         raise ConfigurationError(EPSILON, ONE_CLASS)
-    bought = configuration.with_budget(epsilon, delta)
-    charge = bought.charges[Mechanism.ANSWERS]
+    table = configuration.settings.privacy.table
     try:
         account = open_account(calibration, epsilon=charge.epsilon, delta=charge.delta)
     except ConfigurationError as error:
         raise ConfigurationError(EPSILON, error.problem) from None
-    return bought, account
+    most = calibration.cutoff if table is None else table.hits_max
+    return replace(account, cutoff=min(account.cutoff, most))
 
 
 def _next_join(known: Generations, period: int) -> int:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from app.data.rows import fingerprint
-from app.errors import LedgerUnavailableError
+from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import ReleaseOpened
 from app.ledger.entries.generations import TABLE, generations_of
 from app.ledger.ledger import RELEASE_SECRET
-from app.privacy.budget.composition import Mechanism
+from app.privacy.stability import mechanism as stability
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.composed_budget import Beside
 from app.release.drawing import refuse_dead_features
-from app.release.generations.appending import put_generation
+from app.release.generations.appending import account_for, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.public_map import PUBLIC_MAP, opened_inputs
@@ -37,6 +37,7 @@ from app.release.opening import (
 from app.release.private_state import put_pieces
 from app.release.terms.answer_terms import (
     answering_parameters,
+    answers_asked,
     calibration_piece,
     check_accounts,
     read_calibration,
@@ -209,13 +210,18 @@ def _begin(
             noise=noise,
             size=begun.parameters.size,
             joins_at=joins_at,
+            account=account_for(configuration, begun.parameters.calibration),
         )
 
 
 def _table(configuration: Configuration) -> str:
     """Return what the one table of all generations was made for, as the first entry has it."""
-    charge = configuration.charges[Mechanism.ANSWERS]
-    return f"{charge.epsilon} {charge.delta} {configuration.settings.answers.cutoff}"
+    settings = configuration.settings
+    asked = answers_asked(settings)
+    if asked.answers is None:
+        raise InvariantError("generations answer")
+    made_for = f"{asked.answers.epsilon} {asked.answers.delta} {asked.cutoff}"
+    return made_for if asked.hits_max is None else f"{made_for} {asked.hits_max}"
 
 
 def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
@@ -224,8 +230,11 @@ def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
     calibration = read_calibration(settings, ledger)
     served = answering_parameters(settings, release_budget(settings), calibration, ensemble_size=0)
     check_accounts(ledger.read_state(), calibration)
+    answering, table = served.answering, settings.privacy.table
+    if isinstance(answering, stability.Parameters) and table is not None:
+        answering = replace(answering, cutoff=table.hits_max)
     mechanism = Parameters(
-        answering=served.answering,
+        answering=answering,
         class_count=served.class_count,
         answer_limit=ENDLESS,
         after=Sequel.HALT,

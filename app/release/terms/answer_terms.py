@@ -5,6 +5,7 @@ From settings to the budget of relabelling and answers; all of it is public.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -126,15 +127,20 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 def answers_asked(settings: Settings) -> AnswersAsked:
     """Return the public numbers of a configuration for its answers."""
     charges, answers = charges_by_mechanism(settings), settings.answers
+    share, table = charges.get(Mechanism.ANSWERS), settings.privacy.table
+    if share is not None and table is not None:  # the class that the table is made for
+        part = Fraction(table.epsilon) / Fraction(settings.privacy.epsilon)
+        share = replace(share, epsilon=share.epsilon * part)
     return AnswersAsked(
         relabel=charges.get(Mechanism.RELABEL),
-        answers=charges.get(Mechanism.ANSWERS),
+        answers=share,
         targets=PaperTargets(alpha=answers.alpha, beta=answers.beta, query_count=answers.queries),
         sampling_rate=Fraction(settings.privacy.sampling),
         private_grid=settings.hypotheses.grid == "private",
         class_count=len(settings.data.classes),
         cutoff=answers.cutoff,
         account=account(settings),
+        hits_max=None if table is None else table.hits_max,
     )
 
 

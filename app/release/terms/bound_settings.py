@@ -177,6 +177,7 @@ LATER: Final[Mapping[str, str]] = {
     WANTED: '"labels"',
     "privacy.delta_shares.classifier": "0",
     ERASURE_COUNT: '"secret"',
+    "privacy.table": "null",
     EPSILON_KEY: "null",
     DELTA_KEY: "null",
 }

@@ -62,8 +62,8 @@ SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
 COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
-    "answer is charged to every generation that voted, and each retires with number {cutoff:,} of "
-    "its own; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
+    "answer is charged to every generation that voted, and each retires with the last that its "
+    "budget bought, number {cutoff:,} at most; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
     "and what it is promised does not add up over others: "
     "app/privacy/generations/accounts_proof.md."
 )
@@ -278,7 +278,9 @@ def _limits(stated: Stated) -> Iterator[Line]:
     words = IN_WORDS[stated.settings.data.unit]
     told = f"Fresh answers end after {answers.queries:,}{ends}."
     if rules is not None:
-        told = GENERATIONS.format(cutoff=cutoff, quorum=rules.quorum)
+        table = stated.settings.privacy.table
+        most = cutoff if table is None else table.hits_max
+        told = GENERATIONS.format(cutoff=most, quorum=rules.quorum)
     yield Line("answers", "Limits", limits, told)
     yield _sentence(
         "one_record",

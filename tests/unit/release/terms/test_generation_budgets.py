@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,18 +12,28 @@ from app.errors import ConfigurationError, InvariantError
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
+from app.privacy.budget.composition import Mechanism
 from app.privacy.generations import accounts
-from app.release.generations import labelling
+from app.release.generations import fitting
 from app.release.generations.appending import append_generation
+from app.release.generations.labelling import Labelled, draw_labels
 from app.release.terms.answer_terms import check_accounts, check_pieces, read_calibration
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
-from tests.builders.release.small_release import HIT, STABLE, ask, private_rows, seeded_noise
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    SmallRelease,
+    ask,
+    private_rows,
+    seeded_noise,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
+    from app.release.terms.configuration import Configuration
 
 DELTA = Fraction(1, 100)
 SMALLER = Fraction(19), DELTA
@@ -78,15 +88,15 @@ def test_what_is_drawn_is_what_the_append_was_charged(
     answerer = growing.answerer([])
     append(growing, answerer.release.ledger, SMALLER)
     drawn: list[Fraction] = []
-    real = labelling.relabel_draw
+    real = draw_labels
 
-    def noted(configuration: object, *given: object, **named: object) -> object:
-        drawn.append(configuration.epsilon)  # type: ignore[attr-defined]  # of a configuration
-        return real(configuration, *given, **named)  # type: ignore[arg-type]  # passed on
+    def noted(configuration: Configuration, *given: Any, **named: Any) -> Labelled:
+        drawn.append(configuration.charges[Mechanism.RELABEL].epsilon)
+        return real(configuration, *given, **named)
 
-    monkeypatch.setattr(labelling, "relabel_draw", noted)
+    monkeypatch.setattr(fitting, "draw_labels", noted)
     growing.ticker(answerer.release.ledger).fit_waiting()
-    assert drawn == [19]
+    assert drawn == [Fraction(19, 10)]
 
 
 def test_the_release_s_own_budget_is_the_ordinary_class(growing: GrowingRelease) -> None:
@@ -160,3 +170,56 @@ def test_a_table_of_one_class_with_the_first_threshold_of_another_is_refused(
     assert accounts.holds(account, thresholds)
     lower = (thresholds[0] * 99 // 100, *thresholds[1:])
     assert not accounts.holds(account, lower)
+
+
+# -- a table for a stricter class than the release's own ------------------------
+
+TABLE = {"privacy__table": '{"epsilon": 10, "hits_max": 12}'}
+
+
+def test_a_table_of_the_strictest_class_lets_larger_budgets_buy_more(tmp_path: Path) -> None:
+    """Epsilon 10 buys the table's T of 2, and 20 several times as many, from account entries."""
+    growing = GrowingRelease(tmp_path, TABLE)
+    answerer = growing.answerer([])
+    ledger = answerer.release.ledger
+    append(growing, ledger, (Fraction(10), DELTA))
+    growing.pass_periods(answerer, 2)
+    first, second = generations_of(answerer.release.state.generations).all
+    assert (second.cutoff, second.account) == (2, {})
+    assert 2 < first.cutoff <= 12
+    answerer._noise = ScriptedNoise([HIT, HIT, STABLE, HIT, STABLE])
+    answerer.answer_batch([ask(1), ask(2), ask(3), ask(4)])
+    known = generations_of(answerer.release.state.generations)
+    assert [(each.standing, each.unstable) for each in known.all] == [
+        ("active", 3),
+        ("retired", 2),
+    ]
+    verify(ledger)
+    check_pieces(growing.small.settings(), ledger)
+    opened = ledger.read_state().release
+    assert opened is not None
+    assert opened.parameters["generations.table"].endswith(" 2 12")
+    ledger.close()
+    again = growing.answerer([])
+    assert again.release.answering_state.unstable_count == 12 - first.cutoff + 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"privacy__table": '{"epsilon": 21, "hits_max": 12}'}, "privacy.table.epsilon"),
+        ({"privacy__table": '{"epsilon": 10, "hits_max": 1}'}, "privacy.table.hits_max"),
+        ({**TABLE, "privacy__calibration": "certified"}, "privacy.table"),
+    ],
+)
+def test_what_such_a_table_may_not_be(tmp_path: Path, changes: dict[str, str], key: str) -> None:
+    """One line names the setting."""
+    with pytest.raises(ConfigurationError) as refused:
+        GrowingRelease(tmp_path, changes).small.settings()
+    assert refused.value.key == key
+
+
+def test_a_fixed_release_has_one_class(tmp_path: Path) -> None:
+    """A table for another is refused."""
+    with pytest.raises(ConfigurationError, match="a fixed one has one class"):
+        SmallRelease(tmp_path, TABLE).settings()
