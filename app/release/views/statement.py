@@ -63,8 +63,8 @@ COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
     "answer is charged to every generation that voted, and each retires with the last that its "
-    "budget bought, number {cutoff:,} at most; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
-    "and what it is promised does not add up over others: "
+    "budget bought, number {cutoff:,} at most; new queries wait while fewer than {quorum:,} vote. "
+    "A record lies in one generation, and what it is promised does not add up over others: "
     "app/privacy/generations/accounts_proof.md."
 )
 ERASURES: Final = {
