@@ -1,4 +1,4 @@
-"""A linear classifier over public terms, in integers.
+"""A linear classifier over outcomes of public tests, with integer weights.
 
 Iterates of a linear score from noisy mean gradients, and the mean of the later ones.
 
@@ -28,7 +28,7 @@ FINENESS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearScores:
-    """Scores that are an intercept plus the weights of all terms that hold.
+    """Integer scores: an intercept plus the weights of all conjunctions of tests that hold.
 
     With two classes there is one score, and the second class is predicted iff it is
     above zero; with more there is one a class, and the largest is, of equal ones the first.
@@ -66,7 +66,7 @@ class LinearScores:
         *,
         class_count: int,
     ) -> LinearScores:
-        """Return scores on the finest grid on which their sums are exact.
+        """Return the scores with weights rounded so that sums in doubles are exact.
 
         Args:
             terms: the public terms.
@@ -98,7 +98,7 @@ class LinearScores:
 
 
 class AveragedDescent:
-    """Plain descent, whose result is the mean over the later half of its iterates.
+    """Gradient descent, whose result is the mean of the later half of its iterates.
 
     The mean has less of the noise that every step adds than the last iterate has.
     """
@@ -106,7 +106,7 @@ class AveragedDescent:
     def __init__(
         self, start: NDArray[np.float64], *, rate: float, step_count: int, length_max: float
     ) -> None:
-        """Begin at a public start.
+        """Start at public weights.
 
         Args:
             start: the first iterate, shape ``(p, s)``.
@@ -125,7 +125,7 @@ class AveragedDescent:
         self.weights = self._shortened(start)
 
     def update(self, gradient: NDArray[np.float64]) -> None:
-        """Take a step against a noisy mean gradient at the present iterate, shape ``(p, s)``."""
+        """Take one step against a noisy mean gradient, shape ``(p, s)``."""
         self.weights = self._shortened(self.weights - self._rate * gradient)
         if self._step >= self._first:
             self._total += self.weights

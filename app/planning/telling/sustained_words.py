@@ -1,4 +1,4 @@
-"""The answers that generations sustain, as a document and as a table for people."""
+"""The number of answers that a release with regularly added rows sustains, as JSON and table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PART: Final = (
 
 
 def sustained_document(found: Sustained, request: PlanRequest | None = None) -> Document:
-    """Return the companies, the advised quorum and the published part, for ``--json``."""
+    """Return the sustained numbers of answers, and the advised number of voters, for ``--json``."""
     return {
         "generations": {
             "published": _part(request),
@@ -45,7 +45,7 @@ def sustained_document(found: Sustained, request: PlanRequest | None = None) -> 
 
 
 def sustained_lines(found: Sustained, request: PlanRequest | None = None) -> list[str]:
-    """Return a table of G, u(G) and the law, the quorum, and what a generation publishes."""
+    """Return a table of sustained answers by the number of row batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

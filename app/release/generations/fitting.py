@@ -1,4 +1,4 @@
-"""A generation's learners: fitted once on its labels, under the charge of its append.
+"""Fitting of the learners of a later batch of rows, once, on its drawn labels.
 
 A fit may take as long as its rows make it, so nobody sees when it ends: what came of it enters
 the ledger at a tick of the clock.  A crash before that left no trace outside, and the labels are
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fitted:
-    """What a fit came to; secret, and not known outside before a tick.
+    """The result of fitting learners on a batch of rows; secret until they join the vote.
 
     Attributes:
         slots: with the labels and learners.
@@ -58,9 +58,9 @@ def fit_generation(
     progress: Progress,
     before: Part | None = None,
 ) -> Fitted:
-    """Draw what a generation that waits is charged for, and fit its learners.
+    """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
 
-    Its labels are drawn, or taken over; its part in the published classifier is drawn.
+    Labels are drawn, or taken over; its part in the published classifier is drawn.
 
     Args:
         configuration: the release's.
@@ -96,7 +96,7 @@ def fit_slots(
     size: int,
     progress: Progress,
 ) -> Ensemble:
-    """Return one learner a chunk, fitted on what its slots hold.
+    """Return one fitted learner per chunk of a batch's stored rows.
 
     Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
 
@@ -122,7 +122,7 @@ def fit_slots(
 
 
 def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:
-    """Return the learners that slots are kept with.
+    """Return the learners that are stored with a batch of rows.
 
     Raises:
         LedgerCorruptError: they are not those of such an ensemble.

@@ -1,4 +1,4 @@
-"""Open a release that takes generations, or continue the one that the ledger holds.
+"""Opening, or continuing, of a release that accepts further batches of rows (generations).
 
 A new one is opened on its source, whose rows are the first generation.  They are charged and kept
 in one transaction; labels and learners enter the ledger at the first tick, which is made here.
@@ -93,7 +93,7 @@ def open_living(
     ticker: Ticker,
     warn: Callable[[str], None] = _ignore,
 ) -> LivingRelease:
-    """Open or continue the release of ``ledger``.
+    """Return the release of ``ledger`` that accepts further rows, newly opened or continued.
 
     Args:
         configuration: the release's.
@@ -133,7 +133,7 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Refuse a new release that may not begin; return what it begins with.
+    """Return what a new release begins with; refuse one that may not begin.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.
