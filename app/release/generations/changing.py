@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.ledger.beside_entries import REQUEST
-from app.release.generations.fitting import Fitted, refit_chunks
+from app.release.generations.fitting import refit_chunks
 from app.release.generations.labelling import given_labels
 from app.release.generations.requests import Change, read_changes
 from app.release.generations.slots import Contents, Slots, read_slots
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import Ensemble
     from app.ledger.entries.generations import Generation, Generations
     from app.ledger.ledger import Ledger
+    from app.release.generations.fitting import Fitted
     from app.release.terms.configuration import Configuration
 
 
@@ -94,7 +95,7 @@ def prepare_changes(
                 configuration, ledger, generation, first.slots, mine, first.labelled.pieces
             )
             labelled = replace(first.labelled, labels=_given(after))
-            refitted[number] = Fitted(after, ensemble, labelled)
+            refitted[number] = replace(first, slots=after, ensemble=ensemble, labelled=labelled)
     erased = tuple(
         name for name, asked in changes.items() if any(each.is_erasure for each in asked)
     )

@@ -8,6 +8,7 @@ drawn again under the same charge.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import fit_chunks_anew, fit_ensemble, read_ensemble_bytes
 from app.release.drawing import FITTING
 from app.release.generations.labelling import Labelled, draw_labels
+from app.release.generations.publishing import Part, draw_part
 from app.release.generations.slots import Slots, read_slots
 
 if TYPE_CHECKING:
@@ -39,12 +41,14 @@ class Fitted:
         slots: with the labels and learners.
         ensemble: the same learners, ready to vote.
         labelled: the labels, and what was drawn for them.
+        part: in the published classifier, where it is charged one.
 
     """
 
     slots: Slots = field(repr=False)
     ensemble: Ensemble = field(repr=False)
     labelled: Labelled = field(repr=False)
+    part: Part | None = field(repr=False, default=None)
 
 
 def fit_generation(
@@ -54,8 +58,11 @@ def fit_generation(
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
+    before: Part | None = None,
 ) -> Fitted:
     """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
+
+    Labels are drawn, or taken over; its part in the published classifier is drawn.
 
     Args:
         configuration: the release's.
@@ -63,18 +70,24 @@ def fit_generation(
         ledger: with its slots.
         noise: where a labelling is drawn from.
         progress: shows how far the fit has come.
+        before: the part of the generation before it in the classifier, where it waits too.
 
     Raises:
         LedgerCorruptError: its slots, or a labelling, are missing or altered.
         MachineError: the machine failed.
 
     """
+    budget = Fraction(generation.epsilon), Fraction(generation.delta)
+    configuration = configuration.with_budget(*budget)  # what is drawn is what it was charged
     slots = read_slots(ledger, generation)
     labelled = draw_labels(configuration, generation, slots, ledger=ledger, noise=noise)
     size = generation.chunks
     ensemble = fit_slots(configuration, slots, labelled.labels, size=size, progress=progress)
     kept = slots.fitted(labelled.labels, ensemble.to_bytes())
-    return Fitted(kept, ensemble, labelled)
+    part = draw_part(
+        configuration, generation, slots.held_rows(), ledger=ledger, before=before, noise=noise
+    )
+    return Fitted(kept, ensemble, labelled, part)
 
 
 def fit_slots(

@@ -43,7 +43,7 @@ REFUSED = {
         "privacy__shares__classifier": "0",
         "privacy__shares__statistics": "0.5",
     },
-    "privacy.shares.classifier": {
+    "classifier.learner": {
         "privacy__shares__answers": "0.5",
         "privacy__shares__classifier": "0.1",
     },
