@@ -62,7 +62,7 @@ def fit_generation(
 ) -> Fitted:
     """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
 
-    Labels are drawn, or taken over; its part in the published classifier is drawn.
+    The generation's part in the published classifier is drawn too, where it is charged one.
 
     Args:
         configuration: the release's.

@@ -67,16 +67,22 @@ def write(path: Path, seed: int) -> str:
     return str(path)
 
 
+def configured(folder: Path) -> Path:
+    """Write the configuration, the first rows and public points; return the first's path."""
+    config = folder / "conclave.toml"
+    config.write_text(CONFIGURATION, encoding="utf-8")
+    write(folder / "first.csv", 1)
+    values = np.random.default_rng(9).uniform(0, 1, 200)
+    points = "\n".join(["a", *(f"{value:.6f}" for value in values), ""])
+    (folder / "public.csv").write_text(points, encoding="utf-8")
+    return config
+
+
 def test_the_newest_classifier_is_served_beside_the_votes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is there before anybody asks, another at the next join, and the same after a restart."""
-    config = tmp_path / "conclave.toml"
-    config.write_text(CONFIGURATION, encoding="utf-8")
-    write(tmp_path / "first.csv", 1)
-    values = np.random.default_rng(9).uniform(0, 1, 200)
-    points = "\n".join(["a", *(f"{value:.6f}" for value in values), ""])
-    (tmp_path / "public.csv").write_text(points, encoding="utf-8")
+    config = configured(tmp_path)
     now = [1000.0 * HOUR]
     settings = load_settings(config, {})
     with Served(settings, clock=lambda: now[0]) as served:
