@@ -80,6 +80,7 @@ def budget_of(found: Found) -> dict[str, Any]:
         "queries": _counter(found, ("answers_total", "answers_limit"), ("answered", "limit")),
         "unstable": _counter(found, ("unstable_total", "unstable_cutoff"), ("count", "cutoff")),
         "ensemble": {"size": _one(found, "ensemble_size")},
+        "erased": _one(found, "erased"),
         "quorum": _one(found, "generations_quorum"),
         "ledger": {"sequence": _one(found, "ledger_sequence"), "head": head},
     }
