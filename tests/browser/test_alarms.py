@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.http.access.keys import hash_of
-from tests.browser.chromium import Dashboard, dashboard
+from tests.browser.chromium import PHONE, Dashboard, dashboard
 from tests.browser.phases import CUTOFF, ask_agreed, ask_split
 from tests.builders.ledger.releases import tamper
 from tests.builders.server.chances import Asked
@@ -37,6 +37,10 @@ ENDS = {
     "answers": {"after": '"halt"'},
 }
 LEFT, HALTED = "Halted, with answers left", "Halted: new queries are refused"
+# Of large figures that are wider than what they stand in.
+BEYOND_THEIR_TILES = (
+    "[...document.querySelectorAll('.large')].filter((e) => e.scrollWidth > e.clientWidth).length"
+)
 RED = "rgb(163, 23, 42)"
 LIMIT_OF_A_KEY = 3
 OPERATORS = ("/keys/usage", "/ledger/storage")
@@ -204,6 +208,10 @@ def test_more_answers_than_the_disk_has_room_for_are_a_caution(
         page.open(server.address)
         assert notice(page, "The disk may be full").level == "caution"
         page.shows("#alert", "100 billion are left")
+        page.shows("#answers-left", "100 billion")
+        page.shows("#answers-words", "of 100,000,000,000")
+        page.page.set_viewport_size(PHONE)
+        assert page.evaluate(BEYOND_THEIR_TILES) == 0
 
 
 def write_keys(folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import { element, make, replaceIfChanged, setText } from "./page.js";
 import { noticeOf, showNotice } from "./notice.js";
-import { count, duration, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
+import { count, duration, inLarge, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
 
 const NEAR = 0.2; // of a limit that is left: from here on it is said
 const MEANING = {
@@ -78,7 +78,7 @@ function showAnswers(budget, forecast, outlook, worry) {
   const labels = labelsOf(budget);
   element("answers-tile").dataset.level = worry;
   setText("answers-title", isOver ? (labels === null ? "Answers given" : "Labels given") : "Answers left");
-  setText("answers-left", isOver ? count(labels ?? answered) : left === null ? "no limit" : count(left));
+  setText("answers-left", isOver ? inLarge(labels ?? answered) : left === null ? "no limit" : inLarge(left));
   setText("answers-words", isOver ? givenInAll(budget, labels) : `${limit === null ? "" : `of ${count(limit)}; `}${given(budget, labels)}`);
   meter("answers-meter", answered, limit);
   setText("answers-forecast", forecast === null ? whyNone(budget) : ahead(forecast.limit, outlook.time, "Used up"));
@@ -125,7 +125,7 @@ function ahead(point, now, verb) {
 function cutoffAhead({ cutoff: { earliest, expected, latest }, first }, now) {
   if (earliest === null || earliest.seconds === undefined) return "";
   const after = first === "limit" ? " The answers run out first." : "";
-  if (expected === null) return `None so far: not used up before ${duration(earliest.seconds)} have passed (95 % sure).${after}`;
+  if (expected === null) return `None so far: not used up within ${duration(earliest.seconds)} (95 % sure).${after}`;
   return `Used up in ${duration(expected.seconds)} at the present rate${atMoment(expected.seconds, now)}; ${range(earliest, latest)} (90 % sure).${after}`;
 }
 
