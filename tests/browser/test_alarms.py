@@ -41,6 +41,9 @@ LEFT, HALTED = "Halted, with answers left", "Halted: new queries are refused"
 BEYOND_THEIR_TILES = (
     "[...document.querySelectorAll('.large')].filter((e) => e.scrollWidth > e.clientWidth).length"
 )
+TWO_FRAMES = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+)
 RED = "rgb(163, 23, 42)"
 LIMIT_OF_A_KEY = 3
 OPERATORS = ("/keys/usage", "/ledger/storage")
@@ -186,6 +189,10 @@ def test_a_release_that_opens_and_one_that_stops_say_so(
             assert page.find("#alert .notice").get_attribute("data-level") == "alarm"
             assert "conclave verify --config FILE" in page.text("#alert")
             assert page.find("#connection").get_attribute("data-state") == "stopped"
+            page.page.set_viewport_size(PHONE)
+            page.page.wait_for_function(f"innerWidth === {PHONE['width']}")
+            page.evaluate(TWO_FRAMES)  # so that whoever watches a size has been told
+            assert "The release has stopped" in page.text("#alert")
     finally:
         process.kill()
 

@@ -22,7 +22,7 @@ const LOST = "The server does not answer. The figures are the last it gave; tryi
 const OPERATOR_MILLISECONDS = 5000;
 
 /** The last that the server said, and whether the parameters are still to be asked for. */
-const last = { budget: null, outlook: null, server: null, keys: null, storage: null, asked: false };
+const last = { budget: null, outlook: null, server: null, keys: null, storage: null, asked: false, refusal: null };
 
 function connection(state, text) {
   element("connection").dataset.state = state;
@@ -84,6 +84,7 @@ askServer.operatorAt = 0;
 
 function heard(name, data) {
   last[name] = data;
+  last.refusal = null;
   show();
   if (name === "outlook") askServer().catch(() => {}); // the connection is told of by the events
   // A status is spoken: it changes with the connection, not with every figure.
@@ -99,6 +100,8 @@ function refused(status, detail) {
   last.asked = false;
   const state = status === 503 ? "connecting" : status === 500 ? "stopped" : "refused";
   connection(state, REFUSED[status] ?? detail);
+  last.refusal = status;
+  show();
   showRefusal(status);
   if (status === 503) ask("server").then((server) => { last.server = server; if (server !== null) showServer(); }, () => {});
 }

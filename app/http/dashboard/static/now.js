@@ -21,10 +21,12 @@ const PACE = {
   student: ["Student's answers per second", "They are free: nothing is used up by them."],
   repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
+const STOPPED_STATUS = 500;
+const STOPPED_WORDS = "Nothing is answered any more. These are the last figures that were told.";
 const NAMES = { ensemble: "Ensemble answers", waiting: "Waiting for generations", classifier: "Classifier answers", halted: "Halted" };
 
 /** The figures of this moment; those of the server and its machine are null until they are known. */
-export function showNow({ budget, outlook, server, storage }) {
+export function showNow({ budget, outlook, server, storage, refusal }) {
   setText("release", budget.release.name);
   const title = `${budget.phase === "halted" ? "Halted: " : ""}${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
@@ -39,7 +41,9 @@ export function showNow({ budget, outlook, server, storage }) {
   showUnstable(budget, forecast, outlook, levels.unstable);
   showRate(budget, outlook);
   showPace(budget, outlook, server);
-  showNotice(noticeOf(budget, outlook, storage, levels));
+  // While the server refuses its figures, the notice says why; a page that changes its size shows them again.
+  if (refusal === null) showNotice(noticeOf(budget, outlook, storage, levels));
+  if (refusal === STOPPED_STATUS) setText("phase-words", STOPPED_WORDS);
 }
 
 function showPhase(budget) {
@@ -95,8 +99,9 @@ function given({ queries: { answered } }, labels) {
 }
 
 function givenInAll({ queries: { answered, limit } }, labels) {
-  const most = limit === null ? "" : `of ${count(limit)} at most`;
-  return labels === null ? most : `in ${plural(answered, "answer", "answers")}, ${most}`;
+  const most = limit === null ? [] : [`of ${count(limit)} at most`];
+  const given = labels === null ? [] : [`in ${plural(answered, "answer", "answers")}`];
+  return [...given, ...most].join(", ");
 }
 
 function showUnstable(budget, forecast, outlook, worry) {
