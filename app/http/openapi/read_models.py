@@ -248,6 +248,39 @@ class Server(
     refusals: dict[str, Count] = Field(description="requests and lines, by the problem's slug")
 
 
+class Hour(Body):
+    """Requests of one hour by kind, over all servers of the ledger."""
+
+    time: Count = Field(description="at which it began, in seconds since 1970")
+    fresh: Count = Field(description="new answers of the ensemble, stable and unstable")
+    unstable: Count = Field(description="the unstable ones")
+    repeated: Count = Field(description="recorded answers given again")
+    classified: Count = Field(description="answers of the published classifier")
+    refused: Count = Field(description="requests, and lines of streams")
+
+
+class History(
+    Body,
+    json_schema_extra=like(
+        {
+            "hours": [
+                {
+                    "time": 1767225600,
+                    "fresh": 17,
+                    "unstable": 1,
+                    "repeated": 4,
+                    "classified": 0,
+                    "refused": 2,
+                }
+            ]
+        }
+    ),
+):
+    """Hours in which something was asked, in order; what was not written down is not in it."""
+
+    hours: list[Hour]
+
+
 class OverTime(Body):
     """Counts by time since this server opened the release, each until the next; 240 at most."""
 

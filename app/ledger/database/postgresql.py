@@ -34,6 +34,7 @@ from app.ledger.database.sqlite import READERS_MAX, URL_KEY
 from app.ledger.database.tables import (
     ANSWERS_INDEX,
     INSERT_ONLY,
+    hour_counts,
     key_blocks,
     key_counts,
     metadata,
@@ -299,9 +300,10 @@ def grant_serving(url: str, role: str) -> None:
         with engine.begin() as connection:
             quoted = connection.dialect.identifier_preparer.quote_identifier(role)
             connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {names} TO {quoted}")
-            raised = f"{key_counts.name}, {key_blocks.name}"
+            raised = f"{key_counts.name}, {key_blocks.name}, {hour_counts.name}"
             connection.exec_driver_sql(f"GRANT UPDATE ON {raised} TO {quoted}")
-            connection.exec_driver_sql(f"GRANT DELETE ON {newest_answers.name} TO {quoted}")
+            moved = f"{newest_answers.name}, {hour_counts.name}"
+            connection.exec_driver_sql(f"GRANT DELETE ON {moved} TO {quoted}")
             connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {quoted}")
     except DBAPIError as error:
         raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None

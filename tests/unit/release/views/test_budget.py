@@ -53,6 +53,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "hopeless": True,
         "generations": [],
         "quorum": None,
+        "tick": None,
         "ledger": {"sequence": head.sequence, "head": head.hash},
     }
 
