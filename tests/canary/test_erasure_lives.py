@@ -137,7 +137,7 @@ async def _ticked(served: Served, before: int) -> None:
 def _ask(served: Served, vectors: list[object]) -> bytes:
     """Ask alone and in a stream, new and repeated, well and badly."""
     vectors = [*vectors, [AGREED]]
-    replies = [served.query(vectors[0]), served.query(vectors[0]), served.query([None])]
+    replies = [served.query(vectors[0]), served.query(vectors[0]), served.query(["far"])]
     lines = served.stream([*vectors, "nothing"])
     return b"".join(map(_bytes_of, replies)) + repr(lines).encode()
 
