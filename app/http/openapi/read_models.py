@@ -413,5 +413,7 @@ class Outlook(
     chain: Chain
     over_answers: OverAnswers | None
     unstable_rate: Rate | None = Field(description="null before the first answer too")
-    forecast: Forecast | None = Field(description="null unless the ensemble answers")
+    forecast: Forecast | None = Field(
+        description="null unless the ensemble answers, and by a limit"
+    )
     alarm: Alarm | None = Field(description="null where unstable answers cannot run out first")

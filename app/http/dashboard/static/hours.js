@@ -8,7 +8,8 @@ const HOUR = 3600;
 const SHOWN_MIN = 24;
 const SHOWN_MAX = 168;
 const TABLE_ROWS = 24;
-const ROUND_SECONDS = [1, 2, 3, 6, 12, 24, 48, 168].map((hours) => hours * HOUR);
+const ROUND_HOURS = [1, 2, 3, 6, 12, 24, 48, 168];
+const CLOCK_HOURS = 48; // beyond which the axis tells days
 const KINDS = [
   ["new, stable", ({ fresh, unstable }) => fresh - unstable],
   ["new, unstable", ({ unstable }) => unstable],
@@ -29,7 +30,7 @@ export function showHours({ hours }, now) {
   setText("hours-words", words);
   drawBars(element("hours-chart"), {
     label: `Chart: ${words}`,
-    x: { min: start, max: end, rounds: ROUND_SECONDS, format: (time) => axisTime(time, end - start) },
+    x: { min: start, max: end, rounds: roundsOf((end - start) / HOUR), format: (time) => axisTime(time, end - start) },
     y: { max: tallest * 1.08, format: count },
     bars,
   });
@@ -40,4 +41,5 @@ export function showHours({ hours }, now) {
   ]);
 }
 
+const roundsOf = (span) => ROUND_HOURS.filter((hours) => span < CLOCK_HOURS || hours >= 24).map((hours) => hours * HOUR);
 const sum = (hours, read) => hours.reduce((total, each) => total + read(each), 0);

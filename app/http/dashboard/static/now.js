@@ -133,7 +133,7 @@ function atMoment(seconds, now) {
 function showRate(budget, outlook) {
   const { cutoff } = budget.unstable;
   const units = unitsOf(budget);
-  const rate = cutoff === null ? null : outlook?.unstable_rate ?? null;
+  const rate = cutoff === null && budget.quorum === null ? null : outlook?.unstable_rate ?? null;
   setText("rate-title", `${budget.with_scores ? "Units" : "Unstable"} per 100 answers`);
   setText("rate", rate === null ? "–" : perHundred(rate.mean));
   setText("rate-words", rate === null ? (cutoff === null ? "Nothing runs out by it in this release." : "No answer yet to judge by.") : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);
