@@ -93,8 +93,10 @@ def main() -> None:
         parts.append(asked_for(after * MINUTE))
     print("\n".join(told))
     for name, part in zip(("before", "changing", "after"), parts, strict=True):
-        print(f"{name}: {len(part.latencies):,} answers, p50 {_at(part, 50):.2f} ms, p99 "
-              f"{_at(part, PERCENTILE):.2f} ms, the longest {max(part.latencies) * 1e3:.0f} ms")
+        print(
+            f"{name}: {len(part.latencies):,} answers, p50 {_at(part, 50):.2f} ms, p99 "
+            f"{_at(part, PERCENTILE):.2f} ms, the longest {max(part.latencies) * 1e3:.0f} ms"
+        )
     alone = [*parts[0].latencies, *parts[2].latencies]
     peer = _at(Measured(1, alone), PERCENTILE)
     ours = _at(parts[1], PERCENTILE)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from app.answering.outlook.hourly import HOUR_SECONDS, Hourly
 from app.errors import LedgerUnavailableError
 from app.ledger.database.hour_counts import HOURS_MAX, HourCounts
@@ -17,6 +15,8 @@ from tests.http.end_to_end.test_generations import AGREED, Life
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from app.ledger.ledger import Ledger
 
