@@ -20,7 +20,7 @@ from app.http.dashboard.page import page_responses
 from app.http.routes import PATHS
 from app.main import append_from_settings, change_from_settings
 from app.noise.system import SystemNoise
-from app.release.generations import ticking
+from app.release.generations import changing, ticking
 from tests.builders.server.serving import Served
 from tests.http.end_to_end.test_generations import AGREED, HOUR, SPLIT, Life, wait_for
 from tests.lives.masks import masked
@@ -205,6 +205,6 @@ def test_a_line_of_the_log_that_tells_is_seen(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comparison has power: a count in the log is a difference."""
-    monkeypatch.setattr(ticking, "prepare_changes", _telling(ticking.prepare_changes))
+    monkeypatch.setattr(ticking, "prepare_changes", _telling(changing.prepare_changes))
     kept, erased = (lived(tmp_path / str(it), capfd, erases=it) for it in (False, True))
     assert kept != erased
