@@ -178,7 +178,8 @@ def lived(folder: Path, capfd: pytest.CaptureFixture[str], *, erases: bool) -> l
         life = ErasingLife(folder, erases=erases)
         replies = [_public(each) for each in life.told()]
     said = _public(capfd.readouterr().err.encode())
-    return [*replies, *said.replace(str(folder).encode(), b"<folder>").splitlines()]
+    # Lines of commits wait for each other, so that how they lie among others is a matter of chance.
+    return [*replies, *sorted(said.replace(str(folder).encode(), b"<folder>").splitlines())]
 
 
 def test_nothing_public_tells_of_an_erasure(

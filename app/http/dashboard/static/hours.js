@@ -37,7 +37,8 @@ export function showHours({ hours }, now) {
   replaceIfChanged("hours-legend", KINDS.length, () => KINDS.map(([name], place) => make("span", { class: `share-${ORDER[place]}` }, name)));
   const rows = hours.slice(-TABLE_ROWS).reverse();
   replaceIfChanged("hours-table", rows, () => [
-    table("Requests by hour, the newest first", ["Hour", "New", "Unstable", "Repeated", "Classified", "Refused"], rows.map((each) => [moment(each.time, now), ...["fresh", "unstable", "repeated", "classified", "refused"].map((kind) => count(each[kind]))])),
+    // Five columns, of which none is cut on a phone; what was repeated or classified was free.
+    table("Requests by hour, the newest first", ["Hour", "New", "Unstable", "Free", "Refused"], rows.map((each) => [moment(each.time, now), ...[each.fresh, each.unstable, each.repeated + each.classified, each.refused].map(count)])),
   ]);
 }
 
