@@ -185,6 +185,7 @@ class MemoryService:
                 "accounting": "sum",
                 "hopeless": False,
                 "generations": [],
+                "erased": None,
                 "quorum": None,
                 "tick": None,
                 "ledger": {"sequence": answered, "head": HEAD},

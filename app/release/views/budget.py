@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from app.ledger.entries.entry_kinds import StudentPublished
-from app.ledger.entries.generations import quorum_of
+from app.ledger.entries.generations import counts_erasures, quorum_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
@@ -112,6 +112,9 @@ class GenerationShown(Shown):
         int | None,
         Field(ge=0, description="seconds since 1970 of its tick; null unless it waits"),
     ]
+    published: Annotated[
+        bool, Field(description="whether its part in the published classifier is public")
+    ]
 
     @classmethod
     def of(cls, generation: Generation, tick_seconds: int) -> GenerationShown:
@@ -126,6 +129,7 @@ class GenerationShown(Shown):
             unstable=Unstable.of(generation.unstable, generation.cutoff),
             state=generation.standing,
             joins_at=generation.joins_at * tick_seconds if waits else None,
+            published=generation.is_published,
         )
 
 
@@ -163,6 +167,7 @@ class Budget(
                 "ensemble": {"size": 800},
                 "hopeless": False,
                 "generations": [],
+                "erased": None,
                 "quorum": None,
                 "tick": None,
                 "ledger": {"sequence": 12, "head": "9f2c" * 16},
@@ -205,6 +210,10 @@ class Budget(
     generations: Annotated[
         list[GenerationShown], Field(description="of a release that takes them, by their numbers")
     ]
+    erased: Annotated[
+        int | None,
+        Field(ge=0, description="records forgotten so far; null unless erasure.count is public"),
+    ]
     quorum: Annotated[
         int | None, Field(ge=1, description="least generations that vote; null for a fixed release")
     ]
@@ -246,6 +255,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         ensemble=Ensemble(size=state.votes),
         hopeless=is_hopeless(state.release),
         generations=generations_view(release.configuration.settings, state),
+        erased=_erased(state),
         quorum=quorum_of(state.release) if is_living and state.release else None,
         tick=_tick_seconds(release.configuration.settings) if is_living else None,
         ledger=Ledger(sequence=state.head.sequence, head=state.head.hash),
@@ -260,6 +270,12 @@ def generations_view(settings: Settings, state: LedgerState) -> list[GenerationS
 
 def _tick_seconds(settings: Settings) -> int:
     return 1 if settings.generations is None else settings.generations.tick_seconds
+
+
+def _erased(state: LedgerState) -> int | None:
+    """Return how many records were forgotten, where ticks say so; None where that is secret."""
+    known, opened = state.generations, state.release
+    return known.erased if known and opened and counts_erasures(opened) else None
 
 
 def _charged(state: LedgerState) -> list[Share]:

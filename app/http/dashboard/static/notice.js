@@ -74,7 +74,7 @@ export function noticeOf(budget, outlook, storage, levels) {
 
 /** Whether generations that vote may soon be fewer than the quorum, or are; one with a last unstable answer is as good as gone. */
 function quorumInDanger({ generations, quorum, phase }) {
-  if (quorum === null) return null;
+  if (quorum === null || !["ensemble", "waiting"].includes(phase)) return null;
   const lasting = generations.filter(({ state, unstable }) => state === "active" && unstable.left > 1);
   const waiting = generations.filter(({ state }) => state === "waiting");
   if (lasting.length >= quorum) return null;
