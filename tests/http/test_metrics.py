@@ -81,6 +81,7 @@ def budget_of(found: Found) -> dict[str, Any]:
         "unstable": _counter(found, ("unstable_total", "unstable_cutoff"), ("count", "cutoff")),
         "ensemble": {"size": _one(found, "ensemble_size")},
         "quorum": _one(found, "generations_quorum"),
+        "erased": _one(found, "erased_total"),
         "tick": _one(found, "generations_tick_seconds"),
         "ledger": {"sequence": _one(found, "ledger_sequence"), "head": head},
     }

@@ -389,6 +389,12 @@ RELEASE_METRICS: Final = (
         ("generation",),
     ),
     Metric(
+        "conclave_erased_total",
+        COUNTER,
+        "Records that were forgotten, in a release that publishes their count",
+        _number(lambda budget: budget.erased),
+    ),
+    Metric(
         "conclave_generation_unstable_left",
         GAUGE,
         "Unstable answers that each generation that votes can still pay for",
