@@ -91,6 +91,8 @@ def budget_of(found: Found) -> dict[str, Any]:
         "ensemble": {"size": _one(found, "ensemble_size")},
         "erased": _one(found, "erased"),
         "quorum": _one(found, "generations_quorum"),
+        "erased": _one(found, "erased_total"),
+        "tick": _one(found, "generations_tick_seconds"),
         "ledger": {"sequence": _one(found, "ledger_sequence"), "head": head},
     }
 

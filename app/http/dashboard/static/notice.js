@@ -48,6 +48,8 @@ const typed = (command) => make("code", { class: "command" }, command);
 export function noticeOf(budget, outlook, storage, levels) {
   if (budget.phase === "halted") return halted(budget);
   const short = shortOfRoom(budget, storage);
+  const danger = quorumInDanger(budget);
+  if (danger !== null) return danger;
   if (budget.phase !== "ensemble") return null;
   const units = unitsOf(budget);
   if (levels.unstable === "alarm") {
@@ -68,6 +70,20 @@ export function noticeOf(budget, outlook, storage, levels) {
     return { level: "caution", title: `${plural(budget.queries.left, "answer", "answers")} left`, text: `${LAST} ${THEN[budget.follows.limit]}` };
   }
   return endsSoon(budget, outlook) ?? short;
+}
+
+/** Whether generations that vote may soon be fewer than the quorum, or are; one with a last unstable answer is as good as gone. */
+function quorumInDanger({ generations, quorum, phase }) {
+  if (quorum === null || !["ensemble", "waiting"].includes(phase)) return null;
+  const lasting = generations.filter(({ state, unstable }) => state === "active" && unstable.left > 1);
+  const waiting = generations.filter(({ state }) => state === "waiting");
+  if (lasting.length >= quorum) return null;
+  const joins = waiting.length > 0 ? `${plural(waiting.length, "generation waits", "generations wait")} to join.` : "None waits to join.";
+  const text = `Below the quorum of ${count(quorum)} new queries get 503 and use nothing. ${joins} A generation that is appended now joins at the second tick.`;
+  const title = phase === "waiting"
+    ? "Fewer generations vote than the quorum"
+    : lasting.length === 0 && waiting.length === 0 ? "No generation may vote soon" : "The quorum is in danger";
+  return { level: phase !== "waiting" && lasting.length === 0 && waiting.length === 0 ? "alarm" : "caution", title, text, command: "conclave append --config FILE SOURCE" };
 }
 
 /** Why it halted, and what it can still give. */

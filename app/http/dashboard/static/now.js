@@ -1,6 +1,7 @@
 // What an operator looks for first: phase, what is left, for how long, and whether to worry.
 
 import { element, make, replaceIfChanged, setText } from "./page.js";
+import { showGenerations } from "./generations.js";
 import { noticeOf, showNotice } from "./notice.js";
 import { count, duration, inLarge, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
 
@@ -32,7 +33,7 @@ export function showNow({ budget, outlook, server, storage, refusal }) {
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
   showPhase(budget);
-  showGenerations(budget);
+  showGenerations(budget, outlook?.time ?? Date.now() / 1000);
   const isAnswering = budget.phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
   const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
@@ -56,16 +57,6 @@ function showPhase(budget) {
     const current = phase === budget.phase ? { "aria-current": "step" } : {};
     return make("li", { "data-phase": phase, ...current }, name);
   }));
-}
-
-/** What each generation that has not retired has left, where a release takes them. */
-function showGenerations({ generations, quorum }) {
-  element("generations").hidden = quorum === null;
-  if (quorum === null) return;
-  const kept = generations.filter(({ state }) => state !== "retired");
-  const told = kept.map(({ number, state, unstable }) => (state === "active" ? `${number} votes, ${count(unstable.left)} of ${count(unstable.cutoff)} unstable left` : `${number} waits`));
-  const gone = generations.length - kept.length;
-  setText("generations", `Generations (quorum ${count(quorum)}): ${[...told, ...(gone ? [`${count(gone)} retired`] : [])].join("; ")}.`);
 }
 
 /** How much cause for worry a limit gives. */
@@ -147,7 +138,7 @@ function atMoment(seconds, now) {
 function showRate(budget, outlook) {
   const { cutoff } = budget.unstable;
   const units = unitsOf(budget);
-  const rate = cutoff === null ? null : outlook?.unstable_rate ?? null;
+  const rate = cutoff === null && budget.quorum === null ? null : outlook?.unstable_rate ?? null;
   setText("rate-title", `${budget.with_scores ? "Units" : "Unstable"} per 100 answers`);
   setText("rate", rate === null ? "–" : perHundred(rate.mean));
   setText("rate-words", rate === null ? (cutoff === null ? "Nothing runs out by it in this release." : "No answer yet to judge by.") : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);
