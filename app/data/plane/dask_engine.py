@@ -7,6 +7,7 @@ that the cluster computes what a lost worker held once more, on another.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
 from distributed import Client, wait
@@ -66,9 +67,7 @@ class DaskEngine:
         """Join the parts of each worker."""
         by_worker: dict[str, list[Future]] = {}
         futures = cast("list[Future]", held.parts)
-        holders = self._asked(lambda: self._client.who_has(futures))
-        for future in futures:
-            worker = min(holders.get(future.key) or [""])
+        for future, worker in zip(futures, self._holders(futures), strict=True):
             by_worker.setdefault(worker, []).append(future)
         joined = [
             self._submit(join, parts, near=worker) for worker, parts in sorted(by_worker.items())
@@ -90,9 +89,57 @@ class DaskEngine:
             done(count)
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
 
+    def divided(
+        self,
+        cut: Callable[[PartT, slice], PartT],
+        join: Callable[[list[PartT]], PartT],
+        held: Held[PartT],
+        size: int,
+    ) -> tuple[Held[PartT], list[slice]]:
+        """Let each worker have some chunks whole, which the others send it: once, and packed."""
+        futures = cast("list[Future]", held.parts)
+        ends = [size * place // len(futures) for place in range(len(futures) + 1)]
+        ranges = [slice(*pair) for pair in pairwise(ends)]
+        if len(futures) == 1:
+            return held, ranges
+        workers = self._holders(futures)
+        joined = [
+            self._submit(
+                join,
+                [
+                    self._submit(cut, future, chunks, near=at)
+                    for future, at in zip(futures, workers, strict=True)
+                ],
+                near=worker,
+            )
+            for chunks, worker in zip(ranges, workers, strict=True)
+        ]
+        for _ in self._completed(joined):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", joined)), ranges
+
+    def mapped(
+        self,
+        functions: Sequence[tuple[int, Callable[[PartT], ResultT]]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Run each function where its part is; results alone come back."""
+        futures = [self._submit(run, held.parts[place]) for place, run in functions]
+        places = {future.key: place for place, future in enumerate(futures)}
+        for future in self._completed(futures):
+            done(places[future.key])
+        return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
+
     def close(self) -> None:
         """Let the cluster forget what it holds of this opening."""
         self._client.close(timeout=CONNECT_SECONDS)
+
+    def _holders(self, futures: Sequence[Future]) -> list[str]:
+        """Return the address of a worker that holds each result; empty where none does."""
+        holders = self._asked(lambda: self._client.who_has(list(futures)))
+        return [min(holders.get(future.key) or [""]) for future in futures]
 
     def _finished(
         self, counting: Counting[PartT, CountsT, ResultT], parts: Sequence[PartT]

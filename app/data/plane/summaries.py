@@ -1,4 +1,4 @@
-"""A part of the private rows: read once, packed into a byte a feature, and summed up.
+"""A part of the private rows: read once, packed into bytes, and summed up.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
@@ -16,7 +16,7 @@ from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
-    from app.learning.encoding.cell_codes import CellCodes
+    from app.learning.encoding.row_codes import RowCodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +73,20 @@ class PackedRows:
 
     Attributes:
         number: of the part in the public order of parts.
-        codes: a byte a feature that has a test, shape ``(f, m)``.
+        columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
         labels: uint8 (m,).
         summary: of the part.
 
     """
 
     number: int
-    codes: NDArray[np.uint8] = field(repr=False)
+    columns: Sequence[NDArray[np.uint8]] = field(repr=False)
     labels: NDArray[np.uint8] = field(repr=False)
     summary: Summary = field(repr=False)
+
+    def codes(self, rows: slice) -> NDArray[np.uint8]:
+        """Return the bytes of some rows, shape ``(f, m)``."""
+        return np.stack([column[rows] for column in self.columns])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +97,7 @@ class Reading:
         source: whose parts they are.
         schema: the public schema.
         dialect: how a CSV is written.
-        coding: of the public tests.
+        coding: what the bytes of a row are.
         key: of the fingerprint.
 
     """
@@ -101,7 +105,7 @@ class Reading:
     source: str
     schema: Schema
     dialect: CsvDialect = PLAIN_CSV
-    coding: CellCodes
+    coding: RowCodes
     key: bytes = field(repr=False)
 
     def packed(self, numbered: tuple[int, Part]) -> PackedRows:
@@ -112,7 +116,7 @@ class Reading:
 
         """
         number, part = numbered
-        codes = [np.zeros((len(self.coding.features), 0), dtype=np.uint8)]
+        codes = [np.zeros((self.coding.width, 0), dtype=np.uint8)]
         labels = [np.zeros(0, dtype=np.uint8)]
         features = [summary_of(feature) for feature in self.schema.features]
         row_sum = 0
@@ -124,4 +128,7 @@ class Reading:
                 feature.add(rows.values[:, index])
         together = np.concatenate(labels)
         summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
-        return PackedRows(number, np.concatenate(codes, axis=1), together, summary)
+        columns = [
+            np.concatenate([block[place] for block in codes]) for place in range(self.coding.width)
+        ]
+        return PackedRows(number, columns, together, summary)

@@ -80,7 +80,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
     settings = asked.settings
     hypotheses = published_class(settings, asked.public_values)
     if asked.is_first:
-        refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count)
+        refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count, unit=settings.data.unit)
     joint = account(settings)
     with naming_share(asked.charge.mechanism):
         parameters = semi_private.Parameters(
