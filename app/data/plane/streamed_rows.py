@@ -15,7 +15,7 @@ from app.data.checks.dead_features import dead_of_summaries
 from app.data.plane.countings import Summaries
 from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
 from app.data.rows import PrivateRows, fingerprint
-from app.data.sources.encoded_parts import list_files, list_parts
+from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.errors import DataError, InvariantError, invariant
 
 if TYPE_CHECKING:
@@ -133,11 +133,22 @@ class StreamedRows:
             self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
         except MemoryError:
             raise DataError(SOURCE, "does not fit into memory") from None
+        except DataError:
+            if any(part.span for part in parts):
+                self._read_in_order()
+            raise
         (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
         self._told(summary.row_count, summary.row_count)
         return summary
+
+    def _read_in_order(self) -> None:
+        """Read whole files, so that a refusal counts the rows before what it names."""
+        reading = self.reading
+        for file in list_files(reading.source):
+            for _ in read_part(file, reading.source, reading.schema, dialect=reading.dialect):
+                pass
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:

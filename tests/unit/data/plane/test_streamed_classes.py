@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from app.data.plane import local_engine
+from app.data.sources import encoded_parts
+from app.errors import DataError
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.voting.keyed_slots import KEY_BYTES, Slots
@@ -111,6 +113,27 @@ def _drawn(
     pieces = [release.ledger.private(name) for name in ("hypothesis", "ensemble")]
     release.ledger.close()
     return pieces[0] or b"", pieces[1] or b""
+
+
+def test_ranges_of_a_csv_draw_the_same_and_refuse_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is read in ranges has the slots of its rows, and counts them in a refusal."""
+    monkeypatch.setattr(streaming, "ROWS_MIN", ROWS)
+    monkeypatch.setattr(streaming, "BYTES_MIN", 1)
+    rows = tmp_path / "rows.csv"
+    csv.write_csv(_tables()[0], rows)
+    config = write_configuration(tmp_path, rows, size=40)
+    config.write_text(config.read_text().replace("bins = 16", "bins = 3"))
+    whole = _drawn(config, "whole.db", noise=ScriptedNoise(seeded_words(3)), workers=1)
+    monkeypatch.setattr(encoded_parts, "RANGE_BYTES", 20_000)
+    ranges = _drawn(config, "ranges.db", noise=ScriptedNoise(seeded_words(3)), workers=3)
+    assert ranges == whole
+    lines = rows.read_text().splitlines(keepends=True)
+    lines[1300] = lines[1300].replace('"no"', '"nay"').replace('"yes"', '"yea"')
+    rows.write_text("".join(lines))
+    with pytest.raises(DataError, match="row 1300"):
+        _drawn(config, "refused.db", noise=ScriptedNoise(seeded_words(3)), workers=3)
 
 
 @pytest.mark.parametrize("kind", CHANGES)
