@@ -245,7 +245,7 @@ def _streamed(
     )
     return StreamedRows(
         reading,
-        engine_of(settings),
+        lambda: engine_of(settings),
         load=lambda: read_private_rows(settings, progress),
         told=lambda done, total: progress(READING, done, total or settings.data.rows),
         opened=opened,

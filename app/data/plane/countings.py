@@ -6,8 +6,11 @@ Each is sent to whoever holds parts, and holds no row itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
+import numpy as np
+
+from app.data.plane.engine import CountsT, ResultT
 from app.learning.encoding.cell_codes import CellCodes
 from app.learning.encoding.encoded_rows import parts
 from app.learning.ensemble import fit_encoded
@@ -16,12 +19,14 @@ from app.learning.trees.cell_counts import CountedRows, cell_tables, merged_tabl
 from app.learning.trees.tree_class import TreeClass
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from app.data.plane.engine import Counting
     from app.data.plane.placed_rows import PlacedRows
-    from app.data.plane.summaries import PackedRows, Summary
+    from app.data.plane.summaries import PackedRows, Reading, Summary
+    from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner
     from app.learning.hypothesis import FittedEnsemble, HypothesisClass
@@ -87,15 +92,15 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """What a class counts of rows, for a mechanism that draws from it.
+    """What is counted of rows one by one, for a mechanism.
 
     Attributes:
-        searched: the class.
+        tally: whole numbers of encoded rows and their labels; those of parts add up.
         coding: what the bytes of a row are.
 
     """
 
-    searched: TalliedClass
+    tally: Callable[[Encoded, NDArray[np.int64]], NDArray[np.int64]]
     coding: RowCodes
 
     def of(self, part: PackedRows) -> Tally:
@@ -105,7 +110,7 @@ class Tallying:
 
     def _counted(self, part: PackedRows, rows: slice) -> NDArray[np.int64]:
         encoded = self.coding.encoded(part.codes(rows))
-        return self.searched.tally(encoded, part.labels[rows].astype("int64"))
+        return self.tally(encoded, part.labels[rows].astype("int64"))
 
     def merged(self, first: Tally, second: Tally) -> Tally:
         """Add counts."""
@@ -113,6 +118,110 @@ class Tallying:
 
     def finished(self, total: Tally) -> Tally:
         """Return the counts."""
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Verified(Generic[CountsT, ResultT]):
+    """A count of rows that are read again, with their summary.
+
+    Attributes:
+        counting: of parts.
+
+    """
+
+    counting: Counting[PackedRows, CountsT, ResultT]
+
+    def of(self, counted: tuple[Summary, CountsT]) -> tuple[Summary, CountsT]:
+        """Return what was counted of a part."""
+        return counted
+
+    def merged(
+        self, first: tuple[Summary, CountsT], second: tuple[Summary, CountsT]
+    ) -> tuple[Summary, CountsT]:
+        """Add counts, and merge summaries."""
+        return first[0].merged(second[0]), self.counting.merged(first[1], second[1])
+
+    def finished(self, total: tuple[Summary, CountsT]) -> tuple[Summary, ResultT]:
+        """Return the summary of all rows, and what follows from the counts."""
+        return total[0], self.counting.finished(total[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPart(Generic[CountsT, ResultT]):
+    """What reads a part, counts its rows and lets them go.
+
+    Attributes:
+        reading: of parts.
+        counting: of their rows.
+
+    """
+
+    reading: Reading
+    counting: Counting[PackedRows, CountsT, ResultT]
+
+    def of(self, numbered: tuple[int, Part]) -> tuple[Summary, CountsT]:
+        """Return the summary and the counts of a part."""
+        part = self.reading.packed(numbered)
+        return part.summary, self.counting.of(part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The rows of a part as vectors of whole numbers; secret.
+
+    Attributes:
+        vectors: int16 (m, p).
+        labels: int64 (m,).
+        summary: of the part.
+
+    """
+
+    vectors: NDArray[np.int16] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+    summary: Summary = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorReading:
+    """What reads a part as vectors.
+
+    Attributes:
+        reading: of parts.
+        vectors: of rows that the public schema encodes, int16 (m, p).
+
+    """
+
+    reading: Reading
+    vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
+
+    def of(self, numbered: tuple[int, Part]) -> Vectors:
+        """Return the vectors of a part."""
+        found, labels, summary = self.reading.taken(numbered, self.vectors)
+        return Vectors(np.concatenate(found), labels.astype(np.int64), summary)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSum:
+    """A sum over vectors and labels.
+
+    Attributes:
+        total: of some rows; whole numbers, and those of parts add up.
+
+    """
+
+    total: Callable[[NDArray[np.int16], NDArray[np.int64]], NDArray[np.int64]]
+
+    def of(self, part: Vectors) -> NDArray[np.int64]:
+        """Return the sum over a part."""
+        return self.total(part.vectors, part.labels)
+
+    def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add sums."""
+        return first + second
+
+    def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum."""
         return total
 
 
@@ -130,7 +239,7 @@ def draw_counting(
         if not isinstance(coding, CellCodes) or not searched.is_counted:
             return None
         return LabelCounts(coding, searched.class_count, searched.depth)
-    return Tallying(searched, coding) if isinstance(searched, TalliedClass) else None
+    return Tallying(searched.tally, coding) if isinstance(searched, TalliedClass) else None
 
 
 @dataclass(frozen=True, slots=True)

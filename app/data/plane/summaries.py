@@ -6,7 +6,7 @@ Merging summaries is associative and does not depend on order; what is merged is
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
+
+
+TakenT = TypeVar("TakenT", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +118,32 @@ class Reading:
             DataError: what does not fit the schema, by column and row number.
 
         """
+        codes, labels, summary = self.taken(numbered, self.coding.codes)
+        columns = [
+            np.concatenate([block[place] for block in codes]) for place in range(self.coding.width)
+        ]
+        return PackedRows(numbered[0], columns, labels, summary)
+
+    def taken(
+        self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
+    ) -> tuple[list[NDArray[TakenT]], NDArray[np.uint8], Summary]:
+        """Return what is taken of a part's rows, some at a time, their labels and their summary.
+
+        Raises:
+            DataError: what does not fit the schema, by column and row number.
+
+        """
         number, part = numbered
-        codes = [np.zeros((self.coding.width, 0), dtype=np.uint8)]
+        found = [take(np.zeros((0, len(self.schema.features))))]
         labels = [np.zeros(0, dtype=np.uint8)]
         features = [summary_of(feature) for feature in self.schema.features]
         row_sum = 0
         for rows in read_part(part, self.source, self.schema, dialect=self.dialect):
-            codes.append(self.coding.codes(rows.values))
+            found.append(take(rows.values))
             labels.append(rows.labels.astype(np.uint8))
             row_sum += sum_of_rows(rows.values, rows.labels, self.key)
             for index, feature in enumerate(features):
                 feature.add(rows.values[:, index])
         together = np.concatenate(labels)
         summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
-        columns = [
-            np.concatenate([block[place] for block in codes]) for place in range(self.coding.width)
-        ]
-        return PackedRows(number, columns, together, summary)
+        return found, together, summary

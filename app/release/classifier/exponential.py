@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from app.data.plane.countings import draw_counting
+from app.data.plane.streamed_rows import StreamedRows
 from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.registry import row_of
 from app.privacy.exponential import semi_private
 from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
 from app.privacy.published_learners import EXPONENTIAL
@@ -18,7 +21,7 @@ from app.release.terms.draw_parameters import naming_share
 from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
 
 if TYPE_CHECKING:
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.noise.source import NoiseSource
     from app.release.terms.unit import Unit
@@ -60,9 +63,17 @@ class ExponentialDraw:
             f"{self.unit}s"
         )
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
         """Draw under a committed charge, and return the hypothesis in its published form."""
         hypotheses = self.parameters.hypotheses
+        if isinstance(rows, StreamedRows):
+            coding = row_of(hypotheses).codes(hypotheses)
+            counting = None if coding is None else draw_counting(hypotheses, coding)
+            if coding is not None and counting is not None:
+                counted = rows.counted(counting, coding)
+                drawn = semi_private.draw_counted(self.parameters, counted, noise)
+                return written(schema, hypotheses, drawn)
+            rows = rows.in_memory()
         private_encoded = RowsByPart(hypotheses.encode, rows.values)
         private_value = (private_encoded, rows.labels)
         drawn = semi_private.draw(self.parameters, private_value, noise, rows.weights)
