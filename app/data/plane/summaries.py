@@ -5,8 +5,9 @@ Merging summaries is associative and does not depend on order; what is merged is
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.row_codes import RowCodes
 
 
+PAGES_BYTES_MIN: Final = 1 << 15
 TakenT = TypeVar("TakenT", bound=np.generic)
 
 
@@ -120,7 +122,7 @@ class Reading:
         """
         codes, labels, summary = self.taken(numbered, self.coding.codes)
         columns = [
-            np.concatenate([block[place] for block in codes]) for place in range(self.coding.width)
+            _in_pages([block[place] for block in codes]) for place in range(self.coding.width)
         ]
         return PackedRows(numbered[0], columns, labels, summary)
 
@@ -147,3 +149,17 @@ class Reading:
         together = np.concatenate(labels)
         summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
         return found, together, summary
+
+
+def _in_pages(pieces: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return pieces together, in memory that goes back to the system once it is let go.
+
+    What is allocated in small pieces would stay with the process, in holes between others.
+    """
+    size = sum(map(len, pieces))
+    if size < PAGES_BYTES_MIN:
+        return np.concatenate(pieces)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    together = np.frombuffer(pages, dtype=np.uint8)
+    np.concatenate(pieces, out=together)
+    return together
