@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Summaries:
     """The summary of all parts."""
 
-    def of(self, part: PackedRows) -> Summary:
+    def of(self, part: PackedRows | Vectors) -> Summary:
         """Return the summary of a part."""
         return part.summary
 

@@ -73,10 +73,9 @@ class ExponentialDraw:
                 counted = rows.counted(counting, coding)
                 drawn = semi_private.draw_counted(self.parameters, counted, noise)
                 return written(schema, hypotheses, drawn)
-            rows = rows.in_memory()
-        private_encoded = RowsByPart(hypotheses.encode, rows.values)
-        private_value = (private_encoded, rows.labels)
-        drawn = semi_private.draw(self.parameters, private_value, noise, rows.weights)
+        held = rows.in_memory()
+        private_value = (RowsByPart(hypotheses.encode, held.values), held.labels)
+        drawn = semi_private.draw(self.parameters, private_value, noise, held.weights)
         return written(schema, hypotheses, drawn)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from app.data.plane.streamed_rows import AnyRows
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.lists.hypothesis_list import Encoded
     from app.learning.tables.representative_domain import RepresentativeDomain
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
@@ -83,9 +84,10 @@ class StatisticsDraw:
     def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return self.grid.places(values)[:, np.newaxis]
 
-    def _at_places(self, places: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _at_places(self, places: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         del labels
-        return self.domain.private_count_at(places[:, 0]).astype(np.int64)
+        found = self.domain.private_count_at(places[:, 0].astype(np.int64))
+        return found.astype(np.int64)
 
 
 def statistics_draw(

@@ -76,7 +76,7 @@ def test_a_worker_that_ends_loses_nothing_but_time(parts: PartsRelease, stage: s
     ) as shrinking:
         ended: list[str] = []
 
-        def end(_stage: str, done: int, total: int | None) -> None:
+        def end(stage: str, done: int, total: int | None) -> None:
             del total
             if done and not ended:
                 ended.append(stage)
@@ -100,7 +100,8 @@ def test_workers_that_all_end_are_one_line(
     ) as emptied:
         environment = {**_of(emptied), "CONCLAVE_ENGINE__WORKERS": "1"}
 
-        def end(_stage: str, _done: int, _total: int | None) -> None:
+        def end(stage: str, done: int, total: int | None) -> None:
+            del stage, done, total
             emptied.sync(emptied.workers[0].close, nanny=False)
 
         with pytest.raises(ConfigurationError, match="has no worker any more") as caught:
