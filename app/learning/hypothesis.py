@@ -7,7 +7,7 @@ A class is a row of :mod:`app.learning.registry`, which lies in the class's fold
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never, Protocol, runtime_checkable
 
 from app.errors import ConfigurationError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.lists.enumerated_class import EnumeratedClass
@@ -140,20 +140,6 @@ class HypothesisClass(Protocol):
 
         """
         ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """Rows that are known by what a class counts of them; secret.
-
-    Attributes:
-        counts: whole numbers, of which those of parts add up.
-        row_count: of all rows, n.
-
-    """
-
-    counts: NDArray[np.int64] = field(repr=False)
-    row_count: int
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.plane.countings import ChunkFit, draw_counting
+from app.data.plane.countings import ChunkFit, LabelCounts, draw_counting
 from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
 from app.learning.ensemble import counted_ensemble, joined_ensemble
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from app.data.plane.engine import Held
     from app.data.plane.streamed_rows import StreamedRows
     from app.data.plane.summaries import PackedRows
+    from app.learning.encoding.encoded_rows import Tally
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner
     from app.learning.hypothesis import FittedEnsemble, Hypothesis
+    from app.learning.trees.cell_counts import CountedRows
     from app.learning.trees.counted_fit import CountedTrees
     from app.noise.source import NoiseSource
     from app.release.terms.draw_parameters import EnsembleParameters
@@ -95,7 +97,11 @@ def drawn_hypothesis(
     counting = draw_counting(parameters.relabel.hypotheses, coding)
     if counting is None:
         raise InvariantError("what relabels rows that stream is drawn from counts")
-    (counts,) = rows.engine.counted([counting], held, lambda _: None)
+    counts: CountedRows | Tally
+    if isinstance(counting, LabelCounts):
+        (counts,) = rows.engine.counted([counting], held, lambda _: None)
+    else:
+        (counts,) = rows.engine.counted([counting], held, lambda _: None)
     return exponential.draw_counted(parameters.relabel, counts, noise)
 
 

@@ -6,15 +6,15 @@ Each is sent to whoever holds parts, and holds no row itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
 from app.data.plane.engine import CountsT, ResultT
 from app.learning.encoding.cell_codes import CellCodes
-from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.encoded_rows import Tally, parts
 from app.learning.ensemble import fit_encoded
-from app.learning.hypothesis import TalliedClass, Tally
+from app.learning.hypothesis import TalliedClass
 from app.learning.trees.cell_counts import CountedRows, cell_tables, merged_tables
 from app.learning.trees.tree_class import TreeClass
 
@@ -225,9 +225,7 @@ class VectorSum:
         return total
 
 
-def draw_counting(
-    searched: HypothesisClass, coding: RowCodes
-) -> Counting[PackedRows, Any, CountedRows | Tally] | None:
+def draw_counting(searched: HypothesisClass, coding: RowCodes) -> LabelCounts | Tallying | None:
     """Return what counts rows for a draw from a class; None where a draw reads rows.
 
     Args:

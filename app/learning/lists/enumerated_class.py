@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.hypothesis import Tally
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.lists.hypothesis_list import Encoded, HypothesisList
     from app.noise.source import NoiseSource
 

@@ -41,7 +41,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
-from app.learning.hypothesis import TalliedClass, Tally
+from app.learning.encoding.encoded_rows import Tally
+from app.learning.hypothesis import TalliedClass
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.budget.composition import float_below, mechanism_epsilon
 

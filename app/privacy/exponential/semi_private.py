@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.hypothesis import Hypothesis, Tally
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
+    from app.learning.hypothesis import Hypothesis
     from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
 

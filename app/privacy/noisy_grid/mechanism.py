@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.cells.nested_grid import Grid
-    from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.hypothesis import Tally
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.noise.source import NoiseSource
 
 BINARY: Final = 2

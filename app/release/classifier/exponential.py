@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.data.plane.countings import draw_counting
+from app.data.plane.countings import LabelCounts, draw_counting
 from app.data.plane.streamed_rows import StreamedRows
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.registry import row_of
@@ -23,6 +23,9 @@ from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
 if TYPE_CHECKING:
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.learning.encoding.encoded_rows import Tally
+    from app.learning.hypothesis import HypothesisClass
+    from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
     from app.release.terms.unit import Unit
 
@@ -66,17 +69,25 @@ class ExponentialDraw:
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
         """Draw under a committed charge, and return the hypothesis in its published form."""
         hypotheses = self.parameters.hypotheses
-        if isinstance(rows, StreamedRows):
-            coding = row_of(hypotheses).codes(hypotheses)
-            counting = None if coding is None else draw_counting(hypotheses, coding)
-            if coding is not None and counting is not None:
-                counted = rows.counted(counting, coding)
-                drawn = semi_private.draw_counted(self.parameters, counted, noise)
-                return written(schema, hypotheses, drawn)
+        counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
+        if counts is not None:
+            drawn = semi_private.draw_counted(self.parameters, counts, noise)
+            return written(schema, hypotheses, drawn)
         held = rows.in_memory()
         private_value = (RowsByPart(hypotheses.encode, held.values), held.labels)
         drawn = semi_private.draw(self.parameters, private_value, noise, held.weights)
         return written(schema, hypotheses, drawn)
+
+
+def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | Tally | None:
+    """Return the rows by what the class counts of them; None where it reads rows."""
+    coding = row_of(hypotheses).codes(hypotheses)
+    counting = None if coding is None else draw_counting(hypotheses, coding)
+    if coding is None or counting is None:
+        return None
+    if isinstance(counting, LabelCounts):
+        return rows.counted(counting, coding)
+    return rows.counted(counting, coding)
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:

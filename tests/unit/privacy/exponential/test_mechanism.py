@@ -13,7 +13,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.hypothesis import Tally
+from app.learning.encoding.encoded_rows import Tally
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees.cell_counts import CountedRows
 from app.learning.trees.tree import Tree

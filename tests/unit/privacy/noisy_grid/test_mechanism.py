@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.auditing.draws import grid_bound
 from app.errors import InvariantError
-from app.learning.hypothesis import Tally
+from app.learning.encoding.encoded_rows import Tally
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_grid.mechanism import (
     SENSITIVITY,
