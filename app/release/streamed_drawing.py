@@ -1,4 +1,4 @@
-"""The draws of an opening that streams: from counts, which an engine adds up over parts.
+"""The draws for opening a release whose rows are streamed: made from counts of rows.
 
 What is drawn is what an opening in memory would draw from the same noise with the same slots;
 engine, number of workers and order of parts show in no byte of it.
@@ -116,7 +116,7 @@ def fitted_from_parts(
     secret: bytes,
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
-    """Fit one learner per chunk.
+    """Return one learner per chunk, fitted from counts of the rows.
 
     Args:
         streamed: the learner.
@@ -167,5 +167,5 @@ def _blocks(chunks: slice, step: int) -> list[slice]:
 
 
 def slots_key(noise: NoiseSource) -> bytes:
-    """Return a fresh key of the permutation that puts rows in slots."""
+    """Return a new random key of the permutation that orders the rows."""
     return noise.secret(KEY_BYTES)

@@ -1,4 +1,4 @@
-"""One run of a whole release, as an outsider sees it: real servers and a real client.
+"""One run of a whole release for an audit, as an outsider sees it: real servers and client.
 
 The composition root's server opens a ledger of its own, uvicorn serves it on a loopback
 socket, and it is ended and started again between queries.  Whatever comes back is kept:
@@ -55,7 +55,7 @@ REFUSED: Final = {"features": [ABOVE, ABOVE]}
 
 
 async def hear(settings: Settings, *, questions: int, opening: asyncio.Lock) -> Heard:
-    """Open a release, query it, restart it, query it again, and end it.
+    """Return everything that a release sends while it is opened, queried, restarted and ended.
 
     Args:
         settings: of a release whose rows are there and whose ledger is not.
@@ -114,7 +114,7 @@ async def _opened(server: Server, serving: asyncio.Task[None]) -> None:
 
 @dataclass
 class Visit:
-    """The queries to one process, and everything that it sent.
+    """The queries to one server process, and everything that it sent.
 
     Attributes:
         name: of the process, which begins the name of every channel.
@@ -130,7 +130,7 @@ class Visit:
     _entries: tuple[str, ...] = ()
 
     async def ask(self, questions: Sequence[int]) -> None:
-        """Ask vectors by their numbers, the first alone, then read every other public route."""
+        """Send queries by number, the first one alone, then read every other public route."""
         asked = [_query(number) for number in questions]
         self._hear(questions[:1], await self._post(QUERY, asked[:1], headers=KEY))
         self._hear(questions[1:], await self._post(STREAM, asked[1:], kind=NDJSON))
@@ -143,7 +143,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """The transcript of the process, for the promises that an outsider can check."""
+        """The transcript of the server process, from which public promises are checked."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The summary of all parts."""
+    """The count that gives the summary (sizes, ranges, fingerprint) of all parts."""
 
     def of(self, part: PackedRows | Vectors) -> Summary:
         """Return the summary of a part."""
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the summary of both."""
+        """Return the joint summary of two parts."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
-        """Return it."""
+        """Return the total summary unchanged."""
         return total
 
 
@@ -82,7 +82,7 @@ class LabelCounts:
         return total
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Add counts."""
+        """Return the sum of two counts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:

@@ -1,4 +1,4 @@
-"""Packed rows in chunks: which slot a row has, and which label it takes.
+"""Packed rows in chunks: the position in the permutation and the label of each row.
 
 A row's slot follows from its position in the public order of parts and from the release's key;
 its label from its own codes, where a hypothesis relabels.
@@ -92,7 +92,7 @@ def put_together(placed: list[PlacedRows]) -> PlacedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """How packed rows are put into chunks.
+    """The rule that assigns packed rows to chunks.
 
     Attributes:
         firsts: position of each part's first row.

@@ -1,4 +1,4 @@
-"""The learner ``exponential``: one hypothesis of a class determined by public points."""
+"""The learner ``exponential``: the exponential mechanism over a class from public points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDraw:
-    """A draw from a class.
+    """A draw by the exponential mechanism from a hypothesis class.
 
     Attributes:
         parameters: of the mechanism.
@@ -50,7 +50,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Describe the possible distance of the draw from the best of its class; n is public."""
+        """Return a text on how far the draw may be from the best hypothesis, by public numbers."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -91,7 +91,7 @@ def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | T
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the draw from the class that public points determine.
+    """Return the exponential mechanism's draw over the class that public points determine.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact, or where it
