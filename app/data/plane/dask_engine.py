@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ADDRESS: Final = "engine.address"
 CONNECT_SECONDS: Final = 20
 LOOK_SECONDS: Final = 2.0
+TO_COME: Final = ("pending", "lost")
+"""Of a result that is computed, or is computed again since its worker ended."""
 LOOKS_WITHOUT_WORKERS_MAX: Final = 15
 SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
 
@@ -179,7 +181,10 @@ class DaskEngine:
             if looks > LOOKS_WITHOUT_WORKERS_MAX:
                 raise self._lost("has no worker any more")
             for future in ended:
-                self._refuse_failed(future)
+                status = future.status
+                if status in TO_COME:
+                    continue
+                self._refuse_failed(future, status)
                 pending.discard(future)
                 yield future
 
@@ -194,13 +199,13 @@ class DaskEngine:
             raise self._lost("is gone") from None
         if self._client.status != "running":
             raise self._lost("is gone")
-        return [future for future in pending if future.status != "pending"]
+        return [future for future in pending if future.status not in TO_COME]
 
-    def _refuse_failed(self, future: Future) -> None:
+    def _refuse_failed(self, future: Future, status: str) -> None:
         """Raise what a function raised; anything but our own errors is the cluster's failure."""
-        if future.status == "finished":
+        if status == "finished":
             return
-        error = future.exception(timeout=CONNECT_SECONDS) if future.status == "error" else None
+        error = future.exception(timeout=CONNECT_SECONDS) if status == "error" else None
         if isinstance(error, ConclaveError):
             raise error
         kind = "" if error is None else f" ({type(error).__name__})"
