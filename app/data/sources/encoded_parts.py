@@ -112,8 +112,8 @@ def list_parts(
 def _ranges(file: Part, dialect: CsvDialect) -> list[Part]:
     """Return the records of a CSV as parts, or the file itself.
 
-    A file is read for it, which takes a hundredth of what dividing it into fields takes; what
-    lies in an object store, or is compressed, is left whole.
+    A file is read through once for it; what lies in an object store, or is compressed, is left
+    whole.
     """
     path = file.file.path
     is_plain = dialect.encoding == UTF_8 and dialect.separator.isascii()
