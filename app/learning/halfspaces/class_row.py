@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
@@ -27,12 +27,9 @@ def _lattice(asked: ClassAsked) -> Lattice:
     return Lattice(tuple(asked.numeric), bounds)
 
 
-def _codes(searched: EnumeratedClass) -> IntegerCodes | None:
-    """Return the bytes of a row's coordinates; None of a list that is not of halfspaces."""
-    listed = searched.hypotheses
-    if not isinstance(listed, Halfspaces):
-        return None
-    columns = listed.lattice.dimension
+def _codes(searched: EnumeratedClass) -> IntegerCodes:
+    """Return the bytes of a row's coordinates."""
+    columns = cast("Halfspaces", searched.hypotheses).lattice.dimension
     return IntegerCodes(searched.encode, columns=columns, largest=COORDINATE_MAX)
 
 
