@@ -126,7 +126,7 @@ class KernelDraw:
         """Draw the coins, descend, and return the scores."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
-        weights = descended(parameters, inputs.encode, rows, noise)
+        weights = descended(parameters, inputs.encode, rows, noise).values
         features = parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         return KernelScores.rounded(

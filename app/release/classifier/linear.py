@@ -85,26 +85,33 @@ def gradient_at(
 
 
 def descended(
-    parameters: noisy_gradient.Parameters, encode: Encode, rows: AnyRows, noise: NoiseSource
-) -> NDArray[np.float64]:
-    """Descend under a committed charge, and return the weights, shape ``(p, s)``.
+    parameters: noisy_gradient.Parameters,
+    encode: Encode,
+    rows: AnyRows,
+    noise: NoiseSource,
+    start: NDArray[np.float64] | None = None,
+) -> noisy_gradient.Weights:
+    """Return the weights of a descent over the rows; the budget is already spent.
 
     Args:
         parameters: of the mechanism.
         encode: of the inputs.
         rows: all private rows.
         noise: where the draws come from.
+        start: the first iterate, public, shape ``(p, s)``; None for zero.
 
     """
     if not isinstance(rows, StreamedRows):
-        encoded = RowsByPart(encode, rows.values)
-        private_value = (encoded, rows.labels)
-        return noisy_gradient.draw(parameters, private_value, noise, rows.person_row_counts).values
+        value = RowsByPart(encode, rows.values), rows.labels
+        return noisy_gradient.draw(parameters, value, noise, rows.person_row_counts, start)
     features = parameters.features
     with rows.as_vectors(RowVectors(encode, features).of) as summed:
         return noisy_gradient.draw_summed(
-            parameters, lambda weights: summed(partial(gradient_at, features, weights)), noise
-        ).values
+            parameters,
+            lambda weights: summed(partial(gradient_at, features, weights)),
+            noise,
+            start,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +143,25 @@ class LinearDraw:
             f"noise of {noise:.2g} in every mean gradient"
         )
 
+    def descend(
+        self, rows: AnyRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
+    ) -> noisy_gradient.Weights:
+        """Descend over the rows, and return the weights of the public coordinates.
+
+        Args:
+            rows: of the public n, secret.
+            noise: where the noise comes from.
+            start: the first iterate, public, shape ``(p, s)``; None for zero.
+
+        """
+        return descended(self.parameters, self.inputs.encode, rows, noise, start)
+
     def draw(self, rows: AnyRows, noise: NoiseSource) -> LinearScores | KernelScores:
-        """Descend, and return scores of the inputs."""
-        weights = descended(self.parameters, self.inputs.encode, rows, noise)
+        """Return scores of the inputs, found by noisy gradient descent."""
+        return self.scores(self.descend(rows, noise).values)
+
+    def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
+        """Return the scores of the inputs that weights of the coordinates give, shape (p, s)."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -148,11 +171,15 @@ class LinearDraw:
         return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Descend under a committed charge, and return the scores in their published form."""
-        drawn = self.draw(rows, noise)
-        if isinstance(drawn, KernelScores):
-            return Written(scores=kernel_document(drawn, schema))
-        return Written(scores=scores_document(drawn, schema))
+        """Return the descent's scores in their published form; the budget is already spent."""
+        return written_scores(self.draw(rows, noise), schema)
+
+
+def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
+    """Return scores in their published form."""
+    if isinstance(drawn, KernelScores):
+        return Written(scores=kernel_document(drawn, schema))
+    return Written(scores=scores_document(drawn, schema))
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
