@@ -182,6 +182,7 @@ class MemoryService:
                 "unstable": {"count": 0, "cutoff": 5, "left": 5},
                 "ensemble": {"size": 100},
                 "accounting": "sum",
+                "closed": None,
                 "hopeless": False,
                 "generations": [],
                 "erased": None,

@@ -371,6 +371,12 @@ RELEASE_METRICS: Final = (
         _number(lambda budget: budget.quorum),
     ),
     Metric(
+        "conclave_erased",
+        GAUGE,
+        "Records forgotten so far, where erasure.count is public",
+        _number(lambda budget: budget.erased),
+    ),
+    Metric(
         "conclave_generation_unstable_left",
         GAUGE,
         "Unstable answers that each generation that votes can still pay for",

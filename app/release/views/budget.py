@@ -143,6 +143,7 @@ class Budget(
                 "phase": "ensemble",
                 "student": False,
                 "switching": False,
+                "closed": None,
                 "epsilon": 1.0,
                 "delta": 1e-06,
                 "composed": None,
@@ -179,6 +180,10 @@ class Budget(
         bool, Field(description="the classifier of this phase is a student of the answers")
     ]
     switching: Annotated[bool, Field(description="the classifier of this phase is being made")]
+    closed: Annotated[
+        Literal["backup", "retired"] | None,
+        Field(description="why this copy of the ledger goes on no more; null where it does"),
+    ]
     epsilon: float
     delta: float
     composed: Annotated[Composed | None, Field(description="null for a release that is alone")]
@@ -230,6 +235,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         phase=phase,
         student=_is_student(release, state),
         switching=phase is Phase.CLASSIFIER and state.classifier is None,
+        closed=None if state.closed is None else state.closed.reason,
         epsilon=float(release.configuration.epsilon),
         delta=float(release.configuration.delta),
         composed=None if composed is None else Composed.model_validate(composed),
