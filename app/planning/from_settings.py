@@ -120,6 +120,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         learner=learner,
+        learner_asked=None if learner is None else settings.classifier.learner,
         learner_at_once=_at_once(settings, row_count=row_count),
         classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
         rare_share=_rare_share(settings, charged, chosen, row_count=row_count),

@@ -58,6 +58,7 @@ class PlanRequest:
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
         learner: name of what learns the classifier; None where that has no share.
+        learner_asked: the same as configured, ``auto`` among others, by which an account has it.
         learner_at_once: name of what ``auto`` would take with all of epsilon.
         classifier_words: why ``auto`` takes that learner, and which labels it may not see.
         rare_share: share of n that a label must have, lest the classifier is given it never;
@@ -91,6 +92,7 @@ class PlanRequest:
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
     learner: str | None = None
+    learner_asked: str | None = None
     learner_at_once: str | None = None
     classifier_words: tuple[str, ...] = ()
     rare_share: float | None = None
@@ -160,7 +162,7 @@ class PlanRequest:
     @property
     def account(self) -> Account:
         """The account that answers and draws share, if they share one."""
-        return account_of(self.charges, learner=self.learner)
+        return account_of(self.charges, learner=self.learner_asked)
 
     @property
     def query_count(self) -> int:

@@ -26,7 +26,6 @@ from app.data.embedded_demo import (
     DEMO_SOURCE,
 )
 from app.errors import ConfigurationError
-from app.learning.registry import class_row
 from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
 from app.settings.data_section import (
@@ -100,6 +99,9 @@ DEMO_LEDGER_NAME = "conclave-demo.db"
 JOINT_EPSILON_MAX: Final = 50
 """Up to which a new release is one account unless it says otherwise: draws, truncated to parts of
 ``2**-192``, pay ``e**epsilon`` times that."""
+JOINT_DELTA_MAX: Final = Decimal("0.001")
+"""Up to which it is so with a noisy descent: above, at a small epsilon, its moment would cost more
+than its share."""
 
 
 class Settings(Section):
@@ -225,7 +227,8 @@ class Settings(Section):
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
-        at a large epsilon, at the whole of which the draws of an account pay for truncation.
+        at a large epsilon, at the whole of which the draws of an account pay for truncation,
+        and with a noisy descent at a large delta, for which its moment is larger than its share.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
@@ -234,6 +237,7 @@ class Settings(Section):
         shares = self.privacy.shares
         has_draw = shares.relabel > 0 or shares.classifier > 0
         fits = has_draw and shares.statistics == 0 and self.privacy.epsilon <= JOINT_EPSILON_MAX
+        fits = fits and (not self.classifier_uses_delta or self.privacy.delta <= JOINT_DELTA_MAX)
         is_joint = fits and not self.why_sum
         return "joint" if is_joint else "sum"
 
@@ -243,12 +247,8 @@ class Settings(Section):
         return rules.why_sum(
             self.privacy,
             self.answers,
-            self.classifier,
             class_count=len(self.data.classes),
             has_public_grid=self.hypotheses.grid == "public",
-            votes_by_cell=self.data.unit == "row"
-            and self.learner.estimator is None
-            and class_row(self.hypotheses.kind).splits is not None,
         )
 
     @property

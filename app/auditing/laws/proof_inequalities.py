@@ -35,9 +35,12 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability.certified import certified_table
-from app.privacy.stability.decision_table import DECISION_RELEASE_PART, DECISION_SLOPE
+from app.privacy.stability.decision_table import (
+    DECISION_RELEASE_PART,
+    DECISION_SLOPE,
+    DECISIONS_MOVED,
+)
 from app.privacy.stability.hit_table import order_of
-from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +79,14 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
     delta = audited.delta - labels_delta
-    alpha = choose_alpha(audited.epsilon, delta, slope=DECISION_SLOPE)
+    alpha = order_of(
+        epsilon=audited.epsilon,
+        delta_svt=delta,
+        cutoff=DECISIONS_MOVED,
+        draws=audited.draws,
+        slope=DECISION_SLOPE,
+        is_answer_priced=True,
+    )
     words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
     with localcontext(Context(prec=DIGITS)):
         order = _order(audited, alpha, delta, hits=count)

@@ -160,9 +160,12 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether a classifier that uses delta must wait, as a statistics table would."""
+        """Whether a classifier that uses delta must wait, as a statistics table would.
+
+        In one account with the answers it takes no delta, and comes at any time.
+        """
         learner = None if self.release is None else self.release.parameters.get(LEARNER)
-        return learner not in (None, *PURE) and self.is_between_answers
+        return learner not in (None, *PURE) and self.is_between_answers and not self.is_joint
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
         """Return the share that ``mechanism`` has spent, or None."""

@@ -312,7 +312,9 @@ PLANNED_PROFILE_OF_CELLS: Final = replace(
     document=decisions_document,
     beside_leaves=tested_beside_leaves,
     variants={PROFILE_OF_CELLS.shown: PROFILE_OF_CELLS.calibrate},
-    quick=lambda _, *, epsilon, delta: approximate_decisions(epsilon=epsilon, delta=delta),
+    quick=lambda asked, *, epsilon, delta: approximate_decisions(
+        epsilon=epsilon, delta=delta, draws=asked.draws_at(epsilon)
+    ),
     takes_cutoff=False,
     cutoff_compared_max=None,
 )

@@ -79,13 +79,18 @@ class ApproximateDecisions(ApproximateProfile):
 
 
 @lru_cache(maxsize=64)
-def approximate_decisions(*, epsilon: Fraction, delta: Fraction) -> ApproximateDecisions:
+def approximate_decisions(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> ApproximateDecisions:
     """Return the table of counted decisions, in doubles; as :func:`approximate_profile`."""
+    own = left_for_answers(epsilon, draws)
+    refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
     points = real_valued_hit_probability(
         epsilon=float(epsilon),
         delta=float(delta),
         cutoff=DECISIONS_MOVED,
+        draws=draws,
         count_max=ENTRY_COUNT_MAX,
         slope=float(DECISION_SLOPE),
         release_part=float(DECISION_RELEASE_PART),

@@ -24,6 +24,7 @@ from app.privacy.stability.decision_table import DECISIONS_MOVED
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from app.privacy.budget.account import Draw
     from app.privacy.noisy_vote.vote_curve import Floats
 
 KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
@@ -81,29 +82,38 @@ class DecisionCounts(noisy_vote.Parameters):
     """Public parameters of the vote of more labels, with one vote per cell."""
 
 
-def quick_table(*, epsilon: Fraction, delta: Fraction) -> QuickDecisionVotes:
-    """Return the table of two labels in doubles; refusals as :func:`calibrate_table`."""
-    found = vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+def quick_table(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> QuickDecisionVotes:
+    """Return the table of two labels in doubles; as :func:`calibrate_table`."""
+    found = vote_table.quick(
+        epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
+    )
     return _as(QuickDecisionVotes, found)
 
 
-def calibrate_table(*, epsilon: Fraction, delta: Fraction) -> DecisionVotes:
+def calibrate_table(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> DecisionVotes:
     """Build the table of two labels.
 
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
+        epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
         delta: share of delta for the answers, from 1e-200 to 0.5.
+        draws: those that share one account with the answers.
 
     Raises:
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    found = vote_table.calibrate(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+    found = vote_table.calibrate(
+        epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
+    )
     return _as(DecisionVotes, found)
 
 
 def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
-    """Find the noise of more labels; arguments and refusals as :func:`calibrate_table`."""
+    """Find the noise of more labels, which shares no account; as :func:`calibrate_table`."""
     found = accounting.calibrate(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
     )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -297,16 +298,32 @@ def _calibrated(
 
 
 def order_of(
-    *, epsilon: Fraction, delta_svt: Fraction, cutoff: int, draws: tuple[Draw, ...]
+    *,
+    epsilon: Fraction,
+    delta_svt: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...],
+    slope: Decimal = ALPHA_SLOPE,
+    is_answer_priced: bool = False,
 ) -> Fraction:
     """Return the order of a table, on its grid; any above 1 is valid.
 
     With draws it is the one of :data:`ORDERS_TRIED` whose table is the shortest down to one
     hit in a hundred, by an estimate in doubles: they cost the more, the higher the order.
+
+    Args:
+        epsilon: of the answers; with draws, of all together.
+        delta_svt: part of delta at which the hits are accounted.
+        cutoff: T, or the decisions that may differ.
+        draws: those that share one account with the answers.
+        slope: of alpha's excess over 1, without draws.
+        is_answer_priced: whether a stable answer has the price of a hit.
+
     """
     if not draws:
-        return choose_alpha(epsilon, delta_svt)
-    order, shortest = choose_alpha(left_for_answers(epsilon, draws), delta_svt), math.inf
+        return choose_alpha(epsilon, delta_svt, slope=slope)
+    own = left_for_answers(epsilon, draws)
+    order, shortest = choose_alpha(own, delta_svt, slope=slope), math.inf
     highest, first_logit = order - 1, -logit_of(float(delta_svt * RELEASE_PART) / cutoff)
     lowest = LEAST_SLOPE * -math.log(delta_svt) / float(epsilon)
     ratio = HIGHEST_SLOPE * float(highest) / lowest
@@ -318,7 +335,7 @@ def order_of(
         )
         if ln_ratio <= 0:
             continue
-        curve = CurveInequality(float(tried), ln_ratio)
+        curve = CurveInequality(float(tried), ln_ratio, ln_ratio if is_answer_priced else 0.0)
         length = estimated_count(curve, first_logit=first_logit, down_to=WANTED_HIT)
         if length < shortest:
             order, shortest = tried, length
@@ -397,7 +414,14 @@ def real_valued_hit_probability(
     ln_ratio = (budget + math.log(alpha)) / cutoff
     if draws:
         whole, rest = Fraction(epsilon), Fraction(delta_svt)
-        order = order_of(epsilon=whole, delta_svt=rest, cutoff=cutoff, draws=draws)
+        order = order_of(
+            epsilon=whole,
+            delta_svt=rest,
+            cutoff=cutoff,
+            draws=draws,
+            slope=Decimal(slope),
+            is_answer_priced=is_answer_priced,
+        )
         alpha = float(order)
         ln_ratio = _ln_ratio(
             order, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws
