@@ -116,7 +116,7 @@ class Forecast:
     @property
     def mean(self) -> float:
         """Labels, the mean over hypotheses: the expectation if nothing else is known."""
-        return float(self.labels.mean())
+        return math.fsum(self.labels) / len(self.labels)
 
     @property
     def low(self) -> float:

@@ -38,7 +38,12 @@ from app.privacy.stability.decision_table import (
     DECISIONS_MOVED,
 )
 from app.privacy.stability.hit_table import real_valued_hit_probability
-from app.privacy.stability.profile_parameters import EPSILON_KEY, refuse_out_of_range
+from app.privacy.stability.profile_parameters import (
+    EPSILON_KEY,
+    RELEASE_PART,
+    refuse_out_of_range,
+    split_for,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -103,7 +108,7 @@ def approximate_decisions(
 def approximate_profile(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
 ) -> ApproximateProfile:
-    """Return the table of a budget, in doubles.
+    """Return the table of a new release's budget, in doubles.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -124,6 +129,8 @@ def approximate_profile(
         cutoff=cutoff,
         draws=draws,
         count_max=ENTRY_COUNT_MAX,
+        release_part=float(RELEASE_PART if draws else split_for(delta, cutoff)),
+        slope=None,
     )
     return ApproximateProfile(cutoff=cutoff, hits=_ending(points))
 

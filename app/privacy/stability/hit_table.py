@@ -48,6 +48,7 @@ from app.privacy.stability.profile_parameters import (
     refuse_out_of_range,
     release_holds,
     split_delta,
+    split_for,
 )
 
 if TYPE_CHECKING:
@@ -247,7 +248,12 @@ class ProfileTable:
 
 
 def calibrate(
-    *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...] = (),
+    is_by_cutoff: bool = False,
 ) -> ProfileTable:
     """Build the table of Theorem A for a budget.
 
@@ -256,6 +262,8 @@ def calibrate(
         delta: share of delta for the answers, in (0, 1).
         cutoff: unstable answers T until the halt, at least 1.
         draws: those that share one account with the answers.
+        is_by_cutoff: whether order and split of delta are those of new releases, which look
+            for the shortest table at this T; without draws they differ from the first rule's.
 
     Returns:
         A table that :func:`check` accepts.
@@ -264,18 +272,25 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff, draws)
+    return _calibrated(epsilon, delta, cutoff, draws, is_by_cutoff=is_by_cutoff and not draws)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _calibrated(
-    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...]
+    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...], *, is_by_cutoff: bool
 ) -> ProfileTable:
     """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
-    delta_release, delta_svt = split_delta(delta)
-    alpha = order_of(epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws)
+    part = split_for(delta, cutoff) if is_by_cutoff else RELEASE_PART
+    delta_release, delta_svt = split_delta(delta, part=part)
+    alpha = order_of(
+        epsilon=epsilon,
+        delta_svt=delta_svt,
+        cutoff=cutoff,
+        draws=draws,
+        is_by_cutoff=is_by_cutoff,
+    )
     ln_ratio = choose_ln_ratio(
         alpha,
         epsilon=epsilon,
@@ -305,11 +320,12 @@ def order_of(
     draws: tuple[Draw, ...],
     slope: Decimal = ALPHA_SLOPE,
     is_answer_priced: bool = False,
+    is_by_cutoff: bool = False,
 ) -> Fraction:
     """Return the order of a table, on its grid; any above 1 is valid.
 
-    With draws it is the one of :data:`ORDERS_TRIED` whose table is the shortest down to one
-    hit in a hundred, by an estimate in doubles: they cost the more, the higher the order.
+    With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
+    to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.
 
     Args:
         epsilon: of the answers; with draws, of all together.
@@ -318,9 +334,10 @@ def order_of(
         draws: those that share one account with the answers.
         slope: of alpha's excess over 1, without draws.
         is_answer_priced: whether a stable answer has the price of a hit.
+        is_by_cutoff: whether it is looked for without draws too.
 
     """
-    if not draws:
+    if not draws and not is_by_cutoff:
         return choose_alpha(epsilon, delta_svt, slope=slope)
     own = left_for_answers(epsilon, draws)
     order, shortest = choose_alpha(own, delta_svt, slope=slope), math.inf
@@ -389,7 +406,7 @@ def real_valued_hit_probability(
     cutoff: int,
     draws: tuple[Draw, ...] = (),
     count_max: int = ENTRY_COUNT_MAX,
-    slope: float = float(ALPHA_SLOPE),
+    slope: float | None = float(ALPHA_SLOPE),
     release_part: float = float(RELEASE_PART),
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
@@ -401,26 +418,28 @@ def real_valued_hit_probability(
         cutoff: T, at least 1.
         draws: those that share one account with the answers.
         count_max: entries after which the table is given up.
-        slope: of alpha's excess over 1.
+        slope: of alpha's excess over 1; None where the order is looked for.
         release_part: part of delta for differing labels.
         is_answer_priced: whether a stable answer has the price of a hit.
 
     """
     delta_svt = delta * (1 - release_part)
-    excess = slope * -math.log(delta_svt) / epsilon
+    own_slope = float(ALPHA_SLOPE) if slope is None else slope
+    excess = own_slope * -math.log(delta_svt) / epsilon
     alpha = 1.0 + excess
     budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
     complement = -math.expm1(math.log1p(-delta * release_part) / cutoff)
     ln_ratio = (budget + math.log(alpha)) / cutoff
-    if draws:
+    if draws or slope is None:
         whole, rest = Fraction(epsilon), Fraction(delta_svt)
         order = order_of(
             epsilon=whole,
             delta_svt=rest,
             cutoff=cutoff,
             draws=draws,
-            slope=Decimal(slope),
+            slope=Decimal(own_slope),
             is_answer_priced=is_answer_priced,
+            is_by_cutoff=slope is None,
         )
         alpha = float(order)
         ln_ratio = _ln_ratio(
