@@ -222,6 +222,8 @@ class AnsweringRow:
             one record moves in place of hits, or answers.
         may_share_account: whether its answers are accounted at an order of Renyi divergence,
             at which draws before and after them may be accounted with them.
+        ends_before_classifier: whether its account has exact draws alone, the classifier's after
+            the last answer; a new release has one only if it is asked for.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -257,6 +259,7 @@ class AnsweringRow:
     decides_cells: bool = False
     counts_decisions: bool = False
     may_share_account: bool = False
+    ends_before_classifier: bool = False
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

@@ -174,6 +174,7 @@ def check_wanted(classifier: ClassifierSettings) -> None:
 def why_sum(
     privacy: PrivacySettings,
     answers: AnswersSettings,
+    learner: str | None,
     *,
     class_count: int,
     has_public_grid: bool,
@@ -183,6 +184,7 @@ def why_sum(
     Args:
         privacy: shares and calibration.
         answers: what answers.
+        learner: what publishes the classifier; None where that has no share.
         class_count: the number L of labels.
         has_public_grid: whether labels come from a class that is fixed by public choices.
 
@@ -192,7 +194,12 @@ def why_sum(
         return "answers, and privacy.shares.answers is 0"
     row = serving_row(answers.mechanism, privacy.calibration, class_count=class_count)
     needed = {
-        'calibration = "profile", or a noisy vote of two labels': row.may_share_account,
+        'calibration = "profile" or "certified", or a noisy vote of two labels': (
+            row.may_share_account
+        ),
+        f'classifier.learner = "{EXPONENTIAL.name}" with calibration = "certified"': (
+            not row.ends_before_classifier or learner in (None, EXPONENTIAL.name)
+        ),
         "all rows: privacy.sampling = 1": privacy.sampling == 1,
         'hypotheses.grid = "public"': has_public_grid,
     }

@@ -117,7 +117,14 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
-    paying = certified_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, cutoff=hits)
+    relabel = audited.relabel_epsilon
+    drawn = sum((draw.epsilon for draw in audited.draws), Fraction(0))
+    paying = certified_table.calibrate(
+        epsilon=audited.epsilon,
+        delta=audited.delta,
+        cutoff=hits,
+        shared=certified_table.SharedWith(relabel=relabel, classifier=drawn - relabel),
+    )
     certified_table.check(paying)
     words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
     exchanged = (sorted((words[one], words[other])) for one, other in pairs(audited))

@@ -116,7 +116,7 @@ class Forecast:
     @property
     def mean(self) -> float:
         """Labels, the mean over hypotheses: the expectation if nothing else is known."""
-        return math.fsum(self.labels) / len(self.labels)
+        return float(self.labels.mean())
 
     @property
     def low(self) -> float:

@@ -119,7 +119,10 @@ def test_an_accounting_of_a_later_version_is_refused(tmp_path: Path) -> None:
     ("changes", "needed"),
     [
         ({"privacy__calibration": "svt"}, 'calibration = "profile"'),
-        ({"privacy__calibration": "certified"}, 'calibration = "profile"'),
+        (
+            {"privacy__calibration": "certified", "classifier__learner": "grid"},
+            'classifier.learner = "exponential" with calibration = "certified"',
+        ),
         ({"privacy__sampling": "0.5"}, r"all rows: privacy\.sampling = 1"),
         ({"hypotheses__grid": "private"}, r'hypotheses\.grid = "public"'),
         ({"privacy__shares__answers": "0"}, r"answers, and privacy\.shares\.answers is 0"),
@@ -156,6 +159,7 @@ NO_DRAW = {"privacy__shares__relabel": "0", "privacy__shares__classifier": "0"}
         (CELLS, "joint"),
         (CELLS | {"answers__mechanism": "noisy-vote"}, "joint"),
         (NO_DRAW | {"answers__after": "halt"}, "sum"),
+        ({"privacy__calibration": "certified"}, "sum"),
         (dict(STATISTICS, privacy__accounting="null"), "sum"),
     ],
 )
@@ -223,6 +227,43 @@ def test_an_audit_over_http_claims_the_whole_account(tmp_path: Path) -> None:
     halting = {"answers__after": "halt", "answers__on_cutoff": "halt"}
     assert audited_claim(SmallRelease(tmp_path, JOINT | halting).settings()).epsilon == 20
     assert audited_claim(SmallRelease(tmp_path, SUM | halting).settings()).epsilon == 14
+
+
+# -- a certificate's own account --------------------------------------------------------
+
+CERTIFIED = JOINT | {"privacy__calibration": "certified", "privacy__epsilon": "4"}
+
+
+def test_a_certificate_has_the_classifier_after_the_last_answer(tmp_path: Path) -> None:
+    """Before it the draw is refused, by the ledger too; then it comes, and all is verified."""
+    release = SmallRelease(tmp_path, CERTIFIED)
+    answerer = release.answerer([STABLE] * 4)
+    with pytest.raises(VerificationError, match="comes after the ensemble's last answer"):
+        learned(release)
+    (reserve,) = answerer.release.state.reserved
+    charge = ShareCharged(reserve.mechanism, reserve.epsilon, reserve.delta)
+    with (
+        pytest.raises(InvariantError, match="before the ensemble's last answer"),
+        release.ledger().transaction() as transaction,
+    ):
+        transaction.append(charge)
+    answerer.answer_batch([ask(margin) for margin in (-30, -1, 1, 30)])
+    switch_phase(answerer.release, seeded_noise(4))
+    assert answerer.release.state.classifier is not None
+    answer_terms.check_pieces(release.settings(), release.ledger())
+
+
+def test_an_audit_knows_both_draws_of_a_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What serves is paid for; words that left the classifier's draw out are not."""
+    settings = SmallRelease(tmp_path, CERTIFIED).settings()
+    sound = audited_answers(settings)
+    assert broken_conditions(sound) == []
+    monkeypatch.setattr(answer_terms, "account", without_classifier)
+    planted = audited_answers(settings)
+    object.__setattr__(planted, "draws", sound.draws)
+    assert broken_conditions(planted)
 
 
 # -- the statistics table is outside ---------------------------------------------------
