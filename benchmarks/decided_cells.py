@@ -1,11 +1,11 @@
 """How many questions do cells answer that are each decided once, at epsilon 1, and how right?
 
 Rows are relabelled at a tenth of epsilon and two decisions have the rest of one account, by the
-table that serves a new release, or by the noisy vote's.  Every distinct test vector is asked: a cell is decided by the
-first, and gives what came out to all.  *Answered* counts vectors with a label, *unstable* is the
-probability that a vector's cell has none, over releases, *right* the share of all test rows that
-are given their own label, of those with one.  Nothing ends, so there is no E: what is answered
-once is answered for ever.
+table that serves a new release, or by the noisy vote's.  Every distinct test vector is asked: a
+cell is decided by the first, and gives what came out to all.  *Answered* counts vectors with a
+label, *unstable* is the probability that a vector's cell has none, over releases, *right* the
+share of all test rows that are given their own label, of those with one.  Nothing ends, so there
+is no E: what is answered once is answered for ever.
 
 Expected: every distinct vector of Adult at .845 and of Skin at .98.
 
@@ -82,9 +82,7 @@ def _print(setting: Setting, release_count: int) -> None:
     drawn = [draw_votes(setting, release=number) for number in range(release_count)]
     generator = np.random.default_rng(1)
     for mechanism, decide in (("profile", _by_profile), ("noisy vote", _by_noisy_vote)):
-        found = [
-            _asked(votes, decide(votes, joint), tests, places, generator) for votes in drawn
-        ]
+        found = [_asked(votes, decide(votes, joint), tests, places, generator) for votes in drawn]
         answered, unstable, right = (fmean(each) for each in zip(*found, strict=True))
         print(
             f"{setting.data} {setting.name:<22}{setting.cell_count:>6} {mechanism:<11}"
