@@ -49,7 +49,8 @@ class PlanRequest:
         classifier_hypothesis_count: number among which the classifier is drawn; None where it
             is drawn from no class.
         dimension: VC dimension of the class that relabels, or a bound of it.
-        classifier_dimension: of the classifier's class.
+        classifier_dimension: of the classifier's class; where it is drawn from none, of that
+            of the learners.
         universal: whether the classifier follows query m, so that m is m_o.
         with_student: whether a student of the answers follows them.
         with_scores: whether answers are scores, whose bins are tested in place of labels.

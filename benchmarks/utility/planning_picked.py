@@ -94,15 +94,15 @@ def _printed(measured: Measured, case: Case, epsilon: str) -> float | None:
 
 def _all(charge: Charge, limit: int) -> Iterator[tuple[str, Weighed]]:
     """Yield each mechanism at each T, by name."""
-    budget = {"epsilon": charge.epsilon, "delta": charge.delta}
+    epsilon, delta = charge.epsilon, charge.delta
     for cutoff in CUTOFFS:
         for name, calibration in calibrations(charge, cutoff):
             yield f"{name}, T = {cutoff}", calibration
         if cutoff <= certified_table.CERTIFIED_CUTOFF_MAX:
-            made = certified_table.approximate(**budget, cutoff=cutoff)
+            made = certified_table.approximate(epsilon=epsilon, delta=delta, cutoff=cutoff)
             yield f"certified, T = {cutoff}", made
     try:
-        yield NOISY, vote_table.quick(**budget, answer_limit=limit)
+        yield NOISY, vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=limit)
     except ConfigurationError:
         return
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -330,12 +331,12 @@ def test_a_new_release_has_the_order_for_its_cutoff(
     epsilon: str, cutoff: int, expected: tuple[int, int]
 ) -> None:
     """Another order and a twentieth of delta for labels: fewer votes, by the same check."""
-    budget = {"epsilon": Fraction(epsilon), "delta": Fraction(1, 10**6), "cutoff": cutoff}
-    table = calibrate(**budget, is_by_cutoff=True)
+    made = partial(calibrate, epsilon=Fraction(epsilon), delta=Fraction(1, 10**6), cutoff=cutoff)
+    table = made(is_by_cutoff=True)
     check(table)
     assert table.delta_release == Fraction(1, 20 * 10**6)
     assert (table.distance_at(1e-2), table.distance_at(1e-4)) == expected
-    assert table.distance_at(1e-4) <= calibrate(**budget).distance_at(1e-4)
+    assert table.distance_at(1e-4) <= made().distance_at(1e-4)
 
 
 def test_a_delta_too_small_to_halve_keeps_the_tenth() -> None:
