@@ -1,4 +1,4 @@
-"""The error tree.
+"""The tree of all errors that Conclave raises on purpose.
 
 Whether an error occurs, and what it says, never depends on private rows once
 a release is open.  Before that, load errors go to the operator's terminal
@@ -47,7 +47,7 @@ from typing import ClassVar
 
 
 class ConclaveError(Exception):
-    """Root of every error that Conclave raises on purpose."""
+    """The root of every error that Conclave raises on purpose."""
 
 
 class ConfigurationError(ConclaveError):
@@ -63,7 +63,7 @@ class ConfigurationError(ConclaveError):
     """
 
     def __init__(self, key: str, problem: str) -> None:
-        """Keep the key and the problem for the one line that is printed."""
+        """Store the key and the problem, which are printed as one line."""
         super().__init__(f"{key}: {problem}")
         self.key = key
         self.problem = problem
@@ -79,10 +79,10 @@ class DataError(ConfigurationError):
 
 
 class HeadFileError(ConfigurationError):
-    """A ledger that is older than its head file says, or a head file that cannot be used."""
+    """A ledger is older than its note outside the database (head file), or that is unusable."""
 
     def __init__(self, problem: str) -> None:
-        """Name the setting, whatever the problem."""
+        """Store the problem, under the setting ``ledger.head_file``."""
         super().__init__("ledger.head_file", problem)
 
 
@@ -95,11 +95,11 @@ class ReleaseMismatchError(ConfigurationError):
 
 
 class UnknownRowsError(ReleaseMismatchError):
-    """Rows that are not recognised, of a release that an earlier version opened."""
+    """The rows cannot be recognised as those of a release that an earlier version opened."""
 
 
 class VerificationError(ConclaveError):
-    """A requested condition does not hold; the text is a plain account."""
+    """A condition that was to be verified does not hold; the text explains it."""
 
 
 class NotExportableError(VerificationError):
@@ -107,7 +107,7 @@ class NotExportableError(VerificationError):
 
 
 class MachineError(ConclaveError):
-    """The machine refused memory, a file, a thread or a process to learners.
+    """The machine denied learners memory, a file, a thread or a process.
 
     Its text is fixed.  It stands for no vote: at an opening it goes to the operator's
     terminal, and where votes were asked for it is contained.
@@ -122,18 +122,18 @@ class MachineError(ConclaveError):
 
 
 class RequestError(ConclaveError):
-    """A request that is refused before anything is charged."""
+    """A request is refused before any budget is spent."""
 
     slug: ClassVar[str] = "bad-request"
 
     def __init__(self, detail: str) -> None:
-        """Keep the public detail, which says what to do."""
+        """Store the public text, which says what to do."""
         super().__init__(detail)
         self.detail = detail
 
 
 class MalformedBodyError(RequestError):
-    """The body is not the JSON that the route takes."""
+    """The body is not the JSON that the route expects."""
 
     slug = "malformed-body"
 
@@ -151,31 +151,31 @@ class TooLargeError(RequestError):
 
 
 class InvalidFeaturesError(RequestError):
-    """A feature vector that does not fit the public schema."""
+    """A feature vector does not fit the public schema."""
 
     slug = "invalid-features"
 
     def __init__(self, *, feature: str, problem: str) -> None:
-        """Name the feature and what is wrong with it."""
+        """Store the feature's name and what is wrong with its value."""
         super().__init__(f"{feature}: {problem}")
         self.feature = feature
         self.problem = problem
 
 
 class IdempotencyConflictError(RequestError):
-    """An idempotency key that was used with another vector."""
+    """An idempotency key was already used with another vector."""
 
     slug = "idempotency-conflict"
 
 
 class BudgetExhaustedError(RequestError):
-    """The release has halted: recorded vectors replay, new ones are refused."""
+    """The release has stopped: recorded answers are repeated, new queries are refused."""
 
     slug = "budget-exhausted"
 
 
 class KeyLimitError(RequestError):
-    """The key has had as many answers, or unstable ones, as its limit allows."""
+    """The API key has used up its limit of answers, or of answers that cost budget."""
 
     slug = "key-limit"
 
@@ -187,36 +187,36 @@ class NotPublishedError(RequestError):
 
 
 class NoStatisticsError(RequestError):
-    """The release has no share of epsilon for statistics."""
+    """The release has no part of epsilon for statistics."""
 
     slug = "no-statistics"
 
 
 class StatisticsNotOpenError(RequestError):
-    """There is no statistics table yet."""
+    """The statistics table is not published yet."""
 
     slug = "statistics-not-open"
 
 
 class InvalidHypothesisError(RequestError):
-    """A hypothesis that does not fit the public schema, or lies outside the table."""
+    """A hypothesis does not fit the public schema, or is outside the statistics table."""
 
     slug = "invalid-hypothesis"
 
     def __init__(self, *, number: int, problem: str) -> None:
-        """Say which one it is, counted from 0, and what is wrong with it."""
+        """Store the hypothesis's index, counted from 0, and what is wrong with it."""
         super().__init__(f"hypotheses[{number}] {problem}")
         self.number = number
 
 
 class UnauthorizedError(RequestError):
-    """No key, or an unknown one."""
+    """The request has no API key, or an unknown one."""
 
     slug = "unauthorized"
 
 
 class ForbiddenError(RequestError):
-    """A known key whose role does not allow the route."""
+    """The API key's role does not allow the route."""
 
     slug = "forbidden"
 
@@ -228,7 +228,7 @@ class UnavailableError(ConclaveError):
     retry_after_seconds: ClassVar[int] = 1
 
     def __init__(self, detail: str) -> None:
-        """Keep the public detail."""
+        """Store the public text."""
         super().__init__(detail)
         self.detail = detail
 
@@ -240,28 +240,28 @@ class LedgerUnavailableError(UnavailableError):
 
 
 class SwitchingError(UnavailableError):
-    """The published classifier is being drawn."""
+    """New queries must wait until the published classifier is drawn."""
 
     slug = "switching"
     retry_after_seconds = 5
 
 
 class WaitingError(UnavailableError):
-    """Fewer generations vote than the quorum: nothing is charged before enough have joined."""
+    """Too few batches of rows can vote yet; no budget is spent before enough have joined."""
 
     slug = "waiting"
     retry_after_seconds = 60
 
 
 class OpeningError(UnavailableError):
-    """The release is being opened."""
+    """The release is still being opened."""
 
     slug = "opening"
     retry_after_seconds = 5
 
 
 class IntegrityError(ConclaveError):
-    """Something that must hold does not; the release stops serving."""
+    """Something that must hold does not, so the release stops serving."""
 
     slug: ClassVar[str] = "release-stopped"
 
@@ -271,14 +271,14 @@ class InvariantError(IntegrityError):
 
 
 class LedgerCorruptError(IntegrityError):
-    """The ledger, or a private piece bound to it, differs from what was written."""
+    """The ledger, or private data that it refers to, differs from what was written."""
 
 
 class UncountedDrawsError(IntegrityError):
-    """Draws whose commit was refused, which another server has made impossible to record."""
+    """Unrecorded draws of this server cannot be recorded, since another server went on."""
 
     def __init__(self) -> None:
-        """Say why nothing is answered any more."""
+        """Store why nothing is answered any more."""
         super().__init__(
             "answers that the database refused cannot be counted any more, since another "
             "server answered meanwhile: the release halts"
@@ -286,10 +286,10 @@ class UncountedDrawsError(IntegrityError):
 
 
 class ContainedError(IntegrityError):
-    """An unexpected failure after VOTE: the charge stays, the text is fixed."""
+    """An unexpected failure after votes were cast: the budget stays spent, the text is fixed."""
 
 
 def invariant(holds: bool, claim: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Raise :class:`InvariantError` with the broken claim unless it holds."""
+    """Raise :class:`InvariantError` with ``claim`` unless the condition holds."""
     if not holds:
         raise InvariantError(claim)

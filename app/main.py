@@ -1,4 +1,4 @@
-"""The composition root: settings, ledger, release, service, application.
+"""The composition root: builds ledger, release, service and application from the settings.
 
 The only place that wires.  Everything below takes what it needs as arguments.
 """
@@ -149,7 +149,7 @@ class Server:
     _held: ExitStack = field(default_factory=ExitStack)
 
     def application(self) -> ConclaveApplication:
-        """Return the application; serving it opens the release.
+        """Return the web application, which opens the release when it is served.
 
         Raises:
             ConfigurationError: the server may not listen there, or its keys or a library that
@@ -292,7 +292,7 @@ def open_from_settings(
     before: RowsBefore | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Release:
-    """Open or continue the release that ``settings`` describe, without a server.
+    """Return the release that ``settings`` describe, opened or continued without a server.
 
     Args:
         settings: the whole configuration.
@@ -376,7 +376,7 @@ def _opened_living(
 
 
 def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
-    """Return what fits generations and makes ticks; None for a fixed release."""
+    """Return the background work of a release that accepts rows; None for any other."""
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
@@ -391,7 +391,7 @@ def append_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> int:
-    """Append rows as a generation of the release that ``settings`` describe; return its number.
+    """Add a batch of rows to a release that accepts them; return the batch's number.
 
     Args:
         settings: the whole configuration.
@@ -437,7 +437,7 @@ def change_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> Receipt:
-    """Erase records by their identifiers, or correct those of a source, at the next tick.
+    """Erase records by identifier, or correct them, at the release's next scheduled update.
 
     Args:
         settings: the whole configuration.
@@ -477,7 +477,7 @@ def change_from_settings(
 
 
 def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
-    """Return every generation of a release as ``GET /budget`` shows it; none of a fixed one.
+    """Return every batch of rows as ``GET /budget`` shows it; none if the release is fixed.
 
     Args:
         settings: the whole configuration.
@@ -498,7 +498,7 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class RowsBefore:
-    """What is read and drawn before a ledger is made.
+    """The private rows and draws that are made before a ledger exists.
 
     Attributes:
         rows: the private rows; secret.
@@ -596,7 +596,7 @@ def learn_from_settings(
     tell: Callable[[str], None] = _ignore,
     even_if_hopeless: bool = False,
 ) -> PublishedClassifier:
-    """Publish the classifier of the release that ``settings`` describe, at once.
+    """Publish the classifier of the release that ``settings`` describe, without a server.
 
     Args:
         settings: the whole configuration.
@@ -651,7 +651,7 @@ def statistics_from_settings(
     tell: Callable[[str], None] = _ignore,
     even_if_hopeless: bool = False,
 ) -> StatisticsAnswer:
-    """Answer hypotheses from the table of the release that ``settings`` describe.
+    """Return the table's answers on hypotheses, for the release that ``settings`` describe.
 
     Args:
         settings: the whole configuration.

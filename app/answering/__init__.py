@@ -1,4 +1,4 @@
-"""Answering: from a validated query to a committed answer, by one writer that owns the state.
+"""Answering of queries: one writer thread decides them in order and commits every answer.
 
 Start at ``answer_query.py``; ``docs/life-of-a-query.md`` names the steps.  Nothing here reads
 settings or private rows.

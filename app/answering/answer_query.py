@@ -1,4 +1,4 @@
-"""The main flow of a query on the one writer's thread: REPLAY to COMMIT.
+"""The main flow of a batch of queries on the writer thread, from REPLAY to COMMIT.
 
 ``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
 (``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Undelivered(NamedTuple):
-    """Draws of a batch whose commit failed or is still in progress.
+    """New answers of a batch whose commit failed or is still in progress.
 
     Attributes:
         fresh: as they were drawn; none where every draw is known to be committed.
@@ -64,18 +64,18 @@ class Undelivered(NamedTuple):
     was_refused: bool = False
 
     def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
-        """Return the draws left unrecorded if ``transaction``, which records these, fails."""
+        """Return the new answers that are left unrecorded if ``transaction`` fails."""
         was_refused = bool(self.fresh) and not self.left_no_trace
         return Undelivered(fresh, transaction, was_refused)
 
     @property
     def may_be_recorded(self) -> bool:
-        """Whether the last transaction may have been committed without this process knowing."""
+        """Whether the last transaction may have been committed although an error was reported."""
         return self.transaction is not None and self.transaction.may_be_committed
 
     @property
     def left_no_trace(self) -> bool:
-        """Whether nothing visible outside can depend on the draws.
+        """Whether nothing visible from outside can depend on the unrecorded answers.
 
         A server that was paused, a network or a database that went away: they end a
         connection whatever is under way on it, as a crash of this process would, after
@@ -100,7 +100,7 @@ CONTAINED: Final = "the release has stopped after an internal failure; its opera
 
 
 class QueryAnswerer:
-    """Answers batches; owns every bit of decision state of one release."""
+    """The object that answers batches and holds all mutable answering state of one release."""
 
     def __init__(
         self,
@@ -135,11 +135,11 @@ class QueryAnswerer:
 
     @property
     def phase(self) -> Phase:
-        """The phase that the committed counters put the release in."""
+        """The phase of the release that its committed counts imply."""
         return self.release.phase
 
     def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
-        """Answer ``queries`` in order, in one durable transaction.
+        """Return the decisions on ``queries``, in order, committed in one durable transaction.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.
@@ -194,7 +194,7 @@ class QueryAnswerer:
         return decisions
 
     def identify(self, queries: Queries) -> IdentifiedQueries:
-        """Attach the keyed digests under which queries are recorded."""
+        """Return the queries with the keyed digests under which they are recorded."""
         digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
         splits = self.release.decided_cells
         usual = self.release.precision
@@ -228,7 +228,7 @@ class QueryAnswerer:
         *,
         further_vectors: Sequence[bytes] = (),
     ) -> ReplayIndex:
-        """Return everything recorded about the vectors and keys of ``queries``.
+        """Return everything recorded about the vectors and idempotency keys of ``queries``.
 
         Args:
             queries: with their digests.
@@ -365,7 +365,7 @@ class QueryAnswerer:
             log.info("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
-        """Adopt entries that other processes have committed; return whether there were any.
+        """Read ledger entries that other processes have committed; return whether there were any.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -411,7 +411,7 @@ class QueryAnswerer:
 def unknown_of(
     queries: IdentifiedQueries, replays: ReplayIndex, counts: Mapping[str, KeyCount]
 ) -> IdentifiedQueries:
-    """Return one of each distinct vector, or vector with a precision, that no answer covers.
+    """Return each distinct vector (with its precision, if any) without a recorded answer, once.
 
     What only a refusal awaits is left out: votes are not cast for a key at its limit.
     """

@@ -1,4 +1,4 @@
-"""Replies to clients, made of decisions, recorded answers or the published classifier.
+"""Replies to clients, made from decisions, recorded answers or the published classifier.
 
 Results in the order of what was asked: those known at once, and those that come in parts.
 """
@@ -62,7 +62,7 @@ def _answer_for(
 
 
 def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:
-    """Return the reply for an answer of the ensemble, new or replayed."""
+    """Return the reply for an answer of the ensemble, new or recorded."""
     index, precision = recorded.label, recorded.precision
     label = None if index is None else schema.classes[index]
     answer = Answer(recorded.query_id, label, recorded.stable, _ENSEMBLE, replayed)
@@ -72,7 +72,7 @@ def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> An
 
 
 def classified_as(label: str, *, with_scores: bool) -> Answer:
-    """Return the reply for an answer of the published classifier, which has no score."""
+    """Return the reply for a label of the published classifier, which has no score."""
     answer = Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
     return with_score(answer, None, None) if with_scores else answer
 
@@ -83,7 +83,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield results in the order of the queries, in parts; ``parts`` unchanged if none is known.
+    """Yield results in the order of the queries, joining already known ones to later parts.
 
     Args:
         known: results by their place.

@@ -1,4 +1,4 @@
-"""The vectors recorded as asked, in a release that decides each public cell once.
+"""The recorded vectors of queries, in a release with one answer per public cell.
 
 An answer is found again by its cell there, and the vectors themselves are what a classifier
 takes for its points and a student for its examples.  So each is recorded once, in the
@@ -18,13 +18,13 @@ ASKED_MAX: Final = 100_000
 
 
 class AskedVectors:
-    """The recorded vectors, found by the digest of each vector as posted.
+    """The recorded vectors of queries, found by their digests.
 
     Changed on the writer's thread after a commit, and read on any.
     """
 
     def __init__(self, *, are_kept: bool, asked_max: int = ASKED_MAX) -> None:
-        """Start empty.
+        """Start with no vectors.
 
         Args:
             are_kept: whether the release decides each cell once; an answer's own row has
@@ -45,7 +45,7 @@ class AskedVectors:
         return posted_digest in self._digests
 
     def want(self, posted_digest: bytes, *, beside: int = 0) -> bool:
-        """Return whether one more vector of a decided cell must be recorded.
+        """Return whether one more vector of an answered cell must be recorded.
 
         Args:
             posted_digest: of the vector.

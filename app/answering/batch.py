@@ -1,4 +1,4 @@
-"""A batch being decided: replay and step, query by query, with nothing visible yet.
+"""The decisions on a batch of queries, one by one, before any is committed or visible.
 
 The batch lays its own answers over the committed ones, so that a vector or a
 key asked twice in one batch is treated as it would be in two.
@@ -64,7 +64,7 @@ UNSTABLE_USED: Final = (
 
 
 def key_limit_refusal(asker: Asker, given: KeyCount) -> KeyLimitError | None:
-    """Return the reason why a key gets no further new answer, or None if it gets one.
+    """Return the reason why an API key gets no further new answer, or None if it gets one.
 
     The answer that reaches a limit is still given, as the T-th unstable one is.
     """
@@ -88,7 +88,7 @@ WAITING: Final = (
 
 
 class Deferred(msgspec.Struct, frozen=True):
-    """A query that the published classifier answers, now or once it is drawn."""
+    """A query that the published classifier answers, at once or after it is drawn."""
 
 
 DEFERRED: Final = Deferred()
@@ -96,7 +96,7 @@ Decision = RecordedAnswer | Fresh | RequestError | Deferred | WaitingError
 
 
 class Batch:
-    """The decisions of one transaction.
+    """The decisions on all queries of one transaction.
 
     Attributes:
         state: after them.
@@ -121,7 +121,7 @@ class Batch:
         asked_before: AskedVectors = NOTHING_ASKED,
         phase: Phase | None = None,
     ) -> None:
-        """Start from the committed state.
+        """Start a batch of decisions from the committed state.
 
         Args:
             parameters: of the release.
@@ -156,7 +156,7 @@ class Batch:
         left_no_trace: bool = False,
         may_be_recorded: bool = True,
     ) -> None:
-        """Restore answers that were drawn earlier and whose commit failed.
+        """Restore answers that were drawn earlier and whose commit failed, so none is drawn anew.
 
         None is drawn again; one that is recorded by now, because its commit
         happened after all or another process answered it, is left as it is.
@@ -248,7 +248,7 @@ class Batch:
     def decide(
         self, queries: IdentifiedQueries, *, until_spent: bool = False
     ) -> Sequence[Decision]:
-        """Decide queries in order.
+        """Return the decision on each query, in order.
 
         Args:
             queries: of the batch.

@@ -1,4 +1,4 @@
-"""Access to the running service: absent while opening, refused once stopped."""
+"""Access to the running service, which is absent while opening and refused once stopped."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ STOPPED: Final = (
 
 
 class ServiceSlot:
-    """One place for one service, filled when its release is open.
+    """A holder of the one service, which is set when its release is open.
 
     Every method is called on the event loop's thread.
     """
 
     def __init__(self) -> None:
-        """Start empty: every request but the probes is told to come back."""
+        """Start without a service: requests other than probes get "try again later"."""
         self._service: ConclaveService | None = None
         self._stopped = False
         self._draining = asyncio.Event()
 
     @property
     def service(self) -> ConclaveService:
-        """The open service.
+        """The running service of the open release; an error if there is none.
 
         Raises:
             OpeningError: the release is not open yet.
@@ -68,12 +68,12 @@ class ServiceSlot:
         self._service = service
 
     def stop(self, error: IntegrityError | None = None) -> None:
-        """Refuse every request from now on; ``error`` is dropped, because it may be private."""
+        """Refuse every later request; ``error`` is not kept, because its text may be private."""
         del error
         self._stopped = True
 
     def drain(self) -> None:
-        """Ask every stream to end; answers in progress are still sent."""
+        """Tell every stream to end; answers in progress are still sent."""
         self._draining.set()
 
     async def drained(self) -> None:

@@ -39,7 +39,7 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def plain(cls, vectors: Sequence[bytes], asker: Asker | None = None) -> Self:
-        """Return queries of one caller without idempotency keys and precisions."""
+        """Return queries of one caller without idempotency keys or score precisions."""
         nothing = [None] * len(vectors)
         return cls(vectors, nothing, nothing, [asker] * len(vectors))
 
@@ -53,7 +53,7 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
         return self.idempotency_keys.count(None) < len(self.idempotency_keys)
 
     def part(self, start: int, end: int) -> Self:
-        """Return the queries from one index up to another."""
+        """Return the queries in a range of indices."""
         if start == 0 and end >= len(self.vectors):
             return self
         return type(self)(*[column[start:end] for column in astuple(self)])
@@ -63,13 +63,13 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
         return type(self)(*[[column[place] for place in places] for column in astuple(self)])
 
     def followed_by(self, others: Iterable[Self]) -> Self:
-        """Return these queries followed by the others."""
+        """Return these queries and then ``others``."""
         columns = zip(*map(astuple, (self, *others)), strict=True)
         return type(self)(*[list(chain.from_iterable(parts)) for parts in columns])
 
 
 def alone(query: Query) -> Queries:
-    """Return a batch of one query, with half the function calls of the general case."""
+    """Return a batch of one query, by fewer function calls than in general."""
     vector = replay_key(query.vector)
     return Queries((vector,), (query.idempotency_key,), (query.precision,), (query.asker,))
 
@@ -109,7 +109,7 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Fresh(msgspec.Struct, frozen=True, gc=False):
-    """A new answer of this batch, to be committed.
+    """A new answer of this batch that is to be committed.
 
     Attributes:
         recorded: the answer.
@@ -134,5 +134,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """Number of units of the cutoff that the answer used."""
+        """The units of budget that this answer used: 0 if stable, else 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

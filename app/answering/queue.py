@@ -1,4 +1,4 @@
-"""The writer's queue of queries, and the decisions on them.
+"""The queue of queries waiting for the writer thread, and the decisions on them.
 
 How long a batch waits for queries that are likely to come right now.
 """
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class Recipient(Protocol):
-    """What a caller has in place of a future: it is told in the turn of the commit itself."""
+    """The interface of a waiting caller, which gets its result at the moment of the commit."""
 
     def done(self) -> bool:
-        """Return whether a result has no use any more."""
+        """Return whether the caller no longer needs a result."""
 
     def set_result(self, result: Decided | IntegrityError, /) -> None:
-        """Take the decisions; raise nothing, for others are told in the same turn."""
+        """Accept the decisions; must not raise, since other callers are served right after."""
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """The decisions on queries that waited together.
+    """The decisions on queries that one caller queued together.
 
     Attributes:
         decisions: of the first of them, in order.
@@ -54,7 +54,7 @@ class Decided(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Queries of one caller in the queue, decided in one batch, with the waiting caller.
+    """The queries of one caller in the queue, with the caller that waits for their decisions.
 
     Attributes:
         queries: in order, at least one.
@@ -76,7 +76,7 @@ class Waiting:
         self._give(Decided(decisions))
 
     def settle_up_to(self, deferred: int, decisions: Decisions) -> Waiting:
-        """Return results to the caller up to the first deferred query; return the queries after it.
+        """Give results up to the first query left to the classifier; return the queries after it.
 
         Args:
             deferred: its place.
@@ -92,7 +92,7 @@ class Waiting:
         return rest
 
     def end(self, result: Deferred | UnavailableError | IntegrityError) -> None:
-        """Return the same result to the caller for every query that has none."""
+        """Give the caller the same result for every query that has none."""
         if isinstance(result, IntegrityError):
             self._give(result)
             return
@@ -105,10 +105,10 @@ class Waiting:
 
 
 class Queue:
-    """Undecided queries in order of arrival; its length is the number of queries."""
+    """The waiting queries in order of arrival; its length is the number of queries."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start with no queries."""
         self._waiting: deque[Waiting] = deque()
         self._query_count = 0
 
@@ -117,13 +117,13 @@ class Queue:
         return self._query_count
 
     def extend(self, waiting: Iterable[Waiting]) -> None:
-        """Append arrived queries."""
+        """Append newly arrived queries."""
         for each in waiting:
             self._waiting.append(each)
             self._query_count += len(each.queries)
 
     def take(self, count_max: int) -> list[Waiting]:
-        """Remove and return queries for a batch of at most ``count_max``, which each entry fits."""
+        """Remove and return queries for a batch of at most ``count_max``, in whole requests."""
         taken: list[Waiting] = []
         room = count_max
         while self._waiting and (count := len(self._waiting[0].queries)) <= room:
@@ -134,7 +134,7 @@ class Queue:
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
-    """Split the decisions of a batch by caller."""
+    """Return the decisions of a batch, split by caller."""
     if len(batch) == len(decided):  # of one query each
         return ((decision,) for decision in decided)
     ends = accumulate(map(len, batch))
@@ -180,7 +180,7 @@ async def _decided(pending: Pending) -> Decided:
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:
-    """Return an error that the writer foresees, or a fixed text for any other error.
+    """Return a foreseen error as it is, and a fixed text for any other error.
 
     Whatever that one says may be private.
     """
@@ -190,14 +190,14 @@ def contained(error: BaseException) -> UnavailableError | IntegrityError:
 
 
 class Arrivals:
-    """Counts waiting queries against the expected number.
+    """A comparison of the number of waiting queries with the expected number.
 
     Expected are as many as were answered last or waited by then: who was answered asks
     again.  Whether they come is public, and so is when: nothing here depends on a vote.
     """
 
     def __init__(self, count_max: int, quiet_seconds: float) -> None:
-        """Expect as many as a batch may hold, as long as nobody is known to ask alone.
+        """Expect a full batch until a caller is known to ask one query at a time.
 
         Args:
             count_max: of one batch.
@@ -215,11 +215,11 @@ class Arrivals:
         self._is_quiet = False
 
     def are_complete(self, waiting_count: int) -> bool:
-        """Return whether all expected queries wait, or none has arrived for a while."""
+        """Return whether all expected queries are waiting, or none has arrived for a while."""
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Note the number of waiting queries in a separate turn of the event loop.
+        """Record the number of waiting queries in a separate step of the event loop.
 
         What was answered before is on its way by then, and the quiet begins.
         """

@@ -1,4 +1,4 @@
-"""Recorded answers: the newest in memory, all of them in the ledger.
+"""Look-up of recorded answers: the newest in memory, all of them in the ledger.
 
 What is in memory is a copy of committed rows, which never change: an answer
 enters it after its commit, so that readers on another thread see all of it or
@@ -34,7 +34,7 @@ KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer
 
 
 class ReplayIndex:
-    """Committed answers by vector digest, and vector digests by key digest.
+    """An index of committed answers by vector digest, and of vectors by idempotency key.
 
     With scores, a vector's digest is one of the vector and a precision throughout, and
     where a cell is decided once, an answer's is that of the cell.
@@ -45,7 +45,7 @@ class ReplayIndex:
         by_vector: dict[bytes, RecordedAnswer] | None = None,
         vector_by_key: dict[bytes, bytes] | None = None,
     ) -> None:
-        """Take over what is given, or start empty."""
+        """Start with the given answers and keys, or with none."""
         self._by_vector = {} if by_vector is None else by_vector
         self._vector_by_key = {} if vector_by_key is None else vector_by_key
 
@@ -54,7 +54,7 @@ class ReplayIndex:
         self._by_vector[vector_digest] = recorded
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add committed (key digest, vector digest) pairs."""
+        """Add committed (idempotency key's digest, vector digest) pairs."""
         self._vector_by_key.update(pairs)
 
     def has_any(self, vector_digests: Iterable[bytes]) -> bool:
@@ -64,7 +64,7 @@ class ReplayIndex:
     def find_by_key(
         self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
     ) -> RecordedAnswer | None:
-        """Return the key's answer, or None for a new key.
+        """Return the answer recorded for an idempotency key, or None for a new key.
 
         Args:
             key_digest: of the idempotency key; None without one.
@@ -86,11 +86,11 @@ class ReplayIndex:
         return recorded
 
     def find_by_vector(self, vector_digest: bytes) -> RecordedAnswer | None:
-        """Return the vector's answer, or None for a new vector."""
+        """Return the answer recorded for a vector, or None for a new vector."""
         return self._by_vector.get(vector_digest)
 
     def lacks(self, vector_digest: bytes) -> bool:
-        """Return whether the vector has no answer."""
+        """Return whether the vector has no recorded answer."""
         return vector_digest not in self._by_vector
 
 
@@ -107,23 +107,23 @@ ValueT = TypeVar("ValueT")
 
 
 class Records(Protocol):
-    """A source of every committed answer and key: a ledger, or its open transaction."""
+    """The interface to all committed answers and idempotency keys, as of a ledger."""
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
         """Return the recorded answers to the given vectors, each with its digest."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of the given keys: (key digest, vector digest)."""
+        """Return the recorded ones of the given idempotency keys: (key digest, vector digest)."""
 
 
 class RecentReplays:
-    """The newest committed answers and keys of one release, up to a maximum number of each.
+    """The newest committed answers and idempotency keys of one release, up to a maximum number.
 
     Changed by threads of this process one at a time, and read by any.
     """
 
     def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
-        """Start empty, which is everything that a release without an answer has."""
+        """Start with no answers, which is complete for a release that has given none."""
         self._recent_max = recent_max
         self._by_vector: OrderedDict[bytes, RecordedAnswer] = OrderedDict()
         self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
@@ -143,25 +143,25 @@ class RecentReplays:
             _keep(self._by_vector, answers, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add committed (key digest, vector digest) pairs."""
+        """Add committed (idempotency key's digest, vector digest) pairs."""
         with self._changing:
             _keep(self._vector_by_key, pairs, self._recent_max)
 
     def leave_out_answers(self) -> None:
-        """Note that some answer was left out: an answer missing here must be looked up."""
+        """Mark the memory as incomplete: a vector that is missing here must be looked up."""
         self._lacks_answers = True
 
     def know_any(
         self, key_digests: Iterable[bytes | None], vector_digests: Iterable[bytes]
     ) -> bool:
-        """Return whether any of the keys, or the answer to any of the vectors, is in memory."""
+        """Return whether any of these idempotency keys or vectors has an answer in memory."""
         keys, vectors = self._vector_by_key.keys(), self._by_vector.keys()
         return not (keys.isdisjoint(key_digests) and vectors.isdisjoint(vector_digests))
 
     def find_by_key(
         self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
     ) -> RecordedAnswer | None:
-        """Return the key's answer if both are in memory.
+        """Return the answer recorded for an idempotency key if both are in memory.
 
         Raises:
             IdempotencyConflictError: the key was used with another vector.
@@ -174,7 +174,7 @@ class RecentReplays:
         return self._by_vector.get(vector_digest)
 
     def find_by_vector(self, vector_digest: bytes) -> RecordedAnswer | None:
-        """Return the vector's answer if it is in memory."""
+        """Return the answer recorded for a vector if it is in memory."""
         return self._by_vector.get(vector_digest)
 
     def among(
@@ -184,7 +184,7 @@ class RecentReplays:
         key_digests: Collection[bytes],
         records: Records,
     ) -> ReplayIndex:
-        """Return everything recorded about these vectors and keys.
+        """Return everything recorded about these vectors and idempotency keys.
 
         Args:
             vector_digests: of the vectors that are asked.
@@ -254,7 +254,7 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """The source of the answer to a query without a recorded answer."""
+    """The source of an answer: a record, the ensemble, the classifier, or a refusal."""
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
@@ -265,7 +265,7 @@ class AnswerSource(StrEnum):
 def answer_source(
     phase: Phase, *, by_key: RecordedT | None, by_vector: RecordedT | None
 ) -> RecordedT | AnswerSource:
-    """Return the recorded answer of a query, or the source that answers it in this phase.
+    """Return the source that answers a query in this phase, or its recorded answer.
 
     Args:
         phase: of the release.

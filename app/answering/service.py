@@ -63,7 +63,7 @@ STATISTICS_NOT_OPEN = (
 
 
 class ConclaveService:
-    """Answers queries and shows the public side of one release."""
+    """The service of one release: it answers queries and shows public state."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ConclaveService:
         pending_queries_max: int,
         ticker: Ticker | None = None,
     ) -> None:
-        """Wire the one writer around an answerer, and a clock where generations join."""
+        """Connect the writer thread with an answerer, and with a clock if rows may be added."""
         self._answerer = answerer
         self._release = answerer.release
         self._on_stop = on_stop
@@ -110,7 +110,7 @@ class ConclaveService:
 
     @property
     def precision(self) -> int | None:
-        """Default number of score bins; None where labels are answered."""
+        """The default number of score bins; None if labels are answered."""
         return self._release.precision
 
     def start(self) -> None:
@@ -125,7 +125,7 @@ class ConclaveService:
         self._writer.drain()
 
     async def close(self) -> None:
-        """Drain the writer and wake every event stream."""
+        """Drain the writer and end every event stream."""
         if self._clock is not None:
             self._clock.close()
         await self._writer.close()
@@ -133,7 +133,7 @@ class ConclaveService:
         await self._outlook.close()
 
     async def answer_many(self, queries: Queries) -> list[Told]:
-        """Answer ``queries`` in order; a refusal stands in its query's place.
+        """Return the answers to ``queries`` in order; a refusal takes the place of its answer.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -153,7 +153,7 @@ class ConclaveService:
         return self._counted([result async for part in parts for result in part])
 
     def answer_at_once(self, queries: Queries) -> Told | IdentifiedQueries | None:
-        """Return the answer to one query, if it is known by now and counted.
+        """Return the answer to one query, if it is already recorded and counted; else None.
 
         Returns:
             What waits for the writer instead, for :meth:`enqueue_alone`; None where only
@@ -174,7 +174,7 @@ class ConclaveService:
         return None if isinstance(told, Deferred) else self._counted([told])[0]
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """Let one query wait for its decision, which a recipient gets.
+        """Queue one query, whose decision ``recipient`` gets.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -183,7 +183,7 @@ class ConclaveService:
         self._writer.enqueue_alone(queries, recipient)
 
     def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
-        """Return what the client of one query is told of its decision."""
+        """Return the client's answer, given the decision on its one query."""
         decision = decisions[0]
         if isinstance(decision, Fresh):
             self._answer_counts.add(FRESH, 1)
@@ -192,7 +192,7 @@ class ConclaveService:
         return self._counted(told)[0]
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
-        """Answer ``queries`` in order, part by part, each part as soon as it is committed.
+        """Yield the answers to ``queries`` in order, part by part, each as soon as it is committed.
 
         Where the release switches in between, what the ensemble answered does
         not wait for the classifier.
@@ -336,18 +336,18 @@ class ConclaveService:
     # -- the public side -------------------------------------------------------
 
     def key_count(self, name: str) -> KeyCount:
-        """Return the committed answer counts of the key of that name."""
+        """Return the committed answer counts of the API key with a name."""
         return self._answerer.key_counts.get(name, NOTHING)
 
     def subject_name(self, subject: str) -> str:
-        """Return the name under which the subject of a token is counted and logged.
+        """Return the pseudonym under which the subject of a token is counted and logged.
 
         It is a keyed digest: nobody without the ledger's secret can find out whose it is.
         """
         return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
 
     async def key_counts(self) -> dict[str, KeyCount]:
-        """Return the answer counts of every key by its name, over all servers of the ledger.
+        """Return the answer counts of every API key by name, over all servers of the ledger.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -394,12 +394,12 @@ class ConclaveService:
         return [each._asdict() for each in explained(self._release)]
 
     async def ledger_head(self) -> dict[str, object]:
-        """Return the number and hash of the newest entry; raises as :meth:`read_budget` does."""
+        """Return the ledger's newest entry: number and hash; raises as :meth:`read_budget`."""
         head = (await self._abreast.state()).head
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the entry number noted in the head file; None where there is no head file."""
+        """Return the number of the newest ledger entry noted outside the database, or None."""
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:
@@ -414,7 +414,7 @@ class ConclaveService:
         )
 
     async def storage(self) -> Storage:
-        """Return what is known of the machine that keeps the ledger, for its operator."""
+        """Return the state of the ledger's machine (backup, free space), for its operator."""
         release, ledger = self._release.state.release, self._release.ledger
         release_id = "" if release is None else release.release_id
         return await asyncio.to_thread(read_storage, ledger.file, release_id)
@@ -473,7 +473,7 @@ class ConclaveService:
         return released_statistics(ledger.read_state(), ledger, self.schema)
 
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield an iterator that yields once after every change; close changes are merged."""
+        """Yield an iterator that yields after every change; changes close together are merged."""
         return self._changes.subscribe()
 
     def _stop(self, error: IntegrityError) -> None:

@@ -1,4 +1,4 @@
-"""A thread for one kind of work, whose results an event loop awaits.
+"""A worker thread for one kind of work, whose results an event loop awaits.
 
 Long work beside an event loop, which does not hold up the end of the process.
 """
@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 
 class WorkThread:
-    """Runs functions in order on one thread, which starts with the first function.
+    """A worker thread that runs functions in order; it starts with the first function.
 
     An executor's future takes locks and conditions on both sides; here a result goes
     to the waiting task by one call of its loop, in half the time.  The thread does not
@@ -30,7 +30,7 @@ class WorkThread:
     """
 
     def __init__(self, name: str) -> None:
-        """Name the thread, which does not run yet."""
+        """Name the worker thread, which starts with its first function."""
         self._name = name
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._thread: threading.Thread | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """The API key or token under whose name a query's answer is counted.
+    """The API key or token under whose name a client's queries are counted.
 
     Attributes:
         name: of the key.
@@ -34,7 +34,7 @@ class Asker(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether a limit may refuse it a new answer."""
+        """Whether a limit of new answers is set for this API key."""
         return self.answer_limit is not None or self.unstable_limit is not None
 
 
@@ -75,7 +75,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """Scores from ``lower`` up to but excluding ``upper``, or including it where it is 1."""
+    """The interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
 
     lower: float
     upper: float
@@ -97,7 +97,7 @@ class ScoredAnswer(Answer, frozen=True, gc=False):
 
 
 def with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
-    """Return an answer with the mid-point of its bin, if it has one."""
+    """Return an answer with the mid-point of its score bin, if it has one."""
     return ScoredAnswer(
         query_id=answer.query_id,
         label=answer.label,
@@ -123,7 +123,7 @@ class Step(StrEnum):
 
 
 class Edge(StrEnum):
-    """The moment before or after a step."""
+    """The side of a step, before or after it, at which an observer is called."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -134,5 +134,5 @@ Observer = Callable[[Step, Edge], None]
 
 
 def observe_nothing(step: Step, edge: Edge) -> None:
-    """Observe nothing; the observer of production."""
+    """Do nothing; this is the observer in production."""
     del step, edge

@@ -1,4 +1,4 @@
-"""Counts of answers by kind, of work and of durations, in coarse public buckets.
+"""Counts of answers, of work and of durations, in coarse public buckets.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
@@ -34,7 +34,7 @@ class Buckets:
     __slots__ = ("_bounds", "_counts")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
-        """Start at zero; what exceeds the last of ``bounds`` has a bucket of its own."""
+        """Start with counts of zero; values above the last of ``bounds`` have their own bucket."""
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
 
@@ -70,13 +70,13 @@ RATE_SECONDS_MAX: Final = 300
 
 
 class AnswerCounts:
-    """Answers that this process gave since it started, by kind, and how many a second.
+    """The number and rate of answers that this process gave since it started, by kind.
 
     Counts at the ends of the last seconds are kept, for rates; nothing finer.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start at zero.
+        """Start with counts of zero.
 
         Args:
             clock: seconds since any moment, which never go back.
@@ -89,7 +89,7 @@ class AnswerCounts:
         self._ends: deque[tuple[int, dict[str, int]]] = deque(maxlen=RATE_SECONDS_MAX + 1)
 
     def add(self, kind: str, count: int) -> None:
-        """Count answers of one kind."""
+        """Add to the count of answers of one kind."""
         second = int(self._clock() - self._began)
         if second != self._second:
             self._ends.append((self._second, dict(self._counts)))
@@ -97,11 +97,11 @@ class AnswerCounts:
         self._counts[kind] += count
 
     def count(self, kind: str) -> int:
-        """Return how many answers of a kind were given."""
+        """Return the number of answers of one kind."""
         return self._counts[kind]
 
     def per_second(self, kind: str, *, window_seconds: int) -> float:
-        """Return the mean of the last ``window_seconds``, or of the time since the start.
+        """Return the mean answers per second over a window, or since the start if shorter.
 
         Args:
             kind: one of ``ANSWER_KINDS``.
@@ -139,10 +139,10 @@ class Workload:
 
 
 class Changes:
-    """Listeners of one service; used on the event loop."""
+    """The listeners for changes of one service; used on the event loop."""
 
     def __init__(self) -> None:
-        """Begin without a listener."""
+        """Start without listeners."""
         self._listeners: set[asyncio.Event] = set()
         self._closed = False
 
@@ -158,7 +158,7 @@ class Changes:
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator that yields once after every change; close changes are merged."""
+        """Yield an iterator that yields after every change; changes close together are merged."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

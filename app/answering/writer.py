@@ -1,4 +1,4 @@
-"""The one writer: a queue, a thread for decisions, and the switch.
+"""The writer: a queue of queries, a thread that decides them, and the switch to a classifier.
 
 Requests that come while a commit is in flight form the next batch, in arrival
 order.  Decisions run on one thread of their own, so that the event loop keeps
@@ -61,7 +61,7 @@ log = structlog.get_logger("conclave.service")
 
 @dataclass(slots=True)
 class Writer:
-    """Serialises every decision of one release.
+    """The one writer of a release, which makes all its decisions one after another.
 
     Attributes:
         answerer: decides and commits batches, on this writer's thread only.
@@ -99,14 +99,14 @@ class Writer:
     _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
 
     def start(self) -> None:
-        """Start writing on the running event loop."""
+        """Start the writer on the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._go_on()  # a switch that a restart interrupted goes on at once
         if self.answerer.release.is_shared:
             self._following = self._loop.create_task(self._follow())
 
     def drain(self) -> None:
-        """Accept no further queries and let none wait for a switch; queued ones are answered."""
+        """Accept no further queries; queued ones are answered, none waits for a classifier."""
         self._closing = True
         self._unpark(UnavailableError(CLOSING))
         self._go_on()
@@ -123,7 +123,7 @@ class Writer:
         self.answerer.tell_committed()
 
     def enqueue(self, queries: IdentifiedQueries) -> list[Pending]:
-        """ENQUEUE ``queries`` in order; their decisions are available once they are committed.
+        """Queue ``queries`` in order (ENQUEUE); return their decisions once they are committed.
 
         They come for as many queries together as a batch may hold, which no batch divides.
         A caller that hangs up and waits no more changes nothing: its queries
@@ -150,7 +150,7 @@ class Writer:
         return pending
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """ENQUEUE one query, whose decision a recipient gets; raises as :meth:`enqueue` does."""
+        """Queue one query, whose decision ``recipient`` gets; raises as :meth:`enqueue`."""
         if self._stopped is not None:
             raise self._stopped
         # No more is asked of its future than what a recipient has.
@@ -181,7 +181,7 @@ class Writer:
 
     @property
     def waiting_count(self) -> int:
-        """Number of queries in the queue, plus those that wait for the switch."""
+        """The number of queries in the queue, plus those that wait for a classifier."""
         return len(self._queue) + self._parked_count
 
     # -- one thing after another -------------------------------------------------
@@ -312,7 +312,7 @@ class Writer:
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Adopt entries that other servers have committed, between two batches."""
+        """Read ledger entries that other servers have committed, between two batches."""
         try:
             has_changed = await self._on_thread(self.answerer.follow)
         except UnavailableError as error:
@@ -360,11 +360,11 @@ class Writer:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether it writes no more, or will not for long."""
+        """Whether the writer has stopped or is about to stop."""
         return self._stopped is not None or self._closing
 
     def request_tick(self, tick: Callable[[], None]) -> None:
-        """Call ``tick`` on the writer's thread before the next batch."""
+        """Call ``tick`` (a scheduled update) on the writer's thread before the next batch."""
         self._tick = tick
         self._go_on()
 
@@ -413,7 +413,7 @@ class Writer:
         self._unpark(error)
 
     def stop(self, error: IntegrityError) -> None:
-        """Refuse all queries from now on, waiting ones too; a second failure changes nothing."""
+        """Refuse all later and waiting queries; a second failure changes nothing."""
         if self._stopped is not None:
             return
         self._stopped = error

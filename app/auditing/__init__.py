@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from the outside, to compare with the claim.  No private row is read.
+"""Audits: lower bounds on the epsilon that outputs show, to compare with the privacy claim.
 
 * ``audit.py`` runs the audit of a configuration's answers and makes the report.
 * ``audited.py`` is the mechanism under audit: its claim, and its steps as functions, so that a

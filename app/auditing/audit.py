@@ -1,4 +1,4 @@
-"""Audit the mechanism that a configuration would serve; no private row is read.
+"""The audit of the mechanism that a configuration would serve; no private row is read.
 
 The opening (calibration, its verification) and the step are the ones that the writer
 uses; only the votes are chosen, as the worst neighbours that the auditor knows.
@@ -41,7 +41,7 @@ STEPS_LONG: Final = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The findings of an audit, with the claim.
+    """The results of an audit, with the privacy claim.
 
     Attributes:
         mechanism: what answers.
@@ -66,7 +66,7 @@ class AuditReport:
 
     @property
     def holds(self) -> bool:
-        """Whether no lower bound exceeds the claim, and every condition holds."""
+        """Whether no lower bound exceeds the claimed epsilon, and every proof condition holds."""
         largest = max(self.exact.epsilon, self.sampled.bound.epsilon)
         within = largest <= self.epsilon + ROUNDING and all(draw.holds for draw in self.draws)
         heard = self.served is None or self.served.holds
@@ -76,7 +76,7 @@ class AuditReport:
 def audit(
     settings: Settings, *, steps: int, noise: NoiseSource, with_draws: bool = True
 ) -> AuditReport:
-    """Compute lower bounds on the epsilon of the answers and of the draws.
+    """Return lower bounds on the epsilon of the answers and of the published draws.
 
     Args:
         settings: of the answers, classes, privacy and answers are used.
@@ -93,7 +93,7 @@ def audit(
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Audit one mechanism, whose steps a test may replace; arguments as in :func:`audit`."""
+    """Return an audit of one mechanism, whose steps tests may replace; arguments: :func:`audit`."""
     return AuditReport(
         mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),
@@ -105,7 +105,7 @@ def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditRepor
 
 
 def audit_document(report: AuditReport) -> dict[str, object]:
-    """Return a report as plain values, in the form of ``conclave audit --json``.
+    """Return a report as JSON values, in the form of ``conclave audit --json``.
 
     What is infinite is null there: every event shows less.
     """
@@ -150,7 +150,7 @@ def _finite(value: float) -> float | None:
 
 
 def audited_answers(settings: Settings) -> Audited:
-    """Return the mechanism that would serve, with a number of votes that its noise can hide.
+    """Return the mechanism that would serve, with so few votes that its noise matters.
 
     Raises:
         ConfigurationError: as :func:`audit`.

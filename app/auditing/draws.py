@@ -1,4 +1,4 @@
-"""Audit the draws of hypotheses that a configuration would make; no private row is read.
+"""The audit of one-time draws of hypotheses that a configuration would make.
 
 The exponential mechanism on records that are all alike but for one label.
 
@@ -65,14 +65,14 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of equal records that makes the event rare."""
+    """Return the number of equal records at which the observed event becomes rare."""
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
 def draw_bound(
     parameters: Parameters, point: NDArray[np.float64], rows_each: int | None = None
 ) -> Bound:
-    """Return the largest lower bound from one draw.
+    """Return the largest lower bound on epsilon from one draw of a hypothesis.
 
     Args:
         parameters: of the draw, over as many rows as are wanted.
@@ -132,7 +132,7 @@ EPSILON_MAX: Final = 2000.0
 def gradient_bound(
     parameters: GradientParameters, *, delta: float, rows_each: int | None = None
 ) -> Bound:
-    """Return the epsilon that all steps together reach at delta, for one replaced label.
+    """Return the epsilon that all noisy gradient steps reach at delta, for one changed label.
 
     Args:
         parameters: of the draw.
@@ -158,7 +158,7 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon at which two normal laws this many deviations apart have that delta."""
+    """Return the epsilon of two unit normals, given the distance of their means and delta."""
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX
@@ -181,7 +181,7 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon that all levels together reach, for one replaced label.
+    """Return the epsilon that the noisy counts of all grid levels reach, for one changed label.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.
@@ -208,7 +208,7 @@ def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> B
 
 @dataclass(frozen=True, slots=True)
 class DrawReport:
-    """The lower bound of one draw, with its claimed cost.
+    """The lower bound on epsilon of one draw, with its claimed epsilon.
 
     Attributes:
         mechanism: what it is drawn for.
@@ -225,12 +225,12 @@ class DrawReport:
 
     @property
     def holds(self) -> bool:
-        """Whether the bound stays within the claim."""
+        """Whether the lower bound stays within the claim."""
         return self.exact.epsilon <= self.epsilon + ROUNDING
 
 
 def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
-    """Compute a lower bound on epsilon for each draw from a class that public choices fix.
+    """Return a lower bound on epsilon for each draw that the configuration would make.
 
     A class of the rows' own labellings is fixed by no public choice, and is left out.
     """

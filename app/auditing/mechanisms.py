@@ -1,4 +1,4 @@
-"""The table of audited mechanisms, under the names of :mod:`app.privacy.mechanisms`."""
+"""The table of mechanisms for audits, named as in :mod:`app.privacy.mechanisms`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TAIL: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedRow:
-    """An answering mechanism as it is audited; its functions take its own types.
+    """The audit functions of one answering mechanism.
 
     Attributes:
         called: its name in a report.
@@ -129,7 +129,7 @@ AUDITED: dict[str, AuditedRow] = {
 
 
 def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
-    """Return the largest lower bound on epsilon of the exact adversaries; nothing is sampled.
+    """Return the largest lower bound on epsilon from exactly computed adversaries.
 
     Args:
         audited: what answers.
@@ -144,11 +144,11 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
 
 
 def broken_conditions(audited: Audited) -> list[str]:
-    """Return the proof conditions that do not hold, in words; none where all hold."""
+    """Return the conditions of the proof that do not hold, as text; none if all hold."""
     checks = AUDITED[audited.row.name].conditions(audited)
     return [name for name, holds in checks.items() if not holds]
 
 
 def adversaries(audited: Audited) -> Sequence[Adversary]:
-    """Return the adversaries for the answering mechanism; a function of public numbers only."""
+    """Return the adversaries for the answering mechanism, chosen by public numbers only."""
     return AUDITED[audited.row.name].adversaries(audited)

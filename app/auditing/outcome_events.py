@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from the probabilities of an event on neighbours.
+"""Lower bounds on epsilon from the probabilities of an event on two neighbouring data sets.
 
 (epsilon, delta)-privacy says P <= e^epsilon Q + delta for every event, so each event
 shows that epsilon is at least ln((P - delta) / Q).
@@ -43,12 +43,12 @@ NO_BOUND: Final = Bound(0.0, "none does better than guessing")
 
 
 def strongest(bounds: list[Bound]) -> Bound:
-    """Return the largest of the given bounds, never below zero."""
+    """Return the largest of some lower bounds, at least zero."""
     return max([NO_BOUND, *bounds])
 
 
 def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
-    """Return the epsilon shown by events with these probabilities on the two sides.
+    """Return the epsilon that events with these probabilities on two data sets imply.
 
     Args:
         likely: P, any shape.
@@ -67,7 +67,7 @@ def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
 
 
 def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of fewer hits than a number, in independent trials.
+    """Return the probability of fewer than a number of successes in independent trials.
 
     Args:
         hit: probability of a hit, any shape.
@@ -80,7 +80,7 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of a number of hits or more; arguments as in :func:`fewer_hits`."""
+    """Return the probability of a number of successes or more; arguments as :func:`fewer_hits`."""
     return _binomial(betainc, betaincc, hit, stable, trials=trials, hits=hits)
 
 
@@ -96,7 +96,7 @@ def _binomial(
 
 
 def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
-    """Return the largest epsilon at which two laws of outcomes differ by more than delta.
+    """Return the largest epsilon at which two distributions differ by more than delta.
 
     Args:
         one: probabilities of all outcomes on one side.
@@ -113,7 +113,7 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
 
 
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
-    """Return the epsilon shown by a count of successes, of probability ``one`` or ``other``.
+    """Return the epsilon that a count of successes implies, with probability ``one`` or ``other``.
 
     The likelihood ratio grows or falls with the number, so the events that show most say
     that it is at least, or at most, some limit.
@@ -164,7 +164,7 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return the epsilon shown by counts of events, each except with probability ``2 miss``.
+    """Return the epsilon that observed counts imply, each wrong with probability ``2 miss``.
 
     Args:
         likely: how often the events came on one side, any shape.
@@ -178,13 +178,13 @@ def bounds_shown(
 
 
 def largest_shown(*, trials: int, delta: float, miss: float) -> float:
-    """Return the epsilon of an event that always came on one side and never on the other."""
+    """Return the epsilon implied by an event in all runs on one data set, in none on the other."""
     counts = np.array([trials]), np.array([0])
     return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
 
 
 def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> float:
-    """Return the smallest epsilon that would be detected as exceeding the claim.
+    """Return the smallest epsilon above the claim that the audit would detect.
 
     It is that of an event which comes in half of the runs on one side, and as seldom as
     epsilon allows on the other, each as often as expected; infinite where there is none.

@@ -1,4 +1,4 @@
-"""A lower bound on epsilon by running the mechanism on neighbours, many times.
+"""A lower bound on epsilon from many sampled runs of the mechanism on neighbouring data sets.
 
 Outcomes are ordered by how much likelier they are on one side, on one half of the runs;
 the first of them are an event, and its probabilities are bounded on the other half, which
@@ -59,7 +59,7 @@ THRESHOLD_PARTS: Final = (0.9, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive queries with the same votes.
+    """Consecutive queries with the same votes, on each of two neighbouring data sets.
 
     Attributes:
         one: lead on one side, in votes beyond half.
@@ -75,7 +75,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """A sequence of queries, with or without restarts of the process between them."""
+    """A fixed sequence of queries, with or without restarts of the process in between."""
 
     name: str
     stretches: tuple[Stretch, ...]
@@ -83,7 +83,7 @@ class Adversary:
 
 
 def flip(audited: Audited) -> Adversary:
-    """Ask queries whose plurality differs between the neighbours."""
+    """Return an adversary whose queries have different winning labels on the two data sets."""
     return Adversary("one vote decides", (_moved(audited, -1, _at_most(audited, FLIPS)),))
 
 
@@ -93,7 +93,7 @@ def _at_most(audited: Audited, count: int) -> int:
 
 
 def ask_decisions(audited: Audited) -> list[Adversary]:
-    """Ask as many decisions as one record can change, some with a restart in between."""
+    """Return an adversary with as many queries as one record can change, with restarts."""
     answering = own(audited.answering, stability.HitProfile)
     leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
     asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
@@ -108,7 +108,7 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
-    """Ask the same query until some hits are likely, with restarts, then a ladder of queries."""
+    """Return an adversary that repeats a query with restarts, then varies the votes."""
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
@@ -123,7 +123,7 @@ def ask_words(audited: Audited) -> list[Adversary]:
 
 
 def ask_threshold(audited: Audited) -> list[Adversary]:
-    """Ask until releases and then hits are likely, with restarts, then a ladder of queries."""
+    """Return an adversary that probes the threshold, with restarts, then varies the votes."""
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]
     for part in THRESHOLD_PARTS:
@@ -142,7 +142,7 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Ask the same query until the answers end."""
+    """Return an adversary that asks the same query until the answers end."""
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
@@ -153,7 +153,7 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Ask the same query until the answers end, at leads where labels vary in frequency."""
+    """Return an adversary that repeats a query with the votes at which labels vary most."""
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),
@@ -224,7 +224,7 @@ Outcome: TypeAlias = tuple[tuple[tuple[str, int], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The sampled lower bound, and the largest one that sampling could show.
+    """A sampled lower bound on epsilon, and the largest one that sampling could show.
 
     Attributes:
         bound: the largest lower bound on epsilon.
@@ -247,7 +247,7 @@ class Sampled:
 def sample(
     audited: Audited, asked: Sequence[Adversary], *, steps: int, noise: NoiseSource
 ) -> Sampled:
-    """Run every adversary on both sides of its neighbours.
+    """Return the lower bound from running every adversary on both neighbouring data sets.
 
     Args:
         audited: what answers.
@@ -289,7 +289,7 @@ def _runs(audited: Audited, adversary: Adversary, steps: int, noise: NoiseSource
 def bound_of(
     audited: Audited, adversary: Adversary, *, runs: int, miss: float, noise: NoiseSource
 ) -> Bound:
-    """Choose events on one half of the runs, in both orders, and bound epsilon on the other."""
+    """Return a lower bound on epsilon: events chosen on half of the runs, tested on the others."""
     chosen, tested = (
         [_outcomes(audited, adversary, side, runs, noise) for side in (0, 1)] for _ in range(2)
     )

@@ -1,4 +1,4 @@
-"""The command line: one file a command, named after it; larger commands are folders.
+"""The command line: one file per command, named after it; larger commands are folders.
 
 ``__init__.py`` runs a command and is the process's edge: every error ends there, in one line on
 stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usage or configuration.
@@ -84,12 +84,12 @@ SOURCE_ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
-    """Run ``conclave`` on the process's arguments and end the process."""
+    """Run the ``conclave`` command on the process's arguments, and end the process."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code.
+    """Return the exit code of one command after running it.
 
     Args:
         arguments: what follows ``conclave`` on the command line.
@@ -114,7 +114,7 @@ def run(arguments: list[str]) -> int:
 
 
 def application() -> typer.Typer:
-    """Return the application with every command registered."""
+    """Return the command-line application with every command registered."""
     commands = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )

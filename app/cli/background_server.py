@@ -1,4 +1,4 @@
-"""A real server on a thread of this process, for the demo to ask over HTTP."""
+"""A real server on a thread of this process, which the demo queries over HTTP."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ POLL_SECONDS: Final = 0.05
 
 
 class BackgroundServer:
-    """Serves on a thread until stopped."""
+    """A server that runs on a thread until it is stopped."""
 
     def __init__(self, settings: Settings) -> None:
-        """Bind a port: another free one where the default is taken and none was set."""
+        """Bind a port; if the default port is taken and none was configured, bind a free one."""
         self._settings = settings
         self._listening = listen(
             settings.server.host,
@@ -33,7 +33,7 @@ class BackgroundServer:
         self._thread: threading.Thread | None = None
 
     def start(self, progress: Progress) -> None:
-        """Serve, and wait until the release is open.
+        """Start the server, and wait until the release is open.
 
         Raises:
             ConclaveError: why it could not open.
@@ -66,7 +66,7 @@ class BackgroundServer:
             return
 
     def stop(self) -> None:
-        """Drain, and end the thread; a thread that hangs is abandoned."""
+        """Drain the server and end its thread; a thread that hangs is abandoned."""
         if self._web_server is not None and self._thread is not None:
             self._web_server.stop()
             self._thread.join(END_SECONDS)

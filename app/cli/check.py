@@ -1,4 +1,4 @@
-"""``conclave check``: rows that do not fit the schema, on the operator's terminal."""
+"""``conclave check``: shows the operator which rows do not fit the schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES_SHOWN_MAX: Final = 5
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave check``."""
+    """Add the command ``conclave check`` to the application."""
     application.command("check")(check)
 
 
@@ -40,8 +40,8 @@ def check(
 ) -> None:
     """Read the rows, and report for every column the fields that do not fit the schema.
 
-    What it prints is private. It charges nothing and opens no ledger. Exit code 0, or 1
-    where something does not fit.
+    The output is private. The command charges nothing and opens no ledger. The exit code is 0
+    if all fields fit, and 1 if a field does not fit.
     """
     from app.cli.init.next_step import after_check
     from app.settings.settings import load_settings

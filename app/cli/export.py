@@ -1,4 +1,4 @@
-"""``conclave export``: the published classifier, as ``GET /classifier`` gives it."""
+"""``conclave export``: write the published classifier in the form of ``GET /classifier``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Format(StrEnum):
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave export``."""
+    """Add the command ``conclave export`` to the application."""
     application.command("export")(export)
 
 
 def export(
     file_format: Annotated[
-        Format, typer.Option("--format", help="The document itself, or a model.")
+        Format, typer.Option("--format", help="The JSON document, or an ONNX model.")
     ],
     config: Annotated[
         Path | None,

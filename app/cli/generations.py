@@ -1,4 +1,4 @@
-"""``conclave generations``: what each generation of a release has left, and whether it votes."""
+"""``conclave generations``: list each batch of rows, its remaining budget, and its state."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ HEADINGS: Final = ("number", "records", "votes", "unstable", "of", "left", "stat
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave generations``."""
+    """Add the command ``conclave generations`` to the application."""
     application.command("generations")(generations)
 
 
 def generations(
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document, as /budget has it.")
+        bool, typer.Option("--json", help="Print one JSON document, as in GET /budget.")
     ] = False,
 ) -> None:
-    """List the generations of a release, from its ledger, beside a running server too."""
+    """List a release's batches of rows (generations) from its ledger, also while it is served."""
     import json
 
     from app.main import generations_from_settings

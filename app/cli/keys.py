@@ -1,4 +1,4 @@
-"""``conclave keys``: the API keys of a server, and their limits on answers."""
+"""``conclave keys``: manage the API keys of a server and their limits on answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UnstableLimit = Annotated[
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave keys`` and its subcommands."""
+    """Add the commands ``conclave keys ...`` to the application."""
     keys = typer.Typer(help="The API keys of a server, and their limits.", no_args_is_help=True)
     keys.command("add")(add)
     keys.command("list")(list_keys)
@@ -61,7 +61,7 @@ def add(
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
-    """Make a key, print it once, and append its hash to the file of keys."""
+    """Make an API key, print it once, and append its hash to the file of keys."""
     path = _keys_path(keys_file, config)
     secret = _new_secret()
     key = _new_key(secret, role=role, name=name)
@@ -85,28 +85,28 @@ def limit_key(
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
-    """Set the limits of a key; an omitted limit is removed."""
+    """Set the limits of an API key; an omitted limit is removed."""
     path = _keys_path(keys_file, config)
     _change(path, _limited(_named(path, name), limit, unstable_limit))
     typer.echo(f"limits of {name}: {_or_dash(limit)}, unstable {_or_dash(unstable_limit)}")
 
 
 def disable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Disable a key until it is enabled again."""
+    """Disable an API key until it is enabled again."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), disabled=True))
     typer.echo(f"disabled {name}")
 
 
 def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Enable a disabled key with its former role."""
+    """Enable a disabled API key with its former role."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), disabled=False))
     typer.echo(f"enabled {name}")
 
 
 def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Remove a key; its answers stay counted under its name."""
+    """Remove an API key; its answers stay counted under its name."""
     from app.http.access.keys import read_keys, write_keys
 
     path = _keys_path(keys_file, config)
@@ -121,7 +121,7 @@ def rotate(
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
-    """Make a new key of the same name, role and limits, and print it once.
+    """Make a new API key of the same name, role and limits, and print it once.
 
     The old one goes on beside it until `conclave keys retire-old`.
     """
@@ -136,7 +136,7 @@ def rotate(
 
 
 def retire_old(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """End a rotation: the old key is no longer accepted."""
+    """End a rotation: the old API key is no longer accepted."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), old_hash=None))
     typer.echo(f"retired the old key of {name}")

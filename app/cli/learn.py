@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave learn``."""
+    """Add the command ``conclave learn`` to the application."""
     application.command("learn")(learn)
 
 
@@ -43,10 +43,10 @@ def learn(
         ),
     ] = False,
 ) -> None:
-    """Publish a classifier at once; it spends the classifier's share of the release, once.
+    """Publish a classifier at once, which spends the classifier's part of the budget, once.
 
-    With public points it is the semi-private learner's, without the private
-    PAC learner's. A server on the ledger serves it after the switch.
+    Public points restrict the class of rules from which the classifier is drawn. A server on
+    the same ledger serves the classifier, and answers by it after the switch.
     """
     if output is not None and not output.parent.is_dir():
         raise ConfigurationError("--output", f"there is no folder {output.parent}")

@@ -1,4 +1,4 @@
-"""``conclave ledger``: backups, copies and retirement of a ledger, with every charge kept."""
+"""``conclave ledger``: back up, copy or retire a ledger without losing any spent budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOES_ON: Final = "open: it goes on where the copy ended"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave ledger`` and its subcommands."""
+    """Add the commands ``conclave ledger ...`` to the application."""
     ledger = typer.Typer(
         help="Prepare, back up, restore, move and retire a ledger.", no_args_is_help=True
     )
@@ -104,7 +104,7 @@ def restore(
         ),
     ] = None,
 ) -> None:
-    """Restore a copy to the ledger's place in the configuration, which must be empty.
+    """Restore a backup to the configured place of the ledger, which must be empty.
 
     It stays closed, unless one of the options shows that it lacks no charge. No server may
     run there: one whose ledger was taken away under it goes on until it is stopped.
@@ -139,7 +139,7 @@ def copy(
         typer.Option("--head-file", help="The ledger's head file, if it is not next to it."),
     ] = None,
 ) -> None:
-    """Move a whole ledger to another database, in SQLite or PostgreSQL, and retire it here.
+    """Move a whole ledger to another database, SQLite or PostgreSQL, and close it here.
 
     Both are verified before that, and at no moment may both answer. Interrupted, the same
     command goes on. A server on a ledger in SQLite must be stopped; those on one in
@@ -163,7 +163,7 @@ def retire(
         bool, typer.Option("--move", help="Print a code by which a copy may continue elsewhere.")
     ] = False,
 ) -> None:
-    """Retire the release for good: its ledger gives no further votes or draws.
+    """Retire a release for good: its ledger gives no further answers or draws.
 
     Recorded answers and what was published are served on. Nothing takes this back. The
     server must be stopped.

@@ -88,7 +88,7 @@ class _LineLogger:
     """
 
     def write(self, line: str) -> None:
-        """Write a line whole, or give it up."""
+        """Write a log line whole, or drop it."""
         with _WRITING, suppress(OSError, ValueError):
             if sys.stderr is not sys.__stderr__:
                 sys.stderr.write(f"{line}\n")
@@ -110,7 +110,7 @@ class _LibraryLog(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the library's name and the level."""
+        """Log only the library's name and the level of a library's message."""
         log = structlog.get_logger("conclave.outside")
         tell = log.error if record.levelno >= logging.ERROR else log.warning
         tell("library_message", library=record.name)

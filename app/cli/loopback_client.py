@@ -1,4 +1,4 @@
-"""A client of one server on this machine: one connection, one request after another.
+"""An HTTP client for a server on this machine: one connection, one request at a time.
 
 An audit sends a hundred thousand requests, so it spares them what a general client does
 for proxies, redirects, cookies and certificates.
@@ -27,7 +27,7 @@ LATIN: Final = "latin-1"
 
 @dataclass
 class Reply:
-    """A complete reply.
+    """A complete HTTP reply.
 
     Attributes:
         status: its code.
@@ -42,7 +42,7 @@ class Reply:
     is_complete: bool = False
 
     def header(self, name: str) -> str:
-        """Return the first header with a name in lower case; empty if there is none."""
+        """Return the first header with a lower-case name; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
@@ -63,10 +63,10 @@ class _Parts:
 
 
 class LoopbackClient:
-    """An open connection."""
+    """An open HTTP connection to a server on this machine."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk over an open connection."""
+        """Use an open connection."""
         self._reader = reader
         self._writer = writer
 
@@ -98,7 +98,7 @@ class LoopbackClient:
 
 @asynccontextmanager
 async def connected(listening: socket.socket) -> AsyncIterator[LoopbackClient]:
-    """Connect to one of our sockets, and disconnect at the end."""
+    """Yield a client that is connected to one of our own sockets."""
     host, port = listening.getsockname()[:2]
     reader, writer = await asyncio.open_connection(host, port)
     try:

@@ -1,4 +1,4 @@
-"""Numbers given as options, read exactly, refused in one line that names the option."""
+"""Parsing of numeric command-line options, exactly and with errors that name the option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE_DIGITS_MAX: Final = 18
 
 
 def exact(option: str, text: str) -> Fraction:
-    """Read a finite decimal such as ``0.1`` or ``1e-6``, without rounding it.
+    """Return the exact value of a finite decimal such as ``0.1`` or ``1e-6``.
 
     Raises:
         ConfigurationError: naming the option.
@@ -30,7 +30,7 @@ def exact(option: str, text: str) -> Fraction:
 
 
 def positive(option: str, text: str) -> Fraction:
-    """Read a finite decimal above zero."""
+    """Return the exact value of a decimal above zero."""
     value = exact(option, text)
     if value <= 0:
         raise ConfigurationError(option, "must be above 0")
@@ -38,7 +38,7 @@ def positive(option: str, text: str) -> Fraction:
 
 
 def probability(option: str, text: str) -> Fraction:
-    """Read a decimal strictly between zero and one."""
+    """Return the exact value of a decimal strictly between zero and one."""
     value = exact(option, text)
     if not 0 < value < 1:
         raise ConfigurationError(option, "must lie between 0 and 1, both excluded")
@@ -46,7 +46,7 @@ def probability(option: str, text: str) -> Fraction:
 
 
 def rate(option: str, text: str) -> Fraction:
-    """Read a decimal of zero or more and below one."""
+    """Return the exact value of a decimal of at least zero and below one."""
     value = exact(option, text)
     if not 0 <= value < 1:
         raise ConfigurationError(option, "must be at least 0 and below 1")
@@ -54,7 +54,7 @@ def rate(option: str, text: str) -> Fraction:
 
 
 def size(option: str, text: str) -> Fraction:
-    """Read a decimal of at least one, such as 1e40."""
+    """Return the exact value of a decimal of at least one, such as 1e40."""
     value = exact(option, text)
     if value < 1:
         raise ConfigurationError(option, "must be at least 1, such as 5000 or 1e40")
@@ -62,7 +62,7 @@ def size(option: str, text: str) -> Fraction:
 
 
 def count(option: str, text: str) -> int:
-    """Read a whole number of at least one."""
+    """Return a whole number of at least one."""
     plain = text.isascii() and text.isdigit() and len(text) <= WHOLE_DIGITS_MAX
     if not plain or int(text) < 1:
         raise ConfigurationError(option, "must be a whole number of at least 1")

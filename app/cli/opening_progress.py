@@ -1,4 +1,4 @@
-"""The progress bar of an opening: stages and public counts, on stderr."""
+"""Progress bars on stderr while a release is opened, with stages and public counts."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class RateColumn(ProgressColumn):
-    """The units of a stage that are done a second: rows while rows are read."""
+    """A progress bar's column that shows the rate of a stage, such as rows per second."""
 
     def render(self, task: Task) -> Text:
-        """Return the rate; nothing before there is one."""
+        """Return the rate as text; empty while it is unknown."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
 
 
 class OpeningProgress:
-    """Shows one progress bar per stage; a context manager around the opening.
+    """One progress bar per stage of an opening, shown as long as the context is entered.
 
     Called from the opening's thread; rich takes its own lock.
     """
 
     def __init__(self, *, transient: bool = False) -> None:
-        """Draw on stderr; where that is no terminal, draw nothing.
+        """Draw on stderr if that is a terminal; draw nothing otherwise.
 
         Args:
             transient: whether the bars go when they are done.
@@ -65,7 +65,7 @@ class OpeningProgress:
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
     def end(self) -> None:
-        """Stop drawing, and leave the bars as they are."""
+        """Stop drawing, and leave the progress bars on screen."""
         self._bars.stop()
 
     def __enter__(self) -> Self:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command ``conclave serve`` to the application."""
     application.command()(serve)
 
 

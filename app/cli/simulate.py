@@ -1,4 +1,4 @@
-"""``conclave simulate``: the mechanism that serves, on given vote counts."""
+"""``conclave simulate``: run the mechanism that serves on given vote counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VOTE_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command ``conclave simulate`` to the application."""
     application.command()(simulate)
 
 
@@ -27,7 +27,7 @@ def simulate(
     trials: Annotated[
         int, typer.Option(min=1, max=TRIALS_MAX, help="Number of runs, each from a new state.")
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the mechanism that serves on given vote counts and count the outcomes."""
     import os
@@ -53,7 +53,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Read vote counts; every line has the same sum, which is k.
+    """Return the vote counts of a file; every line has the same sum, k.
 
     Raises:
         ConfigurationError: names the line that is not such a line.

@@ -1,4 +1,4 @@
-"""``conclave statement``: what is promised, as registries ask for it and on one page."""
+"""``conclave statement``: print what a release promises, for registries and on one page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE_COLUMNS: Final = 96
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave statement``."""
+    """Add the command ``conclave statement`` to the application."""
     application.command("statement")(statement)
 
 
@@ -41,9 +41,9 @@ def statement(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """State what is promised, by configuration and ledger; reads no private record.
+    """Print what a release promises, by configuration and ledger; reads no private record.
 
-    Exit code 0, or 1 where the audit that is given refutes it.
+    The exit code is 0, or 1 if the given audit refutes the promise.
     """
     from importlib import metadata
 
@@ -71,7 +71,7 @@ def statement(
 
 
 def page_of(lines: Sequence[Line]) -> str:
-    """Return the page: each heading once, its sentences beside it."""
+    """Return the statement as one page: each heading once, with its sentences beside it."""
     page = []
     for heading, told in groupby((line for line in lines if line.words), lambda line: line.heading):
         first = heading.ljust(HEADING_COLUMNS)

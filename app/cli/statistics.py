@@ -1,4 +1,4 @@
-"""``conclave statistics``: means of hypotheses over the rows, from one released table."""
+"""``conclave statistics``: print means of hypotheses over the rows, from one released table."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BYTES_MAX: Final = 64 << 20
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave statistics``."""
+    """Add the command ``conclave statistics`` to the application."""
     application.command("statistics")(statistics)
 
 
 def statistics(
     hypotheses: Annotated[
-        Path, typer.Argument(metavar=ARGUMENT, help="The hypotheses to be answered.")
+        Path, typer.Argument(metavar=ARGUMENT, help="File of the hypotheses (rules) to ask about.")
     ],
     config: Annotated[
         Path | None,
@@ -52,8 +52,9 @@ def statistics(
 ) -> None:
     """Print the mean of each hypothesis over the rows, from the release's statistics table.
 
-    The first call opens the table and spends the statistics' share, once: before the
-    ensemble's first answer on public points, after its last on the queries answered.
+    The first call draws the table and spends the statistics' share of epsilon, once.  Before the
+    ensemble's first answer the table is drawn on public points, after its last answer on the
+    answered queries.
     """
     import msgspec
 

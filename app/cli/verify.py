@@ -1,4 +1,4 @@
-"""``conclave verify``: replay the ledger from entry one."""
+"""``conclave verify``: recompute the state of a ledger from its first entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave verify``."""
+    """Add the command ``conclave verify`` to the application."""
     application.command("verify")(verify)
 
 
@@ -37,11 +37,12 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Replay the ledger from entry one: chain, sequence, counters, budget, every table.
+    """Recompute the ledger from its first entry: hashes, order, counts, budget, every table.
 
-    Where answers and draws are one account, that account too, from its persisted table.
+    If answers and draws are one account, the command checks that account too, from its stored
+    table.
 
-    Exit code 0, or 1 with a plain account of the first thing wrong.
+    The exit code is 0, or 1 with one line about the first failed check.
     """
     from app.ledger import verification as ledger_verify
     from app.ledger.ledger import open_ledger

@@ -38,12 +38,12 @@ GRPC_PORT: Final = "server.grpc_port"
 
 
 class WebServer(uvicorn.Server):
-    """Serves until a signal arrives, or until the release fails to open."""
+    """A web server that runs until a signal arrives or the release fails to open."""
 
     def __init__(
         self, application: ConclaveApplication, server: Server, listening: socket.socket
     ) -> None:
-        """Serve ``server`` on a socket that is bound already."""
+        """Serve ``server`` on a socket that is already bound."""
         self.limits = limits_of(server.settings)
         protocol = guarded(self.limits, application.plain)
         self._guard = protocol.guard
@@ -70,7 +70,7 @@ class WebServer(uvicorn.Server):
         server.on_failure = self.stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen for gRPC calls and then for HTTP requests, before the release opens."""
+        """Listen for gRPC calls and then HTTP requests, before the release opens."""
         if self.server.inference is not None and self.grpc_listening is not None:
             try:
                 under_way = self.server_state.tasks
@@ -82,18 +82,18 @@ class WebServer(uvicorn.Server):
         await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Disconnect clients that keep the server waiting, twice a second."""
+        """Disconnect clients that exceeded a deadline; called twice a second."""
         if counter % TICKS_BETWEEN_LOOKS == 0:
             now = asyncio.get_running_loop().time()
             cut_off_overdue(self.server_state.connections, now)
         return await super().on_tick(counter)
 
     def stop(self) -> None:
-        """Ask the server to drain and end; safe from any thread."""
+        """Tell the server to drain and end; safe from any thread."""
         self.should_exit = True
 
     def serve_until_stopped(self) -> None:
-        """Serve; raise the error that kept the release from opening.
+        """Serve until stopped; raise the error with which the release failed to open.
 
         Raises:
             ConclaveError: why the release could not open.
@@ -105,7 +105,7 @@ class WebServer(uvicorn.Server):
             raise self.server.failure
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Reply to every request that had arrived when the shutdown began, then close.
+        """Reply to every request that arrived before the shutdown, then close.
 
         What had reached it was read by the process, or lay with the system: bytes that no
         one had read yet, also on connections that no one had accepted yet.
@@ -142,7 +142,7 @@ class WebServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle SIGTERM and SIGINT as requests to drain, and end with exit code 0."""
+        """Handle SIGTERM and SIGINT as requests to drain, with exit code 0."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -190,7 +190,7 @@ def _grpc_socket(server: Server) -> socket.socket | None:
 def listen(
     host: str, port: int, *, any_free: bool = False, setting: str = "server.port"
 ) -> socket.socket:
-    """Bind the server's socket before anything else is done.
+    """Return the server's socket, bound before anything else is done.
 
     Args:
         host: name or address.
@@ -219,12 +219,12 @@ def listen(
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return the URL of one of our sockets, as reached from this machine."""
+    """Return the URL of one of our sockets, as seen from this machine."""
     return f"http://{place_of(listening)}"
 
 
 def place_of(listening: socket.socket) -> str:
-    """Return the host and port of one of our sockets, as reached from this machine."""
+    """Return the host and port of one of our sockets, as seen from this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
         host = "127.0.0.1"
@@ -232,7 +232,7 @@ def place_of(listening: socket.socket) -> str:
 
 
 def end_process(exit_code: int) -> None:
-    """End the process without waiting for threads whose work is no longer needed."""
+    """End the process without waiting for threads whose results are no longer needed."""
     sys.stdout.flush()
     sys.stderr.flush()
     # A thread of ours may fit learners, whose library may have threads that an end would wait for.

@@ -1,4 +1,4 @@
-"""Parsing of a public partition: tests in words, from the root down.
+"""Parsing of a public partition of vectors into cells, by a list of tests from a tree's root.
 
 A list is in preorder: a test, then all of its false side, then all of its true side;
 an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.
@@ -29,7 +29,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the partition that a list describes.
+    """Return the partition of feature vectors that a configured list of tests describes.
 
     Args:
         schema: the public schema.

@@ -1,4 +1,4 @@
-"""The embedded demo: public rows, generated at start from a public seed.
+"""The built-in demonstration data: public rows generated at start from a fixed seed.
 
 Eight features, uniform on [0, 1]; the label follows a tree of depth three
 whose cuts lie off every grid on purpose; one label in ten is flipped.  The
@@ -31,7 +31,7 @@ DEMO_DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class DemoQueries:
-    """Held-out rows of the demo, public.
+    """The held-out rows of the demonstration data, which are public.
 
     Attributes:
         vectors: one list of eight floats a query, as they are posted.
@@ -46,13 +46,13 @@ class DemoQueries:
 
 
 def demo_rows() -> PrivateRows:
-    """Generate the 200,000 rows of the demo; the same ones each time."""
+    """Return the 200,000 rows of the demonstration data, the same ones each time."""
     values, _, labels = _draw(DEMO_ROW_COUNT, stream=0)
     return PrivateRows(values=values, labels=labels)
 
 
 def demo_queries() -> DemoQueries:
-    """Generate the 3,000 held-out rows of the demo; the same ones each time."""
+    """Return the 3,000 held-out rows of the demonstration data, the same ones each time."""
     values, concept, labels = _draw(DEMO_QUERY_COUNT, stream=1)
     return DemoQueries(
         vectors=tuple(tuple(row) for row in values.tolist()),
@@ -62,7 +62,7 @@ def demo_queries() -> DemoQueries:
 
 
 def concept_labels(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Label rows by the concept, without noise.
+    """Return the true labels of demonstration rows, without label noise.
 
     ``x0 >= .47 ? (x1 >= .3 ? 1 : x2 >= .55) : (x3 >= .8 ? x2 >= .55 : 0)``
 

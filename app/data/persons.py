@@ -1,4 +1,4 @@
-"""The persons of the rows, named by a private column: the unit of privacy.
+"""Persons as the unit of privacy: a private column names the person of each row.
 
 Neighbours then replace all rows of one person by all rows of another, any number of them.
 The number of persons is public, and the number of rows is not.  A person's identifier is
@@ -47,7 +47,7 @@ LOST_DIGITS: Final = "is a number whose last digits may be lost; store text or i
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """The person of each row; secret, and never shown by ``repr``.
+    """The person of each row, by number; secret, and never shown by ``repr``.
 
     Attributes:
         numbers: int64 (n,); the number of each row's person, from 0.
@@ -73,18 +73,18 @@ class Persons:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Return the weight of each row, exact in doubles, shape ``(n,)``."""
+        """Return each row's weight, one over its person's row count, shape ``(n,)``."""
         units = WEIGHT_UNITS // self._counts
         weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
         return weights
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each row's person, shape ``(n,)``."""
+        """Return for each row the number of rows of its person, shape ``(n,)``."""
         return self._counts[self.numbers]
 
     def positions(self, persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of some persons' rows, and where each person's indices begin.
+        """Return the indices of all rows of some persons, and where each person's indices begin.
 
         Args:
             persons: numbers of persons in any order, shape ``(m,)``; one may occur again.
@@ -127,7 +127,7 @@ def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class PersonColumn:
-    """The private column that names the person of each row.
+    """The configuration of the private column that names the person of each row.
 
     Attributes:
         name: of the column.
@@ -152,19 +152,19 @@ class _Numbers(dict[str, int]):
 
 
 class PersonReader:
-    """Reads the column that names persons; each person is a number, by first appearance.
+    """A reader of the column of persons; each name becomes a number, by first appearance.
 
     Identifiers themselves are held only while rows are read, as the rows are.
     """
 
     def __init__(self, column: PersonColumn) -> None:
-        """Start with nobody."""
+        """Start with no persons."""
         self._column = column
         self._found = _Numbers()
         self._digests = bytearray()
 
     def read(self, value: object) -> float:
-        """Return the number of a named person.
+        """Return the number that stands for a named person.
 
         Raises:
             CellError: there is no identifier, or none that can be told from others.
@@ -176,7 +176,7 @@ class PersonReader:
         return self._found[identifier]
 
     def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
-        """Return the results of :meth:`read` for many values.
+        """Return the numbers of many named persons, as :meth:`read` gives them.
 
         Raises:
             CellError: some value names nobody; which one is for the caller.
@@ -199,11 +199,11 @@ class PersonReader:
 
     @property
     def expected(self) -> int | None:
-        """Return the public number of persons, if it is known beforehand."""
+        """Return the public number of persons, if it is known before reading."""
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the persons of all rows read, by keyed digest and in order.
+        """Return the persons of all rows read so far, as numbers ordered by keyed digest.
 
         Args:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
@@ -216,7 +216,7 @@ class PersonReader:
         return Persons(ranks[first_numbers], np.ascontiguousarray(halves[order]).view(np.uint8))
 
     def identities(self) -> NDArray[np.uint8]:
-        """Return the keyed digest of each person read so far, by number, uint8 (n_p, 16)."""
+        """Return the keyed digest of each person's name, by number, uint8 (n_p, 16)."""
         new = itertools.islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
         keyed = blake2b(key=self._column.key, digest_size=IDENTITY_BYTES)
         for identifier in new:

@@ -1,4 +1,4 @@
-"""Public points from a CSV: rows of features that are public, parsed like queries.
+"""Public points from a CSV file: feature vectors that are public, parsed like queries.
 
 They fix the class that the semi-private learner draws from.  Columns are found
 by their names; the label's, like any other, is ignored.
@@ -35,14 +35,14 @@ POINTS_PER_BLOCK: Final = 8192
 
 
 def no_points(schema: Schema) -> NDArray[np.float64]:
-    """Return no public point at all, float64 of shape (0, d)."""
+    """Return an empty array of public points, float64 of shape (0, d)."""
     return encode(schema, ())
 
 
 def read_public_points(
     path: Path, schema: Schema, dialect: CsvDialect = PLAIN_CSV
 ) -> NDArray[np.float64]:
-    """Read every row of a CSV as a query, and encode it by the public schema.
+    """Return every row of a CSV file, parsed as a query and encoded by the public schema.
 
     Args:
         path: of the file.
@@ -74,7 +74,7 @@ def read_public_points(
 def read_label_shares(
     path: Path, label: str, dialect: CsvDialect = PLAIN_CSV
 ) -> dict[str, float] | None:
-    """Return the share of rows with each label; None without the label's column or without rows.
+    """Return the fraction of rows with each label; None without a label column or rows.
 
     The file is one that :func:`read_public_points` has read.
     """

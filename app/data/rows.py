@@ -48,7 +48,7 @@ class PrivateRows:
 
     @property
     def count(self) -> int:
-        """Return n, which is public: the number of rows, or of persons where they are named."""
+        """Return n, the public number of rows, or of persons if a column names them."""
         return len(self.labels) if self.persons is None else self.persons.count
 
     @property
@@ -62,7 +62,7 @@ class PrivateRows:
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of some units' rows, and where each unit's indices begin.
+        """Return the indices of the rows of some privacy units, and where each unit's begin.
 
         Args:
             units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.
@@ -77,7 +77,7 @@ class PrivateRows:
 
 
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
-    """Return rows each of which its identifier names, read as a person with one row.
+    """Return rows with one identifier each, treated as persons with one row.
 
     Args:
         rows: whose persons are the rows' identifiers.

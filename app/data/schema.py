@@ -1,4 +1,4 @@
-"""The public schema of rows and queries.
+"""The public schema of rows and queries: features, label, and their allowed values.
 
 Everything here is public and fixed before any private row is read.
 """
@@ -103,14 +103,14 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the codes of the categories and of missing values; any other value is "other"."""
+        """Return the codes of the categories and of missing values; other strings are absent."""
         codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
         codes.update({category: code for code, category in enumerate(self.categories)})
         return codes
 
     @property
     def other_code(self) -> int:
-        """Return C, the code of any string that is not a category."""
+        """Return C, the code of any string that is not a listed category."""
         return len(self.categories)
 
     @property
@@ -130,7 +130,7 @@ class CategoricalFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class BooleanFeature(CategoricalFeature):
-    """True or false: two categories, and nothing is another."""
+    """A boolean feature: a categorical one with exactly two categories."""
 
     kind: ClassVar[str] = "boolean"
     categories: tuple[str, ...] = TRUE_OR_FALSE
@@ -142,7 +142,7 @@ Feature = NumericFeature | CategoricalFeature
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The label, its classes and the features, in the order of a posted list.
+    """A schema: the label, its classes, and the features in the order of a posted list.
 
     Attributes:
         label: column of the label.
@@ -189,7 +189,7 @@ class Schema:
 
     @cached_property
     def category_codes(self) -> tuple[CategoryCodes | None, ...]:
-        """Return the codes of each categorical feature; None for a numeric one."""
+        """Return the codes of each feature's categories; None for a numeric feature."""
         return tuple(
             None if isinstance(feature, NumericFeature) else feature.codes(self.missing_tokens)
             for feature in self.features
@@ -197,7 +197,7 @@ class Schema:
 
     @cached_property
     def category_names(self) -> tuple[Names | None, ...]:
-        """Return the look-up of each feature's categories; None for a number."""
+        """Return the name look-up of each feature's categories; None for a numeric feature."""
         tokens = sorted(self.missing_tokens)
         return tuple(
             None if isinstance(feature, NumericFeature) else Names((*feature.categories, *tokens))
@@ -217,7 +217,7 @@ class Schema:
         return lower, upper
 
     def canonical(self) -> dict[str, object]:
-        """Return the schema as strings, lists and tables only, to bind a release to it."""
+        """Return the schema as strings, lists and tables only, for the ledger's first entry."""
         return {
             "label": self.label,
             "classes": list(self.classes),

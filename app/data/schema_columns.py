@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def public_columns(schema: Schema) -> tuple[PublicColumn, ...]:
-    """Return one column per feature: a number's bounds, or the number of listed categories."""
+    """Return one column per feature: a number's bounds, or a count of listed categories."""
     return tuple(
         PublicColumn(bounds=(feature.lower, feature.upper))
         if isinstance(feature, NumericFeature)

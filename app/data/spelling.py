@@ -1,4 +1,4 @@
-"""One field of a row: a text, number, boolean or date, independent of its stored type.
+"""One field of a row as a text, number, boolean or date, whatever its stored type.
 
 A CSV holds text and nothing else; other sources hold numbers and booleans too.
 Types are the writer's choice, and often follow from all rows together, so that
@@ -45,7 +45,7 @@ _TEXT_OR_TRUTH = (str, bool, type(None))
 
 
 class CellError(Exception):
-    """A field that does not fit; the text gives the reason and holds no value."""
+    """A field does not fit its column; the error's text holds no value."""
 
 
 def plain(value: object) -> Plain:
@@ -69,17 +69,17 @@ def plain(value: object) -> Plain:
 
 
 def boolean_spellings(value: bool) -> tuple[str, str]:  # noqa: FBT001 -- the value itself
-    """Return the usual texts of a boolean, the likelier first."""
+    """Return the usual spellings of a boolean, the most likely first."""
     return (str(value), str(value).lower())
 
 
 def number_in(text: str) -> float | None:
-    """Return the float64 of a decimal number, infinite beyond the largest; None for other text."""
+    """Return the float64 of a decimal number's text, infinite on overflow; None for other text."""
     return float(text) + 0.0 if DECIMAL_NUMBER.fullmatch(text.strip(BLANKS)) else None
 
 
 def with_point(text: str, decimal: str) -> str:
-    """Return a number's text with a decimal point.
+    """Return a number's text with its decimal separator replaced by a point.
 
     A point where a comma is the decimal one parts thousands; it becomes a comma, which is in
     no number.
@@ -90,7 +90,7 @@ def with_point(text: str, decimal: str) -> str:
 
 
 def boolean_name(value: object, missing: frozenset[str]) -> str | None:
-    """Return ``true`` or ``false`` for a value of a boolean feature, None where it is missing.
+    """Return ``true`` or ``false`` for a value of a boolean feature; None if it is missing.
 
     A boolean, the numbers 1 and 0 however they are written, and the texts true, false, t and
     f in any capitals are booleans.
@@ -118,7 +118,7 @@ def boolean_name(value: object, missing: frozenset[str]) -> str | None:
 
 
 def day_number(value: object, missing: frozenset[str]) -> float | None:
-    """Return the days from 1970-01-01 to the date in a value; None where it is missing.
+    """Return the days from 1970-01-01 to the date in a value; None if it is missing.
 
     Of a moment it is the date as it is written or held, in the moment's own time zone.
 
@@ -150,7 +150,7 @@ def _is_missing(given: object, missing: frozenset[str]) -> bool:
 
 
 def day_in(value: object) -> float | None:
-    """Return the days up to a date, or to the date at the start of a text; else None."""
+    """Return the days from 1970-01-01 to a date or a text that starts with one; else None."""
     if isinstance(value, dt.date):  # a datetime is one
         return float(value.toordinal() - DAY_ZERO)
     written = ISO_DATE.fullmatch(value.strip(BLANKS)) if isinstance(value, str) else None
@@ -162,23 +162,23 @@ def day_in(value: object) -> float | None:
 
 
 def iso_date(day: float) -> str:
-    """Return the date that is a whole number of days after 1970-01-01."""
+    """Return the ISO date that is a number of days after 1970-01-01."""
     return dt.date.fromordinal(int(day) + DAY_ZERO).isoformat()
 
 
 def finite_numbers(tokens: Iterable[str]) -> frozenset[float]:
-    """Return the numbers among the tokens for a missing value."""
+    """Return the finite numbers among the missing-value tokens."""
     numbers = map(number_in, tokens)
     return frozenset(number for number in numbers if number is not None and math.isfinite(number))
 
 
 def named_number(name: str) -> float | None:
-    """Return the float64 that the name of a category or class spells; None if it spells none."""
+    """Return the float64 that a category's or class's name spells; None if it is no number."""
     return float(name) + 0.0 if NAMED_NUMBER.fullmatch(name) else None
 
 
 class Names:
-    """Public names, matched to texts by spelling and to numbers by value.
+    """Public names of categories or classes, matched by spelling or by numeric value.
 
     Attributes:
         known: the names.
@@ -188,7 +188,7 @@ class Names:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Keep the names; of two that are one number the first is its name."""
+        """Store the names; if two names are the same number, the first is used."""
         self.known = frozenset(names := tuple(names))
         self._by_number: dict[float, str] = {}
         for name in names:
@@ -201,7 +201,7 @@ class Names:
         )
 
     def of(self, given: Plain) -> str | None:
-        """Return the public name of a plain value, else its usual text; None where missing."""
+        """Return the public name of a value, else its usual text; None if it is missing."""
         if given is None or isinstance(given, str):
             return given
         if isinstance(given, bool):
@@ -211,7 +211,7 @@ class Names:
 
 
 def twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two names of the same number, which no typed value can distinguish."""
+    """Return the first two names that spell the same number, which makes them ambiguous."""
     found: dict[float, str] = {}
     for name in names:
         number = named_number(name)

@@ -66,7 +66,7 @@ def quantile_cuts(
 
 
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
-    """Return the cuts of a number that has values which many public points share.
+    """Return the cuts of a numeric feature at values that many public points share.
 
     Where points have at most ``bins`` values there is a cut at each.  Otherwise a value held by
     more than one point in ``bins`` is set apart, the most frequent first, by a cut at it and one at
@@ -98,13 +98,13 @@ def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> t
 
 
 def is_spiked(public_column: NDArray[np.float64]) -> bool:
-    """Return whether more than half of the public values are equal, and others are not."""
+    """Return whether more than half of the public values are equal, but not all."""
     values = np.sort(public_column[~np.isnan(public_column)])
     return len(values) > 0 and bool(values[0] < values[-1]) and bool(_cuts_of_common_value(values))
 
 
 def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
-    """Return the number of extra cuts for every spiked feature.
+    """Return the number of extra cuts for features with one dominant value.
 
     Args:
         bins: two or more.
@@ -120,7 +120,7 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 def frequent_codes(
     public_column: NDArray[np.float64], codes: Sequence[int], *, bins: int
 ) -> tuple[int, ...]:
-    """Return the codes in order, without the rare ones.
+    """Return the category codes in order, without rare ones.
 
     Rare is what less than one in ``2 bins`` points holds.  The rarest are
     left out first, of equal ones the last, as long as no more than a quarter
@@ -166,7 +166,7 @@ def _quantiles(values: NDArray[np.float64], *, count: int) -> list[float]:
 def public_tests(
     schema: Schema, *, bins: int, listed: Lists | None = None
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests of ``[hypotheses]``, feature by feature in schema order.
+    """Return the binary tests of ``[hypotheses]``, feature by feature in schema order.
 
     A numeric feature has its list's cuts, else its thresholds, else ``bins``
     - 1 cuts equally spaced between its bounds.  A categorical one has its
@@ -233,7 +233,7 @@ def classifier_tests(
 def with_shared_values(
     schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
 ) -> dict[str, Sequence[float | str]]:
-    """Return the lists, with cuts of those numbers whose values many public points share.
+    """Return the lists of tests, with added cuts at values that many public points share.
 
     Args:
         schema: the public schema.

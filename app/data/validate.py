@@ -1,4 +1,4 @@
-"""VALIDATE: public inputs are checked against the public schema alone.
+"""Checks of posted feature vectors against the public schema alone (step VALIDATE).
 
 The layers above take vectors and the schema's description from here, so that
 they never import the readers of private rows.

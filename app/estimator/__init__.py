@@ -1,4 +1,4 @@
-"""Scikit-learn's interface to a release in memory, without a server.
+"""A scikit-learn estimator around a private release in memory, without a server.
 
 * ``classifier.py`` is :class:`PrivateQueryClassifier`: parameters, ``fit`` and ``predict``.
 * ``memory_release.py`` is the release behind it: charges, recorded answers, and the mechanisms

@@ -1,4 +1,4 @@
-"""A release behind scikit-learn's interface, for notebooks and research without a server.
+"""The scikit-learn classifier that answers queries privately, for notebooks and research.
 
 :class:`PrivateQueryClassifier` opens a release when it is fitted and answers queries when
 it predicts, by the mechanisms that serve (:mod:`app.estimator.memory_release`): everything
@@ -88,12 +88,12 @@ NO_PERSONS: Final = "groups: the configuration names persons; give the person of
 
 
 class HopelessReleaseWarning(UserWarning):
-    """A release was opened although its ensemble gives almost no stable answer."""
+    """A release was opened although its ensemble will give almost no stable answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """The result of one query.
+    """The result of one query: label, stability and phase.
 
     Attributes:
         label: one of ``classes_``; of an unstable answer ``unstable_label``, or a coin's.
@@ -205,7 +205,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         even_if_hopeless: bool = False,
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep the parameters; :meth:`fit` looks at them."""
+        """Store the parameters; :meth:`fit` validates them."""
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -251,7 +251,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return cls(**{**parameters_of(settings), **changes})
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
-        """Open the release: charge its shares, then relabel, cut and fit the ensemble.
+        """Open the release on the rows: spend the budget, relabel, and fit the ensemble on chunks.
 
         Args:
             X: private rows, shape (n, d).
@@ -269,7 +269,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
-        """Return one label per query; a vector that was asked before gets the same label.
+        """Return one label per query; a repeated vector gets the same label again.
 
         Args:
             X: queries, shape (m, d); they are public, and protected from nobody.
@@ -286,7 +286,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.array(labels, dtype=self.classes_.dtype if self.unstable_label is None else None)
 
     def answer(self, X: ArrayLike) -> list[QueryAnswer]:  # noqa: N803 -- scikit-learn's name
-        """Return each query's result, with its stable flag and phase; raises as ``predict``."""
+        """Return each query's label, stability and phase; raises as ``predict``."""
         check_is_fitted(self)
         checks = self._input_checks()
         return self._answered(validate_data(self, self._given(X), reset=False, **checks))
@@ -313,7 +313,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @available_if(_published_scores)  # type: ignore[untyped-decorator]  # as above
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
-        """Return the scores of the published classifier, if it has any; only their order counts.
+        """Return the published classifier's scores, if it has any; only their order has a meaning.
 
         Args:
             X: as :meth:`PublicClassifier.decision_function` takes them, free of charge.
@@ -347,7 +347,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def budget_(self) -> dict[str, Any]:
-        """The charged, reserved and remaining budget; absent before ``fit``."""
+        """The spent, reserved and remaining privacy budget; absent before ``fit``."""
         if not hasattr(self, "_release"):
             message = "budget_ is there once the estimator is fitted"
             raise AttributeError(message)

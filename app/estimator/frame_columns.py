@@ -1,4 +1,4 @@
-"""Conversion of an array or data frame: its columns to the public schema, rows to vectors.
+"""Conversion of an array or data frame: columns to the public schema, rows to vectors.
 
 Columns are named by their place, or in a data frame by their name.  What a column is, a number
 within bounds or one of some categories, is public configuration: parameters say it, and nothing
@@ -57,12 +57,12 @@ Categories = Mapping[int | str, Iterable[object]] | str
 
 
 class UnchargedDataWarning(UserWarning):
-    """A public parameter was read from the private rows, which the promise does not cover."""
+    """A public parameter was taken from the private rows, which the privacy promise omits."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
-    """A column of numbers, clipped to public bounds; NaN is missing."""
+    """A numeric column, clipped to public bounds; NaN is a missing value."""
 
     name: str
     lower: float
@@ -70,7 +70,7 @@ class NumericColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the values of a vector, each converted independently; -0.0 becomes 0.
+        """Return the column's values, each converted by itself; -0.0 becomes 0.
 
         Raises:
             ValueError: a cell is no finite number.
@@ -100,7 +100,7 @@ class NumericColumn:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A column of categories: text matched by spelling, a number by value; None is missing.
+    """A categorical column: text matched exactly, numbers by value; None is missing.
 
     Where the categories are False and True, the numbers 0 and 1 are these: an array that holds
     numbers too makes them so.
@@ -112,7 +112,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the values of a vector, each converted independently."""
+        """Return the column's values, each converted by itself."""
         reader = cells.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [
@@ -156,7 +156,7 @@ def is_frame(values: object) -> TypeGuard[Any]:
 
 
 def as_given(values: ArrayLike) -> ArrayLike:
-    """Return rows whose values do not depend on the common type of a column or array.
+    """Return rows as given, value by value, so that no value depends on the column's common type.
 
     The common type of rows without one, and of the columns of a data frame, follows from all of
     them: both become objects, and what a data frame holds as missing becomes None.
@@ -170,7 +170,7 @@ def as_given(values: ArrayLike) -> ArrayLike:
 
 
 def as_number(value: object) -> object:
-    """Return a boolean as numpy's number for it, any other value unchanged."""
+    """Return a boolean as numpy's number, and any other value unchanged."""
     return int(value) if isinstance(value, bool | np.bool) else value
 
 
@@ -180,7 +180,7 @@ def public_name(value: object) -> str:
 
 
 def class_names(classes: NDArray[np.generic]) -> list[str]:
-    """Return the name of each class as text; booleans are named as numbers.
+    """Return the name of each class as text; booleans get the names of numbers.
 
     Raises:
         ValueError: two classes are one number.
@@ -203,7 +203,7 @@ def public_columns(
     dtypes: Sequence[object] | None = None,
     missing: frozenset[str] = NOTHING,
 ) -> Columns:
-    """Return the columns that public parameters determine.
+    """Return the columns as the public parameters describe them.
 
     Args:
         values: the private rows, shape (n, d); read only where bounds are not given.

@@ -1,4 +1,4 @@
-"""A release held by one object: the serving mechanisms, without a ledger.
+"""A private release held in memory: the serving mechanisms, without a ledger.
 
 What a ledger does for a server, this object does for as long as it lives: shares are
 charged before a row is read for them, an answer is recorded before it is given, a vector
@@ -67,12 +67,12 @@ FORKED: Final = (
 
 
 class MemoryRelease:
-    """One release on rows in memory."""
+    """One private release on rows in memory."""
 
     def __init__(
         self, configuration: Configuration, *, rows: PrivateRows, noise: NoiseSource
     ) -> None:
-        """Charge, then draw and fit everything that an opening draws and fits.
+        """Spend the budget, then draw and fit everything that an opening draws and fits.
 
         Args:
             configuration: the public side; ``halt`` and ``classifier`` may follow.
@@ -125,16 +125,16 @@ class MemoryRelease:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether the release was opened although it is hopeless."""
+        """Whether the release was opened although it will give almost no stable answers."""
         return self._is_hopeless
 
     @property
     def phase(self) -> Phase:
-        """The phase, which says what answers the next new vector."""
+        """The phase, which determines what answers the next new vector."""
         return universal.phase(self._mechanism, self._state)
 
     def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
-        """Answer vectors in order; a refusal takes the place of its vector.
+        """Return the answers to vectors in order; a refusal takes the place of its answer.
 
         Args:
             vectors: in schema order, as :func:`app.data.vectors.parse_features` gives them.
@@ -152,7 +152,7 @@ class MemoryRelease:
         return answers
 
     def publish_if_due(self) -> None:
-        """Charge and draw the classifier if it must answer and is not drawn yet.
+        """Spend the budget for the classifier and draw it, if it is due and not drawn yet.
 
         Raises:
             ContainedError: the release has stopped; its text is fixed.
@@ -165,7 +165,7 @@ class MemoryRelease:
 
     @property
     def answers_scores(self) -> bool:
-        """Whether the ensemble answers with scores, not only with labels."""
+        """Whether the ensemble answers with scores as well as labels."""
         return self._precision is not None
 
     @property

@@ -170,7 +170,7 @@ def names_persons(configuration: Mapping[str, Any] | None) -> bool:
 
 
 def parameter_line(refused: ConfigurationError, names: Sequence[str]) -> str:
-    """Return a refusal that names the parameter or the column in place of the setting."""
+    """Return a refusal's text with the estimator's parameter in place of the setting's name."""
     key = refused.key
     feature = FEATURE.match(key)
     if feature is not None:

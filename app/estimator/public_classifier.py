@@ -1,4 +1,4 @@
-"""The published classifier of an estimator: public, free to query, to copy and to keep.
+"""The published classifier of an estimator: public, and free to query and to export.
 
 Whatever it gives is post-processing of one charged draw; nothing is counted.
 """
@@ -45,7 +45,7 @@ class PublicClassifier:
 
     @property
     def json(self) -> bytes:
-        """The document, as in ``GET /classifier``."""
+        """The classifier's JSON document, as in ``GET /classifier``."""
         return self.published.json
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
@@ -64,7 +64,7 @@ class PublicClassifier:
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
-        """Return the scores of each row; they rank rows, and are no probabilities.
+        """Return the scores of each row, which rank rows and are not probabilities.
 
         Args:
             X: as :meth:`predict` takes them.

@@ -74,7 +74,7 @@ class ConclaveApplication(FastAPI):
         return build_document(with_keys=self.api.keys is not None)
 
     def setup(self) -> None:
-        """Serve the document.
+        """Add the routes that serve the OpenAPI document.
 
         Its first making takes a tenth of a second: in a thread, since queries are answered
         meanwhile, and not at the start, which most servers would wait for in vain.
@@ -96,7 +96,7 @@ def create_application(
     observe: Observer = observe_nothing,
     watching: Watching = UNWATCHED,
 ) -> ConclaveApplication:
-    """Build the application around a service slot that may still be empty.
+    """Return the web application for a service that may not be open yet.
 
     Args:
         slot: where the service will be; requests before that get 503 ``opening``.
@@ -155,7 +155,7 @@ def _page_routes(kind: type[EdgeRoute], pages: Mapping[str, Response]) -> list[E
 
 def _page(reply: Response) -> Callable[[], Coroutine[None, None, Response]]:
     async def page() -> Response:
-        """Serve a file of a page, which holds no number: its script asks for them."""
+        """Return a static file of the dashboard; its script fetches every figure."""
         own = copy(reply)
         own.raw_headers = [*reply.raw_headers]  # those of the key's limits are added to them
         return own

@@ -74,12 +74,12 @@ async def open_events(
 
 
 class EventStream(Response):
-    """The reply to one subscriber: the budget now, then again after every change."""
+    """The reply to one subscriber of the budget: its present state, then one after each change."""
 
     def __init__(
         self, api: Api, caller: Caller | None, *, head_only: bool, with_outlook: bool
     ) -> None:
-        """Serve the budget of ``api``; a HEAD request gets the headers alone."""
+        """Stream the budget of ``api``; a HEAD request gets the headers alone."""
         super().__init__()
         self._api = api
         self._caller = caller

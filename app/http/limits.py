@@ -1,4 +1,4 @@
-"""Every maximum of the HTTP layer, with its unit in its name.
+"""Every maximum of the HTTP layer, with the unit in its name.
 
 How many streams are open: each may hold a few megabytes, and a place for hours.
 """
@@ -23,7 +23,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most that one client may send, hold or have open at once.
+    """The most bytes, rows, streams and connections that one client may send or hold open.
 
     Attributes:
         body_bytes_max: of a request body that is read whole.
@@ -85,7 +85,7 @@ class Limits:
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the limits that an operator's configuration sets."""
+    """Return the limits that the configuration sets."""
     server = settings.server
     return Limits(
         body_bytes_max=server.request_bytes_max,
@@ -108,16 +108,16 @@ FULL_FOR_KEY: Final = "this key has as many open streams as the server takes of 
 
 
 class OpenStreams:
-    """Open streams, in total and by key."""
+    """Counts of open query streams, in total and by API key."""
 
     def __init__(self, limits: Limits) -> None:
-        """Start with none."""
+        """Start with no open streams."""
         self._limits = limits
         self._by_key: Counter[str] = Counter()
         self._count = 0
 
     def require_room(self, caller: Caller | None) -> None:
-        """Check that a further stream may begin.
+        """Check that a further query stream may be opened.
 
         Raises:
             TooManyStreamsError: there are as many as may be, of this key or of all.
@@ -130,7 +130,7 @@ class OpenStreams:
 
     @contextmanager
     def hold(self, caller: Caller | None) -> Iterator[None]:
-        """Count a stream as open during the block."""
+        """Count a query stream as open during the ``with`` block."""
         name = _name(caller)
         self._count += 1
         self._by_key[name] += 1

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: the one table from errors to statuses.
+"""Errors as RFC 9457 problem bodies: the one table from error classes to HTTP statuses.
 
 Nothing else in the project mentions an error's status code.  What a problem
 says is fixed text or names a public thing; an exception that is not Conclave's
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class NotFoundError(RequestError):
-    """No route has this path."""
+    """The request's path matches no route."""
 
     slug = "not-found"
 
@@ -59,13 +59,13 @@ class MethodNotAllowedError(RequestError):
     slug = "method-not-allowed"
 
     def __init__(self, detail: str, *, allow: str) -> None:
-        """Keep the methods that the path has, as the ``Allow`` header lists them."""
+        """Keep the methods that the path supports, in the form of the ``Allow`` header."""
         super().__init__(detail)
         self.allow = allow
 
 
 class NotAcceptableError(RequestError):
-    """The route cannot give any media type of the ``Accept`` header."""
+    """The route cannot give any media type that the ``Accept`` header lists."""
 
     slug = "not-acceptable"
 
@@ -77,19 +77,19 @@ class InvalidParameterError(RequestError):
 
 
 class MisdirectedRequestError(RequestError):
-    """The ``Host`` header names another machine than this loopback server."""
+    """The ``Host`` header does not name this server, which listens on loopback only."""
 
     slug = "misdirected-request"
 
 
 class CrossSiteError(RequestError):
-    """A browser sent this on behalf of another site."""
+    """A browser sent the request on behalf of a page of another site."""
 
     slug = "cross-site"
 
 
 class MalformedRequestError(RequestError):
-    """What came over a connection is not HTTP."""
+    """The bytes received over a connection are not valid HTTP."""
 
     slug = "malformed-request"
 
@@ -107,21 +107,21 @@ class HeadersTooLargeError(RequestError):
 
 
 class TooManyConnectionsError(UnavailableError):
-    """The server, or one client of it, has as many connections as it takes."""
+    """The server, or one client of it, has reached its maximum of connections."""
 
     slug = "too-many-connections"
     retry_after_seconds = 5
 
 
 class TooManyStreamsError(UnavailableError):
-    """The server, or one key of it, has as many open streams as it takes."""
+    """The server, or one API key, has reached its maximum of open streams."""
 
     slug = "too-many-streams"
     retry_after_seconds = 5
 
 
 class IssuerUnavailableError(UnavailableError):
-    """The keys of the OpenID provider are not known, and cannot be fetched."""
+    """The signing keys of the OpenID provider are unknown and cannot be fetched."""
 
     slug = "issuer-unavailable"
     retry_after_seconds = 5
@@ -141,7 +141,7 @@ NO_SUCH_PATH: Final = "there is no such path; GET /openapi.json lists the routes
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The public properties shared by all errors of one class."""
+    """The public properties that all errors of one class share: status, type and title."""
 
     status: HTTPStatus
     title: str
@@ -189,19 +189,19 @@ CHALLENGES: Final = (
 
 
 def kind_of(error: Exception) -> Kind:
-    """Return the row of the table for ``error``: its own class, or the nearest base."""
+    """Return the table's row for an error: that of its class, or of the nearest base class."""
     return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
 
 
 def slug_of(error: Exception) -> str:
-    """Return the last part of the problem's ``type``."""
+    """Return the short name of an error class: the last part of the problem's ``type``."""
     if isinstance(error, (RequestError, UnavailableError, IntegrityError)):
         return error.slug
     return INTERNAL_SLUG
 
 
 def problem_of(error: Exception) -> dict[str, object]:
-    """Return the members of the problem document for ``error``."""
+    """Return the members of the problem body for an error."""
     kind = kind_of(error)
     problem: dict[str, object] = {
         "type": TYPE_PREFIX + slug_of(error),
@@ -215,29 +215,29 @@ def problem_of(error: Exception) -> dict[str, object]:
 
 
 def problem_body(error: Exception) -> bytes:
-    """Return the problem as JSON."""
+    """Return the problem body of an error as JSON."""
     return msgspec.json.encode(problem_of(error))
 
 
 def is_below_v2(path: str) -> bool:
-    """Return whether refusals of this path have the form of the Open Inference Protocol."""
+    """Return whether a path belongs to the Open Inference Protocol, with its own error form."""
     return path == V2_PATH or path.startswith(V2_PATH + "/")
 
 
 def v2_error_of(error: Exception) -> dict[str, object]:
-    """Return the error in the form of the Open Inference Protocol: one member, for people."""
+    """Return the error as the Open Inference Protocol's: one member ``error`` with a text."""
     return {"error": public_detail(error)}
 
 
 def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
-    """Return the body of a refusal in the form of its path, and its media type."""
+    """Return the body of a refusal in the form that its path requires, and its media type."""
     if is_below_v2(path):
         return msgspec.json.encode(v2_error_of(error)), JSON
     return problem_body(error), MEDIA_TYPE
 
 
 def problem_response(error: Exception, path: str = "") -> Response:
-    """Return the refusal as a whole reply, with the headers that its status asks for.
+    """Return the complete HTTP reply of a refusal, with the headers that its status requires.
 
     Args:
         error: what went wrong.
@@ -256,7 +256,7 @@ def problem_response(error: Exception, path: str = "") -> Response:
 
 
 def from_router(error: HTTPException) -> RequestError:
-    """Translate the router's own refusals: unknown path, or unsupported method."""
+    """Return our error for a refusal by the router: unknown path, or unsupported method."""
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         return MethodNotAllowedError(f"this path takes {allow}", allow=allow)
@@ -264,7 +264,7 @@ def from_router(error: HTTPException) -> RequestError:
 
 
 def public_detail(error: Exception) -> str:
-    """Return the text of an error for people; a fixed text for an unforeseen error."""
+    """Return the text of an error for people; a fixed text if the error was not foreseen."""
     if isinstance(error, (RequestError, UnavailableError)):
         return _public_text(error.detail)
     return STOPPED if isinstance(error, IntegrityError) else INTERNAL_DETAIL

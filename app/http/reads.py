@@ -1,4 +1,4 @@
-"""The cheap routes: budget, ledger, classifier, schema, probes.
+"""The routes that only read public state: budget, ledger, classifier, schema, probes.
 
 Which of a route's media types a client takes, and likes best (RFC 9110, 12.5.1).
 """
@@ -47,7 +47,7 @@ WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 def accepted(header_lines: Sequence[str], offered: Sequence[str]) -> list[str]:
-    """Return the offered media types that a client accepts, in its order of preference.
+    """Return the offered media types that the client accepts, in the client's order.
 
     Of the ranges that match a type the most exact one says its weight.  Equal
     weights leave the order of ``offered``; no header at all takes everything.
@@ -130,7 +130,7 @@ Limit = Annotated[
 
 @read_router.get("/budget", responses=refused(UNREADABLE))
 async def budget(api: CurrentApi) -> Budget:
-    """Return the phase, the charges and the remaining budget."""
+    """Return the phase, the spent budget and the remaining budget."""
     return await api.slot.service.read_budget()
 
 
@@ -188,7 +188,7 @@ def _usage(name: str, key: Key | None, count: tuple[int, int] | None) -> KeyUsag
 
 @admin_router.get("/ledger/storage")
 async def ledger_storage(api: CurrentApi) -> LedgerStorage:
-    """Give what is known of the machine that keeps the ledger: backup, room, head file."""
+    """Return the known state of the ledger's machine: newest backup, free space, head file."""
     service = api.slot.service
     storage = await service.storage()
     made = storage.backup
@@ -200,7 +200,7 @@ async def ledger_storage(api: CurrentApi) -> LedgerStorage:
 
 @read_router.get("/server")
 async def this_server(api: CurrentApi, request: Request) -> Server:
-    """Give version, state, what was answered and refused, and the roles of whoever asks."""
+    """Return this process's version, state, counts of replies, and the roles of the caller."""
     caller = caller_of(request.scope)
     try:
         answers = _by_kind(api.slot.service.workload().answers)

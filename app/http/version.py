@@ -1,4 +1,4 @@
-"""The versions of the project and of its HTTP interface."""
+"""The version numbers of the project and of its HTTP interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN: Final = "unknown"
 
 @cache
 def installed_version() -> str:
-    """Return the version of the installed project; "unknown" for sources without installation."""
+    """Return the version of the installed project; "unknown" if it is run without installation."""
     try:
         return version("conclave")
     except PackageNotFoundError:

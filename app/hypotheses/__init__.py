@@ -1,4 +1,4 @@
-"""The import path for predictors of users; the code is in ``app/learning/predictors``.
+"""The import path for user-written predictors; the code is in ``app/learning/predictors``.
 
 * ``predictors.py`` passes its public names on.
 """

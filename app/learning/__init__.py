@@ -1,4 +1,4 @@
-"""Hypothesis classes, the k learners, and all their votes at once.  Pure.
+"""Hypothesis classes, learners, and the counting of the learners' votes; without any I/O.
 
 One folder a class: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/``, and
 ``predictors/`` for users' own; ``estimators/`` has scikit-learn's, ``encoding/`` their inputs,

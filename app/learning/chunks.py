@@ -1,4 +1,4 @@
-"""Division of n permuted rows into k chunks of public sizes.
+"""The division of n permuted rows into k chunks of public sizes, and fitting on each.
 
 What every built-in learner does alike, whatever class it searches.
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
-    """Return the start of each chunk, and the end of the last one.
+    """Return the index at which each chunk starts, and the end of the last one.
 
     Sizes depend on n and k only and differ by at most one.
 
@@ -55,7 +55,7 @@ FALLBACK_LABEL = 0
 
 
 def check_rule(rule: str) -> None:
-    """Refuse a rule that does not exist.
+    """Refuse the name of a learner that does not exist.
 
     Raises:
         ConfigurationError: names the rules there are.
@@ -68,7 +68,7 @@ def check_rule(rule: str) -> None:
 
 
 def label_without_learning(labels: NDArray[np.int64]) -> int | None:
-    """Return the only label of a chunk, class 0 if it is empty, None if it has several labels."""
+    """Return a chunk's only label (class 0 if it is empty); None if it has several labels."""
     present = np.unique(labels)
     if len(present) > 1:
         return None
@@ -100,24 +100,24 @@ class _Silence:
     """A file that forgets what is written to it."""
 
     def write(self, text: str) -> int:
-        """Discard any text."""
+        """Discard the text."""
         return len(text)
 
     def flush(self) -> None:
-        """Have nothing to write out."""
+        """Do nothing."""
 
 
 class _Silenced:
     """The silence of a process, which lasts from the first learner that runs to the last."""
 
     def __init__(self) -> None:
-        """Begin with no learner running."""
+        """Start with no running learner."""
         self._changing = Lock()
         self._running = 0
         self._before = ExitStack()
 
     def begin(self) -> None:
-        """Note that a learner runs."""
+        """Count a learner as running."""
         with self._changing:
             self._running += 1
             if self._running == 1:
@@ -126,7 +126,7 @@ class _Silenced:
                 self._before.enter_context(redirect_stdout(cast("TextIO", _Silence())))
 
     def end(self) -> None:
-        """Note that one has ended."""
+        """Count a learner as ended."""
         with self._changing:
             self._running -= 1
             if not self._running:
@@ -138,7 +138,7 @@ _SILENCED: Final = _Silenced()
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Suppress warnings and everything printed to standard output.
+    """Suppress warnings and standard output during the block.
 
     Of the process, not of a thread: learners run while a release opens, where votes are
     asked for and, where generations join, beside them; nothing else prints there.
@@ -152,7 +152,7 @@ def silence() -> Iterator[None]:
 
 
 def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
-    """Return the result of ``attempt``, or None if the learner fails; the failure is not reported.
+    """Return the result of ``attempt``, or None if the learner fails for any reason.
 
     Raises:
         MachineError: the machine failed, whatever the learner made of it.
@@ -168,7 +168,7 @@ def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
 
 
 def raise_if_machine_failed(failed: list[Exception]) -> None:
-    """Raise if the machine caused a learner's error, which this function then forgets.
+    """Raise an error if the machine (not the data) caused a learner's failure.
 
     Args:
         failed: the one error that a learner raised; it is taken away, since it keeps alive
@@ -195,7 +195,7 @@ class _ProbeError(Exception):
 
 
 def made_by_machine(error: BaseException, *, handled: BaseException | None = None) -> bool:
-    """Return whether the machine caused an error, itself or through one that led to it.
+    """Return whether the machine caused an error, directly or through an earlier error.
 
     Args:
         error: of a learner, or of what runs it.

@@ -1,4 +1,4 @@
-"""The interface of k fitted learners to the service.
+"""Fitting and reading of ensembles: one function for every kind of learner.
 
 The front door: k learners from permuted rows, and the same ones after a restart.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Learner:
-    """The public choice of learner.
+    """The public choice of a learner: a built-in rule or a scikit-learn estimator.
 
     Attributes:
         hypothesis_class: the public class that the rules search; an estimator
@@ -69,7 +69,7 @@ def fit_ensemble(
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
 ) -> FittedEnsemble:
-    """Fit one learner per chunk.
+    """Return an ensemble of one fitted learner per chunk.
 
     Args:
         learner: the public choice.
@@ -117,7 +117,7 @@ def fit_ensemble(
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
-    """Return what fits the learners from counts of rows, where that is the quicker way.
+    """Return the method that fits trees from counts of rows, if that is faster; else None.
 
     Args:
         learner: the public choice.
@@ -134,7 +134,7 @@ def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTr
 
 
 def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemble:
-    """Return the ensemble of trees that were fitted from counts, one a chunk."""
+    """Return the ensemble of trees fitted from counts, one per chunk."""
     packed = row_of(learner.hypothesis_class).packed
     if packed is None:
         raise InvariantError("learners of this class are not fitted from counts")
@@ -142,7 +142,7 @@ def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemb
 
 
 def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
-    """Rebuild a fitted ensemble from its bytes, whose digest the caller has checked.
+    """Return the ensemble that bytes encode; the caller has checked their digest.
 
     Raises:
         LedgerCorruptError: the bytes are not those of such an ensemble.
@@ -183,7 +183,7 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether learners vote by public cells, for which one row each is best."""
+    """Return whether learners vote by public cells, for which one row per chunk is best."""
     return estimator is None and row_of(searched).splits is not None
 
 

@@ -1,4 +1,4 @@
-"""The interface of a finite hypothesis class to the mechanisms.
+"""The interfaces of hypotheses, hypothesis classes and ensembles.
 
 A class is a row of :mod:`app.learning.registry`, which lies in the class's folder, in
 ``class_row.py``.  The form in which its hypotheses are published is a row of
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 class Hypothesis(Protocol):
-    """A drawn hypothesis, private until the mechanism that charged for it publishes it."""
+    """A drawn hypothesis, private until the mechanism that paid for it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the class index of every row that its class encoded, shape ``(n,)``."""
         ...
 
     def to_dict(self) -> Mapping[str, object]:
-        """Return it in plain values, for private state."""
+        """Return the hypothesis in plain values, to be stored privately."""
         ...
 
 
 class HypothesisClass(Protocol):
-    """A finite class fixed by public choices, with exact exponential weights.
+    """A finite hypothesis class fixed by public choices, with exact exponential weights.
 
     The weight of a hypothesis is ``exp(-epsilon * errors / 2)``; the number of
     errors has sensitivity 1 when one record is replaced, or one person whose rows
@@ -52,26 +52,26 @@ class HypothesisClass(Protocol):
 
     @property
     def class_count(self) -> int:
-        """Number of labels."""
+        """The number of labels."""
         ...
 
     @property
     def size(self) -> int:
-        """Number of weighed hypotheses, a public constant."""
+        """The number of hypotheses in the draw, a public constant."""
         ...
 
     @property
     def dimension(self) -> int:
-        """VC dimension, or a public upper bound of it."""
+        """The VC dimension, or a public upper bound on it."""
         ...
 
     @property
     def truncation_variation(self) -> Fraction:
-        """Bound on the total variation that integer weights cause in one whole draw."""
+        """A bound on the total variation that rounding weights to integers causes in one draw."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the class's encoding, each a function of that row's values.
+        """Return rows in the class's encoding, in which each row depends on its own values only.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -80,7 +80,7 @@ class HypothesisClass(Protocol):
         ...
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound the error of computed log weights over one whole draw.
+        """Return a bound on the error of computed log weights over one whole draw.
 
         Args:
             row_count: public number of rows.
@@ -113,7 +113,7 @@ class HypothesisClass(Protocol):
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Hypothesis:
-        """Draw one hypothesis with probability proportional to its weight.
+        """Return a hypothesis drawn with probability proportional to its weight.
 
         Args:
             encoded: private rows as :meth:`encode` returns them, whole or part by part.
@@ -128,7 +128,7 @@ class HypothesisClass(Protocol):
         ...
 
     def restricted_to(self, public_points: Encoded) -> HypothesisClass:
-        """Return the class without hypotheses that these public points cannot distinguish.
+        """Return a smaller class: one hypothesis for each labelling of the public points.
 
         One hypothesis for every dichotomy of the points; a class of trees
         keeps one test for every distinct cut instead.  Without points it is
@@ -146,16 +146,16 @@ class Ensemble(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         ...
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         ...
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Evaluate every model on every query of a batch.
+        """Return the votes of every model on every query of a batch.
 
         Args:
             values: encoded queries, shape ``(B, d)``.
@@ -169,11 +169,11 @@ class Ensemble(Protocol):
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score too."""
+        """Whether every vote has a score."""
         ...
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return every model's score of every query: its share of the second class.
+        """Return every model's score of every query: the fraction of the second class.
 
         Args:
             values: encoded queries, shape ``(B, d)``.
@@ -189,21 +189,21 @@ class Ensemble(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """Return the fitted models as private state."""
+        """Return the fitted models as bytes, to be stored privately."""
         ...
 
 
 class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble just after its fit."""
+    """An ensemble just after it was fitted."""
 
     def repeated(self, times: int) -> Ensemble:
-        """Return an ensemble with every model repeated, to measure the work of more models."""
+        """Return an ensemble with every model repeated, to measure how time grows with k."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAsked:
-    """The public choices of a configuration for a class.
+    """The public choices that a configuration makes for a hypothesis class.
 
     Attributes:
         kind: the name of the class.
@@ -230,31 +230,31 @@ class ClassAsked:
 
     @property
     def used(self) -> dict[int, PublicColumn]:
-        """The columns of the features in use, by index."""
+        """The columns of the features in use, by feature index."""
         indices = range(len(self.columns)) if self.features is None else self.features
         return {index: self.columns[index] for index in indices}
 
     @property
     def numeric(self) -> list[int]:
-        """The indices of the numbers in use."""
+        """The indices of the numeric features in use."""
         return [index for index, column in self.used.items() if column.bounds is not None]
 
     @property
     def source(self) -> PredictorSource:
-        """The source of predictors, needed by a class of predictors."""
+        """The Python code of user-written predictors, needed by a class of predictors."""
         if self.predictors is None:
             raise ConfigurationError("hypotheses.class", f"{self.kind} needs its predictors")
         return self.predictors
 
 
 def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
-    """Refuse a private grid for a class that has none."""
+    """Raise an error, since the class cannot be built on the private rows' own points."""
     raise ConfigurationError("hypotheses.class", f"{asked.kind} has no private grid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRow:
-    """A hypothesis class for the learners; its functions use its own types.
+    """The functions of one hypothesis class, as an entry of the table of classes.
 
     Attributes:
         kind: its name in a configuration.

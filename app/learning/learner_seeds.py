@@ -1,4 +1,4 @@
-"""Seeds for each learner and for the student; the only module that makes numpy generators.
+"""Random seeds for learners and the student; the only module that makes numpy generators.
 
 No privacy claim rests on a learner's randomness; it must only be the chunk's
 own and the same after a restart.
@@ -21,17 +21,17 @@ _RANDOM_STATE_BYTES = 4
 
 
 def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
-    """Return the seed of one chunk: HMAC-SHA256 of its index under the release's secret."""
+    """Return the random seed of one chunk: HMAC-SHA256 of its index under the release's secret."""
     return hmac.digest(secret, _DOMAIN + chunk_index.to_bytes(_INDEX_BYTES, "big"), "sha256")
 
 
 def student_seed(release_id: str) -> bytes:
-    """Return the seed of a release's student, public: HMAC-SHA256 of the release's random name."""
+    """Return the public random seed of a student: HMAC-SHA256 of the release's random name."""
     return hmac.digest(_STUDENT_DOMAIN, release_id.encode(), "sha256")
 
 
 def generator(seed: bytes) -> LearnerGenerator:
-    """Return the generator of one learner."""
+    """Return the numpy generator of one learner."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
 
 
@@ -45,5 +45,5 @@ def seed_shared_generator(seed: bytes) -> None:
 
 
 def random_state(seed: bytes) -> int:
-    """Return the seed as the 32-bit integer that scikit-learn takes."""
+    """Return a seed as the 32-bit integer that scikit-learn accepts."""
     return int.from_bytes(seed[:_RANDOM_STATE_BYTES], "big")

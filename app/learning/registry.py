@@ -1,4 +1,4 @@
-"""Hypothesis classes, by their names in a configuration.
+"""The table of hypothesis classes, by their names in a configuration.
 
 A class of a public grid is finite and fixed without the data.  The class of
 the dichotomies of private points has one hypothesis for each labelling that
@@ -46,7 +46,7 @@ FEWER_POINTS = (
 
 
 def class_row(kind: str) -> ClassRow:
-    """Return the row of a class by its name, or by a user's import path.
+    """Return the table entry of a class, by its name or by a user's import path.
 
     Raises:
         ConfigurationError: there is no such class.
@@ -60,7 +60,7 @@ def class_row(kind: str) -> ClassRow:
 
 
 def row_of(searched: HypothesisClass) -> ClassRow:
-    """Return the row of an existing class: by its list, if that is one of the known lists.
+    """Return the table entry of an existing class object.
 
     Raises:
         ConfigurationError: no rule searches it.
@@ -74,7 +74,7 @@ def row_of(searched: HypothesisClass) -> ClassRow:
 
 
 def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
-    """Build a class over public tests.
+    """Return a hypothesis class over public binary tests.
 
     Trees and stumps take every test, and the others the numeric ones.  Without any test only
     the constants are left, as public points that are all alike leave them.
@@ -88,7 +88,7 @@ def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
 
 
 def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Build the class of dichotomies that the whole class makes of private points.
+    """Return a smaller class: one hypothesis for each labelling of private points.
 
     Args:
         asked: of whose features in use the points are labelled by cuts anywhere; a class of
@@ -112,7 +112,7 @@ def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> Enumerate
 
 
 def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
-    """Bound the number of hypotheses in :func:`dichotomy_class`, for a number of rows.
+    """Return a bound on the size of :func:`dichotomy_class`, for a number of rows.
 
     For thresholds and intervals on one feature, and for halfspaces, it is the
     number for points in general position.  Rectangles and trees are listed

@@ -1,4 +1,4 @@
-"""A student: one learner trained on queries and the labels of their answers.
+"""A student model: one learner trained on queries and their released labels.
 
 What it learns from is public, so nothing here is private: a failure is told,
 and its place is taken by the label that most queries have.  Where the machine fails there
@@ -34,7 +34,7 @@ SECTION = "student"
 
 @dataclass(frozen=True, slots=True)
 class ConstantStudent:
-    """One label for every query.
+    """A student model that gives every query the same label.
 
     Attributes:
         label: the label.
@@ -49,7 +49,7 @@ class ConstantStudent:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorStudent:
-    """A fitted scikit-learn classifier.
+    """A student model that is a fitted scikit-learn classifier.
 
     Attributes:
         ensemble: of this one classifier.
@@ -66,12 +66,12 @@ class EstimatorStudent:
         return predicted
 
     def to_bytes(self) -> bytes:
-        """Return the fitted classifier."""
+        """Return the fitted classifier as bytes."""
         return self.ensemble.to_bytes()
 
     @classmethod
     def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes, *, fallback: int) -> Self:
-        """Rebuild a student from :meth:`to_bytes`; the caller has checked the body's digest.
+        """Return the student model that :meth:`to_bytes` wrote; the digest is already checked.
 
         Raises:
             LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
@@ -97,7 +97,7 @@ def check_student(learner: Learner) -> None:
 def fit_student(
     learner: Learner, values: NDArray[np.float64], labels: NDArray[np.int64], *, seed: bytes
 ) -> Student:
-    """Fit the student, deterministically.
+    """Return the fitted student model, a deterministic function of released values.
 
     Args:
         learner: the public choice; its rule is the canonical one.

@@ -1,4 +1,4 @@
-"""Counting of votes, eight per addition."""
+"""Fast counting of votes, eight per integer addition."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WORDS_A_SUM = 255
 
 
 def padded_size(vote_count: int) -> int:
-    """Return the least multiple of eight that holds the votes."""
+    """Return the number of votes rounded up to a multiple of eight."""
     return -(-vote_count // WORD_VOTES) * WORD_VOTES
 
 
 def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count the true values in each row.
+    """Return the number of true values in each row.
 
     Args:
         flags: shape ``(B, w)``, contiguous, w a multiple of eight.
@@ -40,7 +40,7 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def count_by_column(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count the true values in each column.
+    """Return the number of true values in each column.
 
     Args:
         flags: shape ``(k, w)``, contiguous, w one or a multiple of eight.

@@ -1,4 +1,4 @@
-"""The ledger: append-only entries, their hash chain, the recorded answers, the private state.
+"""The ledger: append-only hash-chained entries, recorded answers, and private state.
 
 * ``ledger.py`` opens a ledger, and reads it; ``transaction.py`` writes to it.
 * ``verification.py`` recomputes everything from entry one, for ``conclave verify``.

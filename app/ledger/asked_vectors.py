@@ -1,4 +1,4 @@
-"""The vectors that were asked, where an answer is recorded for a public cell.
+"""The feature vectors of queries, in releases that answer once per public cell of vectors.
 
 An answer's row then holds the cell, and each vector asked of it is kept here, once, with
 the number of the answer that it got: a private piece a batch, which a ``VectorsAsked``
@@ -27,7 +27,7 @@ RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece,
 
 
 class AskedVector(NamedTuple):
-    """A vector as it was asked, and its answer.
+    """The feature vector of a query, and its answer.
 
     Attributes:
         query_id: number of the answer of its cell.
@@ -44,12 +44,12 @@ _decoder = msgspec.msgpack.Decoder(list[AskedVector])
 
 
 def asked_body(vectors: Sequence[AskedVector]) -> bytes:
-    """Return vectors in the form of a private piece."""
+    """Return feature vectors as bytes to be stored in private state."""
     return _encoder.encode(vectors)
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the vectors in a private piece.
+    """Return the feature vectors that stored bytes of private state hold.
 
     Raises:
         LedgerCorruptError: it holds none.
@@ -64,7 +64,7 @@ def asked_of(body: bytes) -> list[AskedVector]:
 def read_asked(
     connection: Connection, release_number: int, *, after: int, until: int
 ) -> list[AskedVector]:
-    """Return the vectors after a number and up to another, in the order of the queries.
+    """Return the queried vectors with numbers in a range, in the order of the queries.
 
     Args:
         connection: inside a transaction.

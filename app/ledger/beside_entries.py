@@ -1,4 +1,4 @@
-"""Private state that no entry binds: what is asked about rows, and who is forgotten.
+"""Private values that no ledger entry refers to: pending erasure requests, and erased records.
 
 That somebody asked to be forgotten is itself private, so that no entry may tell of it.  Each piece
 lies in the table of private state with a keyed digest of the release, by which an altered one is
@@ -28,12 +28,12 @@ PREFIXES: Final = (REQUEST, TOMBSTONE)
 
 
 def is_beside_entries(name: str) -> bool:
-    """Return whether a piece of private state is one that no entry binds."""
+    """Return whether a private value is of a kind that no ledger entry refers to."""
     return name.startswith(PREFIXES)
 
 
 def read_beside(connection: Connection, release_number: int, prefix: str) -> dict[str, bytes]:
-    """Return the pieces whose names begin so, in the order of their names.
+    """Return the private values whose names begin with a prefix, ordered by name.
 
     Raises:
         LedgerCorruptError: one is altered, or of another release.

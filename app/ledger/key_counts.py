@@ -1,4 +1,4 @@
-"""Answer counts of each API key: new answers, and units of the cutoff.
+"""Counts of each API key's new answers, and of those that cost budget.
 
 Counts stand beside the ledger, without an entry: which client asked what is in nobody's
 copy of the entries, and not in this table either, which has totals alone.  They are
@@ -36,7 +36,7 @@ _BEGIN: Final = (
 
 
 class KeyCount(NamedTuple):
-    """The answer counts of a key so far.
+    """The counts of one API key's new answers, and of those that cost budget.
 
     Attributes:
         answered: fresh answers of the ensemble.
@@ -58,7 +58,7 @@ def read_key_counts(
     *,
     digests: Digests,
 ) -> dict[str, KeyCount]:
-    """Return the answer counts of the keys of these names, or of every key.
+    """Return the answer counts of the API keys with these names, or of every key.
 
     Args:
         connection: inside a transaction.
@@ -89,7 +89,7 @@ def write_key_counts(
     *,
     digests: Digests,
 ) -> None:
-    """Write the present answer counts of keys, none lower than before.
+    """Write the present answer counts of API keys, none lower than before.
 
     Raises:
         SQLAlchemyError: the database does not take it.

@@ -76,7 +76,7 @@ def open_ledger(
     noise: NoiseSource | None = None,
     secret: bytes | None = None,
 ) -> Ledger:
-    """Open the ledger at an SQLAlchemy address.
+    """Return the open ledger at an SQLAlchemy address.
 
     Args:
         url: ``sqlite:///FILE``.
@@ -110,7 +110,7 @@ class Ledger:
     """
 
     def __init__(self, database: OpenDatabase, release: str | int = FIRST_RELEASE) -> None:
-        """Take over an open database, for the release of that name or number."""
+        """Take over an open database for the release of a name or number."""
         self._database = database
         self._name = release if isinstance(release, str) else None
         self._release_number = release if isinstance(release, int) else FIRST_RELEASE
@@ -128,20 +128,20 @@ class Ledger:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, counted from 1, which begins every primary key.
+        """The release's number in its database, from 1, the first part of every primary key.
 
         Of a release that is yet to open, the one that it would have.
         """
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Report every commit to a head keeper from now on; it ends with the ledger."""
+        """Note every later commit in a file outside the database, until the ledger is closed."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """Number of the entry that the head file notes; None where none is kept."""
+        """The number of the newest entry noted outside the database; None if none is noted."""
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -150,7 +150,7 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Refuse a database that holds releases, but none of this name.
+        """Refuse a database that holds releases, but none with this name.
 
         Raises:
             ConfigurationError: names the releases that are there.
@@ -164,7 +164,7 @@ class Ledger:
             raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
-        """Note the head, and close every connection."""
+        """Note the newest entry outside the database, and close every connection."""
         if self._keeper is not None:
             self._keeper.close()
         self._database.close()
@@ -172,7 +172,7 @@ class Ledger:
     # -- reading ---------------------------------------------------------------
 
     def read_state(self) -> LedgerState:
-        """Return the state folded from all entries.
+        """Return the release's state, computed from all ledger entries.
 
         Only entries that this process has not folded yet are read, and of those
         only the ones after the newest checkpoint.
@@ -195,7 +195,7 @@ class Ledger:
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the vectors asked after a number, in order, where a cell is decided once.
+        """Return the queried vectors after a number, in order, if answers are given per cell.
 
         Raises:
             LedgerCorruptError: a piece of them is missing or altered.
@@ -207,7 +207,7 @@ class Ledger:
             return read_asked(connection, self._release_number, after=number, until=until)
 
     def asked_vectors(self) -> Iterator[AnswerRow]:
-        """Yield the digest of each asked vector, with the answer that it got.
+        """Yield the digest of each queried vector, with the answer that it got.
 
         In the order of their answers, or of asking where a cell is decided once.
 
@@ -241,7 +241,7 @@ class Ledger:
             return find_recorded(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of ``key_digests``: (key digest, vector digest).
+        """Return the recorded ones of some idempotency keys: (key digest, vector digest).
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -251,7 +251,7 @@ class Ledger:
             return find_keys(connection, self._release_number, key_digests, digests=self.digests)
 
     def key_counts(self) -> dict[str, KeyCount]:
-        """Return the answer counts of every key, by its name.
+        """Return the answer counts of every API key, by its name.
 
         Raises:
             LedgerCorruptError: a count was altered.
@@ -262,7 +262,7 @@ class Ledger:
             return read_key_counts(connection, self._release_number, None, digests=self.digests)
 
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
-        """Return entries after number ``after``, in the form of ``GET /ledger``.
+        """Return ledger entries after number ``after``, in the form of ``GET /ledger``.
 
         Args:
             after: number of an entry, 0 for the beginning.
@@ -278,7 +278,7 @@ class Ledger:
         return [public_entry(entry) for entry in found]
 
     def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
-        """Return a piece of private state, or None where no entry binds one.
+        """Return a stored private value by name, or None if no ledger entry refers to one.
 
         Args:
             name: of the piece.
@@ -302,7 +302,7 @@ class Ledger:
         return piece.body
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return the private pieces that no entry binds and whose names begin so, by name.
+        """Return the private values outside all entries whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: one is altered.
@@ -318,7 +318,7 @@ class Ledger:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Yield a connection that sees one moment of the database and cannot write."""
+        """Yield a connection that sees the database at one moment and cannot write."""
         with database_errors():
             connection = self._database.readers.connect()
         try:
@@ -330,7 +330,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this is a copy or was moved, so that another database may continue.
+        """Return whether this ledger is a copy or was moved, so that another database may continue.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -343,7 +343,7 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open the write lock's transaction: committed at the end, undone on any error.
+        """Open a transaction with the write lock, committed at the end and undone on any error.
 
         Raises:
             LedgerUnavailableError: the lock, a write or the commit failed;
@@ -421,7 +421,7 @@ class Ledger:
         self._openings = openings
 
     def keep_checkpoint(self) -> None:
-        """Write a checkpoint if the next start would otherwise fold many entries.
+        """Write a checkpoint if the next start would otherwise read many entries.
 
         Transactions write theirs themselves; a ledger of an earlier version has none.
 

@@ -1,4 +1,4 @@
-"""Moving a whole ledger to another database, so that at no moment both may answer.
+"""Moving of a whole ledger to another database, so that never both give new answers.
 
 The source is locked, and copied into a reserved database in one transaction there, which
 already says that the releases go on.  Before that transaction is committed the source is
@@ -69,7 +69,7 @@ AGAIN: Final = "the copy was refused: {reason}; give the same command again to g
 
 
 class MoveStep(Enum):
-    """The steps of a move, in order; a process may end before each."""
+    """The steps of a move, in order; the process may crash before each."""
 
     VERIFY = "verify"
     RESERVE = "reserve"
@@ -82,7 +82,7 @@ class MoveStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A ledger that was moved.
+    """The result of moving a ledger.
 
     Attributes:
         head: of the first release, in the ledger that goes on.
@@ -119,7 +119,7 @@ class _Ledger:
             verify_on(self.connection, number, digests=self.digests)
 
     def append(self, number: int, *events: LedgerEvent) -> None:
-        """Append entries to a release."""
+        """Append entries to the ledger of a release."""
         known = newest_checkpoint(self.connection, number, self.digests)
         transaction = Transaction(
             self.connection,
@@ -133,7 +133,7 @@ class _Ledger:
         transaction.finish()
 
     def transfer(self, number: int, code: str) -> str:
-        """Return a release's keyed digest of a code."""
+        """Return the keyed digest that a release stores of the code for its moved copy."""
         secret = read_private(self.connection, number, RELEASE_SECRET)
         if secret is None:
             raise LedgerCorruptError("the private state is missing the release's secret")
@@ -147,7 +147,7 @@ def move(
     noise: NoiseSource,
     observe: Callable[[MoveStep], object] = lambda _: None,
 ) -> Moved:
-    """Move every release of a ledger to an empty database, and retire the old ledger.
+    """Move every release of a ledger to an empty database, and close the old ledger.
 
     Args:
         source_url: of the ledger; one in SQLite must not be served meanwhile.
@@ -305,7 +305,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Name an address by the option that gave it."""
+    """Return an address as errors show it, by the option that gave it."""
     try:
         yield
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""Which releases a database holds: their first entries, in the order in which they opened.
+"""The releases that a database holds: their first ledger entries, in order of opening.
 
 What the releases of one database promise together about a person who is in the rows of all.
 
@@ -86,7 +86,7 @@ def read_release_count(connection: Connection) -> int:
 
 
 def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
-    """Return the first entry of every release, by its number.
+    """Return the first ledger entry of every release, by its number.
 
     Raises:
         LedgerCorruptError: a release has lost its first entry, or it was altered.
@@ -100,7 +100,7 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
 
 
 def holds_backup(connection: Connection) -> bool:
-    """Return whether the newest entry of a release allows another database to continue.
+    """Return whether the newest entry of a release allows another database to continue it.
 
     This one is a copy then, or was retired for a copy of it to go on.  What is opened
     in the other cannot be seen here.
@@ -117,7 +117,7 @@ def holds_backup(connection: Connection) -> bool:
 
 
 def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
-    """Return the newest entry of a release if it closes the release, or None.
+    """Return the newest ledger entry of a release if it closes the release, or None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -128,7 +128,7 @@ def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
 
 
 def read_move(connection: Connection, number: int) -> ReleaseMoved | None:
-    """Return the newest entry of a release if it names the database that continues, or None.
+    """Return the newest ledger entry of a release if it names a successor database, or None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -149,7 +149,7 @@ def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMov
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:
-    """Describe a row of a release beyond the first ``release_count``, or return None."""
+    """Return a description of a row of a release that should not exist, or None."""
     known = {"first": FIRST_RELEASE, "newest": release_count}
     piece = connection.execute(_STRAY_PIECE, known).first()
     if piece is not None:
@@ -163,7 +163,7 @@ def stray_row(connection: Connection, release_count: int) -> str | None:
 
 
 def number_of(openings: Sequence[ReleaseOpened], name: str) -> int | None:
-    """Return the number of the release of that name, or None."""
+    """Return the number of the release with a name, or None."""
     for number, opened in enumerate(openings, start=FIRST_RELEASE):
         if opened.name == name:
             return number
@@ -189,14 +189,14 @@ DELTA_KEY: Final = "privacy.composed.delta"
 
 
 class Promise(NamedTuple):
-    """An epsilon and a delta, exact."""
+    """A privacy promise: an exact epsilon and an exact delta."""
 
     epsilon: Fraction
     delta: Fraction
 
 
 def promised(opened: ReleaseOpened) -> Promise:
-    """Return what one release promises by itself.
+    """Return the epsilon and delta that one release promises by itself.
 
     Raises:
         LedgerCorruptError: a budget that is no exact number.
@@ -206,7 +206,7 @@ def promised(opened: ReleaseOpened) -> Promise:
 
 
 def stated(opened: ReleaseOpened) -> Promise | None:
-    """Return the promise for all releases in a release's opening, or None.
+    """Return the joint promise for all releases that a release's opening states, or None.
 
     Raises:
         LedgerCorruptError: a statement that is no exact number.
@@ -219,7 +219,7 @@ def stated(opened: ReleaseOpened) -> Promise | None:
 
 
 def total(openings: Sequence[ReleaseOpened]) -> Promise:
-    """Return the sum of the promises of single releases."""
+    """Return the sum of the epsilons and deltas of single releases."""
     each = [promised(opened) for opened in openings]
     return Promise(
         sum((promise.epsilon for promise in each), Fraction(0)),
@@ -228,7 +228,7 @@ def total(openings: Sequence[ReleaseOpened]) -> Promise:
 
 
 def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
-    """Return the joint promise of all releases of a database; None for a single release.
+    """Return the joint privacy promise of all releases of a database; None for a single one.
 
     It is the largest statement on record, which is never below the sum; one
     release that states a larger budget than its own is taken at its word.
@@ -247,7 +247,7 @@ def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
 
 
 def is_covered(openings: Sequence[ReleaseOpened]) -> bool:
-    """Return whether the newest opening states at least the sum of all ``openings``.
+    """Return whether the newest release states at least the sum of all releases' promises.
 
     The first release of a database needs no statement.
     """

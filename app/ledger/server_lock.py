@@ -1,4 +1,4 @@
-"""One server for each SQLite ledger, by a lock that a crash cannot leave behind.
+"""A file lock that lets only one server at a time use an SQLite ledger.
 
 A ledger in PostgreSQL has as many servers as it likes, and no such lock.
 
@@ -23,7 +23,7 @@ LOCK_SUFFIX: Final = ".lock"
 
 
 def take_server_lock(url: str) -> FileLock:
-    """Take the lock of the ledger at an SQLAlchemy address, or refuse at once.
+    """Return the server lock of the ledger at an SQLAlchemy address; fail at once if taken.
 
     Whatever a path is called, links on the way to the file included, its lock is
     beside the file itself.

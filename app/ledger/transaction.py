@@ -1,4 +1,4 @@
-"""One transaction of the writer: entries, answers, keys and private state together.
+"""A write transaction of a ledger: entries, answers, keys and private values together.
 
 What is appended is folded before it is written, so that an entry which does
 not follow from the ledger is refused while nothing has happened.  Errors of
@@ -84,7 +84,7 @@ _INSERT_PRIVATE = insert(private_state)
 
 
 class Transaction:
-    """An open transaction that holds the write lock; made by ``Ledger.transaction``."""
+    """An open write transaction with the lock; made by ``Ledger.transaction``."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Transaction:
         digests: Digests,
         image: KeyImage | None = None,
     ) -> None:
-        """Start from what the database holds under the lock, of a release and of all.
+        """Start from the database's state under the lock, for one release and for all.
 
         Args:
             connection: that holds the lock.
@@ -125,12 +125,12 @@ class Transaction:
 
     @property
     def state(self) -> LedgerState:
-        """The ledger's state, with everything appended here."""
+        """The release's state, including the entries appended here."""
         return self._state
 
     @property
     def image(self) -> KeyImage | None:
-        """The recorded keys with those of this transaction, once it is committed."""
+        """The index of recorded answers, including those of this transaction."""
         return self._kept_image if self._image is None else self._image
 
     @property
@@ -140,7 +140,7 @@ class Transaction:
 
     @property
     def openings(self) -> tuple[ReleaseOpened, ...]:
-        """The first entry of every release in the database, one appended here included."""
+        """The first entry of every release in the database, including one appended here."""
         release = self._state.release
         if release is None or self._release_number <= len(self._openings):
             return self._openings
@@ -151,7 +151,7 @@ class Transaction:
         return self._in_database(read_head, self._connection, self._release_number)
 
     def append(self, event: LedgerEvent) -> Head:
-        """Append an entry.
+        """Append an entry to the ledger.
 
         Private state that the event names must have been put in this
         transaction before.
@@ -183,7 +183,7 @@ class Transaction:
         return entry.head
 
     def record_answers(self, rows: Sequence[AnswerRow]) -> Head:
-        """Append one entry for a contiguous range of fresh answers, and keep each.
+        """Append one entry for a contiguous range of new answers, and store each answer.
 
         Args:
             rows: at least one answer, in the order of their numbers.
@@ -236,7 +236,7 @@ class Transaction:
         return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
-        """Append one entry for vectors that were asked of decided cells, and keep each.
+        """Append one entry for vectors of queries in already answered cells, and store each vector.
 
         Args:
             vectors: at least one, none of them recorded before.
@@ -260,7 +260,7 @@ class Transaction:
         )
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the committed vectors asked after a number, in the order of the queries.
+        """Return the committed vectors of queries after a number, in the order of the queries.
 
         Raises:
             LedgerCorruptError: a piece of them is missing or altered.
@@ -307,7 +307,7 @@ class Transaction:
         return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of ``key_digests``: (key digest, vector digest).
+        """Return the recorded ones of some idempotency keys: (key digest, vector digest).
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -318,7 +318,7 @@ class Transaction:
         )
 
     def key_counts(self, names: Collection[str]) -> dict[str, KeyCount]:
-        """Return the answer counts of those keys that have any.
+        """Return the answer counts of those API keys that have any.
 
         Raises:
             LedgerCorruptError: a count was altered.
@@ -330,7 +330,7 @@ class Transaction:
         )
 
     def keep_key_counts(self, counts: Mapping[str, KeyCount]) -> None:
-        """Store the present answer counts of keys, with the answers of this transaction.
+        """Store the present answer counts of API keys in this transaction.
 
         Raises:
             InvariantError: a count would be less than before.
@@ -342,7 +342,7 @@ class Transaction:
         )
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
-        """Store an idempotency key for the answer to its vector, without an entry.
+        """Store an idempotency key for the answer to its vector, without a ledger entry.
 
         Args:
             key_digest: keyed digest of the key, 32 bytes, new to the ledger.
@@ -361,7 +361,7 @@ class Transaction:
         )
 
     def put_private(self, name: str, body: bytes) -> str:
-        """Store a piece of private state permanently, and return its keyed digest.
+        """Store a private value permanently, and return its keyed digest.
 
         The digest belongs in ``private_digests`` of the event that follows in
         this transaction.  ``release-secret`` comes before any other piece.
@@ -384,7 +384,7 @@ class Transaction:
         return digest
 
     def put_beside(self, name: str, body: bytes) -> None:
-        """Store a piece of private state that no entry binds; see ``beside_entries.py``.
+        """Store a private value that no ledger entry refers to; see ``beside_entries.py``.
 
         Raises:
             InvariantError: a name that is taken, or not one of such a piece.
@@ -396,7 +396,7 @@ class Transaction:
         del self._unbound[name]
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return the pieces that no entry binds and whose names begin so, by name.
+        """Return the private values outside all entries whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: one is altered.
@@ -406,7 +406,7 @@ class Transaction:
         return self._in_database(read_beside, self._connection, self._release_number, prefix)
 
     def delete_beside(self, names: Collection[str]) -> None:
-        """Delete pieces that no entry binds.
+        """Delete private values that no ledger entry refers to.
 
         Raises:
             InvariantError: an entry binds one.
@@ -417,7 +417,7 @@ class Transaction:
         self._in_database(delete_private, self._connection, self._release_number, names)
 
     def finish(self) -> None:
-        """Write the remaining rows, and check that the transaction is complete, before its commit.
+        """Write the remaining rows, and check before the commit that the transaction is complete.
 
         Raises:
             InvariantError: private state that no entry binds.
@@ -432,7 +432,7 @@ class Transaction:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
     def note_its_end(self) -> None:
-        """Note after the end whether the connection was cut off."""
+        """Record, after the transaction's end, whether the connection was lost."""
         self.was_cut_off = is_cut_off(self._connection)
 
     def _in_database(

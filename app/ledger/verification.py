@@ -1,4 +1,4 @@
-"""Verification: everything that can be recomputed is recomputed, from entry one.
+"""Verification of a ledger: every value that can be recomputed is, from the first entry.
 
 What fails first is told in one plain sentence.  A row that was never written
 cannot be missed, so a database that was restored whole from an older copy
@@ -64,7 +64,7 @@ Told: TypeAlias = tuple[int | None, bool, int | None, int | None, bool | None, i
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """The facts of a verified ledger.
+    """The results of verifying a ledger.
 
     Attributes:
         head: number and hash of the newest entry.
@@ -86,7 +86,7 @@ class VerificationReport:
 
 
 def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport:
-    """Rebuild everything from entry one, and compare it with every table.
+    """Recompute a release from its first ledger entry, and compare it with every table.
 
     Args:
         ledger: opened for reading.
@@ -110,7 +110,7 @@ def verify_on(
     digests: Digests,
     expect_head: str | None = None,
 ) -> VerificationReport:
-    """Verify a release by a connection of the caller, which sees one moment.
+    """Verify a release on the caller's connection, which sees one moment.
 
     Args:
         connection: inside a transaction; what is written and not committed yet counts.
@@ -172,7 +172,7 @@ class _Verification:
         self._next_checkpoint = next(self._checkpoints, None)
 
     def run(self) -> LedgerState:
-        """Check everything, in the order in which a reader would."""
+        """Run every check in the order of the entries."""
         fault = structural_fault(self._connection)
         _hold(fault is None, f"the database finds its own file damaged: {fault}")
         state = EMPTY

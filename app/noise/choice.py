@@ -1,4 +1,4 @@
-"""One exact draw from finitely many alternatives given by log weights.
+"""An exact random choice among finitely many alternatives with given log weights.
 
 The weights become integers on a grid of ``2**-192`` of the largest, and a
 uniform integer below their exact total picks one: no cumulative sum of
@@ -28,7 +28,7 @@ SCALE_BITS = 192
 
 
 def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
-    """Draw an index with probability proportional to ``exp(log_weights)``.
+    """Return a random index with probability proportional to ``exp(log_weights)``.
 
     Args:
         log_weights: natural logs, shape ``(N,)``, finite or minus infinity
@@ -51,7 +51,7 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
 def draw_repeated(
     log_weights: NDArray[np.float64], counts: Sequence[int], noise: NoiseSource
 ) -> tuple[int, int]:
-    """Draw among alternatives of which many have the same weight.
+    """Return a random alternative when many have the same weight.
 
     The law is that of :func:`draw_index` over all alternatives one by one.
 
@@ -77,7 +77,7 @@ def draw_repeated(
 
 
 def truncation_variation(count: int) -> Fraction:
-    """Bound the total variation that the integer grid causes in one draw among ``count``.
+    """Return a bound on the total variation that rounding weights to integers causes in a draw.
 
     Each weight loses less than one grid step and the total is at least
     ``2**192`` steps, since the largest weight alone is.

@@ -1,4 +1,4 @@
-"""Exact draws from the discrete Gaussian law of any rational variance.
+"""Exact samples from the discrete Gaussian distribution of any rational variance.
 
 ``P(Y = y)`` is proportional to ``exp(-y^2 / (2 variance))`` over the integers.
 Canonne, Kamath, Steinke (2020), Algorithm 3: a discrete Laplace draw is kept with a
@@ -28,7 +28,7 @@ ATTEMPTS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian:
-    """The law; building it costs about a millisecond, a draw tens of microseconds.
+    """A discrete Gaussian distribution; it takes a millisecond to build, microseconds to sample.
 
     Attributes:
         variance: above 0.
@@ -47,7 +47,7 @@ class DiscreteGaussian:
         object.__setattr__(self, "_proposal", DiscreteLaplace(Fraction(spread)))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Draw one integer with probability proportional to ``exp(-y^2 / (2 variance))``."""
+        """Return an integer y drawn with probability proportional to ``exp(-y^2/(2 variance))``."""
         for _ in range(ATTEMPTS_MAX):
             proposed = self._proposal.draw(noise)
             if self._kept(abs(proposed), noise):
@@ -66,7 +66,7 @@ class DiscreteGaussian:
 
 
 def bernoulli_exponential(numerator: int, denominator: int, noise: NoiseSource) -> bool:
-    """Toss a coin of probability ``exp(-numerator / denominator)``, exactly.
+    """Return True with probability exactly ``exp(-numerator / denominator)``.
 
     Algorithm 1 of Canonne, Kamath, Steinke: one coin of ``1/e`` for each whole unit
     of the exponent, and one of the rest.

@@ -1,4 +1,4 @@
-"""Exact draws from the discrete Laplace law of any rational scale.
+"""Exact samples from the discrete Laplace distribution of any rational scale.
 
 ``P(Y = y)`` is proportional to ``exp(-|y| / scale)`` over the integers: the law of
 Canonne, Kamath, Steinke (2020), Algorithm 2, drawn another way.  ``Y`` is the
@@ -39,7 +39,7 @@ WORDS_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """The law; building it costs about a millisecond, a draw a few microseconds.
+    """A discrete Laplace distribution; it takes a millisecond to build, microseconds to sample.
 
     Attributes:
         scale: above 0; the ratio of neighbouring probabilities is ``e^(-1/scale)``.
@@ -55,7 +55,7 @@ class DiscreteLaplace:
         object.__setattr__(self, "_digits", _digits(self.scale))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Draw one integer with probability proportional to ``exp(-|y| / scale)``."""
+        """Return an integer y drawn with probability proportional to ``exp(-|y| / scale)``."""
         digits = self._digits
         words = iter(noise.words(2 * len(digits)))
         difference = 0
@@ -88,7 +88,7 @@ class _Digit:
         object.__setattr__(self, "table", self._boundaries(WORD_BITS))
 
     def draw(self, word: int, noise: NoiseSource) -> int:
-        """Return the digit times its place value; ``word`` is 64 fresh uniform bits."""
+        """Return a random digit times its place value; ``word`` is 64 uniform random bits."""
         table = self.table
         cell = bisect_right(table, word)
         if cell and (table[cell - 1] == word or cell == self.cell_count):
@@ -167,7 +167,7 @@ def _power_bounds(rate: Fraction, count: int, scale_bits: int) -> list[tuple[int
 
 
 def exponential_bounds(exponent: Fraction, scale_bits: int) -> tuple[int, int]:
-    """Bound ``2**scale_bits e^-exponent`` by integers from below and above.
+    """Return integers just below and above ``2**scale_bits e^-exponent``.
 
     Args:
         exponent: above 0.

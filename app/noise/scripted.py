@@ -1,4 +1,4 @@
-"""A test double: words in a given order, then a loud failure."""
+"""A noise source for tests that returns given random words, and fails after the last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def seeded_words(seed: int) -> Iterator[int]:
 
 
 class ScriptedNoise:
-    """A noise source that plays back ``words``; it never serves a release.
+    """A noise source for tests that plays back ``words``; it never serves a release.
 
     Args:
         words: 64-bit words in the order in which they will be drawn; may be
@@ -37,16 +37,16 @@ class ScriptedNoise:
     """
 
     def __init__(self, words: Iterable[int]) -> None:
-        """Start at the first word of the script."""
+        """Start at the first of the given words."""
         self._words = iter(words)
         self.drawn_count = 0
 
     def word(self) -> int:
-        """Return the next word of the script."""
+        """Return the next of the given words."""
         return self.words(1)[0]
 
     def words(self, count: int) -> list[int]:
-        """Return the next ``count`` words of the script.
+        """Return the next ``count`` of the given words.
 
         Raises:
             InvariantError: the script has ended, or holds what is no 64-bit word.
@@ -59,16 +59,16 @@ class ScriptedNoise:
         return drawn
 
     def below(self, bound: int) -> int:
-        """Return an integer in ``[0, bound)`` by rejection over scripted words."""
+        """Return an integer in ``[0, bound)`` by rejection sampling from the given words."""
         return below_from_words(bound, self.words)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the order of ``count`` scripted keys, drawn again on a duplicate."""
+        """Return the permutation that sorts ``count`` given words, taken again on a duplicate."""
         return permutation_from_keys(
             count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
         )
 
     def secret(self, byte_count: int) -> bytes:
-        """Return ``byte_count`` bytes of scripted words, little-endian."""
+        """Return ``byte_count`` bytes of the given words, little-endian."""
         words = self.words(-(-byte_count // _WORD_BYTES))
         return b"".join(word.to_bytes(_WORD_BYTES, "little") for word in words)[:byte_count]

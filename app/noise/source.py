@@ -1,4 +1,4 @@
-"""The only way in which randomness enters the mechanisms.
+"""The interface through which all randomness enters the privacy mechanisms.
 
 A mechanism is a pure function of its parameters, its state, a private value
 and a :class:`NoiseSource`; production passes
@@ -27,7 +27,7 @@ WORD_BOUND = 1 << WORD_BITS
 
 
 class NoiseSource(Protocol):
-    """Independent, uniform draws; every method consumes fresh randomness."""
+    """The interface of a source of independent, uniform random numbers."""
 
     def word(self) -> int:
         """Return a uniform integer in ``[0, 2**64)``."""
@@ -57,7 +57,7 @@ REJECTIONS_MAX = 256
 
 
 def below_from_words(bound: int, words: Callable[[int], list[int]]) -> int:
-    """Return a uniform integer in ``[0, bound)`` by rejection.
+    """Return a uniform integer in ``[0, bound)`` by rejection sampling from random words.
 
     Args:
         bound: exclusive upper bound, at least 1, of any size.
@@ -88,7 +88,7 @@ def below_from_words(bound: int, words: Callable[[int], list[int]]) -> int:
 def permutation_from_keys(
     count: int, keys: Callable[[int], NDArray[np.uint64]]
 ) -> NDArray[np.int64]:
-    """Return an exactly uniform permutation: the order of distinct uniform keys.
+    """Return an exactly uniform permutation: the order that sorts distinct random keys.
 
     Given that independent uniform keys are all distinct, each of their orders
     is equally likely, so any duplicate discards the whole draw.

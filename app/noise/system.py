@@ -1,4 +1,4 @@
-"""The production source: the operating system's generator, and nothing else."""
+"""The noise source in production: the operating system's random generator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD_BYTES = WORD_BITS // 8
 
 
 class SystemNoise:
-    """Draws from ``os.urandom`` on every call.
+    """A noise source that calls ``os.urandom`` for every draw.
 
     Nothing is buffered here on purpose: randomness that waits in memory could be
     used twice by a forked process or a second thread.  A batch of draws may take its
@@ -48,25 +48,25 @@ class SystemNoise:
 
 
 class DrawnAhead(SystemNoise):
-    """Words from one call of the generator, for one batch of draws on one thread.
+    """Random words from one call of the generator, for one batch of draws on one thread.
 
     What else is asked for, and words beyond those, come from the system as ever.
     """
 
     def __init__(self, count: int) -> None:
-        """Take note of ``count``; the words are drawn when the first of them is asked for."""
+        """Set the number of words, which are drawn at the first use."""
         self._count = count
         self._left: list[int] = []
 
     def word(self) -> int:
-        """Return a word that was never returned before."""
+        """Return a random word that was never returned before."""
         if self._count:
             self._left, self._count = super().words(self._count), 0
         return self._left.pop() if self._left else super().word()
 
 
 def drawn_ahead(noise: NoiseSource, count: int) -> NoiseSource:
-    """Return a source for one batch of about ``count`` draws of a word.
+    """Return a noise source for one batch of about ``count`` draws of a word.
 
     Args:
         noise: any source; only the system's own draws in blocks, a third of the time of

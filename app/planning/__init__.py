@@ -1,4 +1,4 @@
-"""Planning: parameters, advice and expected answers of a configuration, without a record.
+"""Planning of a release without private rows: parameters, advice and expected answers.
 
 * ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
 * ``plan.py`` plans: every parameter of a release, whether it can work, and advice.

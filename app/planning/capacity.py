@@ -1,4 +1,4 @@
-"""The number of answers within a budget, by the agreement of the learners.
+"""The number of answers that a budget allows, depending on how far the learners agree.
 
 How widely they agree on a query is a property of the records, which planning does not
 read.  It is therefore an argument here: a share f of k votes for one label, all others
@@ -42,7 +42,7 @@ ANSWERS_MAX: Final = 10**18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The answers to queries of one agreement.
+    """The number of answers to queries on which a given fraction of the learners agree.
 
     Attributes:
         agreement: share f of the votes that the first label has.
@@ -64,7 +64,7 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return the answers to queries of one lead, where noise is added to their votes."""
+    """Return the number of answers if a label leads by some votes, under noise on the votes."""
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -77,7 +77,7 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return the answers to queries of one lead, where their stability is tested."""
+    """Return the number of answers if a label leads by some votes, under a stability test."""
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

@@ -1,4 +1,4 @@
-"""Answers against epsilon, T and n: the series of ``conclave plan --plot``."""
+"""The curves of ``conclave plan --plot``: answers against epsilon, T and n."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS_UNKNOWN: Final = Fraction(10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The answers at one agreement, along a lever.
+    """The number of answers for one agreement of the learners, as one parameter varies.
 
     Attributes:
         agreement: share of the votes.
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """All curves along a lever.
+    """All curves for one varied parameter.
 
     Attributes:
         lever: what is turned.
@@ -58,7 +58,7 @@ class Panel:
 def panels(
     request: PlanRequest, *, rows_needed: int | None, progress: Callable[[int, int], None]
 ) -> tuple[Panel, ...]:
-    """Compute the series of every lever of a release.
+    """Return the curves of a release for every parameter that may vary.
 
     Args:
         request: the release as planned.
@@ -89,7 +89,7 @@ def panels(
 
 
 def values(lever: Lever, planned: Fraction) -> tuple[Fraction, ...]:
-    """Return rising values evenly spaced on a logarithmic axis, the planned one among them.
+    """Return rising values, evenly spaced on a log axis, that include the planned one.
 
     Two digits are enough, but for the planned one; T and n are whole numbers.
     """

@@ -1,4 +1,4 @@
-"""From settings to a planning request; no private row is read."""
+"""Conversion of settings to a planning request; no private row is read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def plan_settings(settings: Settings, rows: int | None) -> Plan:
-    """Plan a configuration, after checking that its work is feasible.
+    """Return the plan of a configuration, after checking that its work is feasible.
 
     Args:
         settings: the whole configuration.
@@ -75,7 +75,7 @@ def plan_settings(settings: Settings, rows: int | None) -> Plan:
 
 
 def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
-    """Return the planning request.
+    """Return the planning request that settings describe.
 
     Args:
         settings: the whole configuration.
@@ -216,13 +216,13 @@ def _relabel_count(
 
 
 def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Warn of scores of relabelled rows, which are 0 or 1 in every leaf."""
+    """Warn that scores of relabelled rows are 0 or 1 in every leaf."""
     if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
         warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
 
 
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn of a release that will serve although planning calls it infeasible; n is public."""
+    """Warn about a release that opens although planning calls it infeasible; n is public."""
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
@@ -235,7 +235,7 @@ UNUSED_CUTOFF: Final = (
 
 
 def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn of settings without effect where each public cell is decided once; n is public."""
+    """Warn about settings that have no effect if each public cell is answered once."""
     request = plan_request(settings, row_count)
     if request.budget is None or not request.row.counts_decisions:
         return
@@ -249,7 +249,7 @@ def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None
 
 @contextmanager
 def advising(settings: Settings) -> Iterator[None]:
-    """Add advice to the refusal of a hopeless release.
+    """Add advice to the refusal of a release that would give almost no answers.
 
     Raises:
         ConfigurationError: the refusal, with the advice of a plan.

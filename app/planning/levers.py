@@ -1,4 +1,4 @@
-"""A planned release with one public number changed, and its result.
+"""Variants of a planned release with one public number changed, and their results.
 
 Everything else stays as configured: the shares, k where it is a number, and the rule for
 k where it is ``auto``.
@@ -27,7 +27,7 @@ Told: TypeAlias = Callable[[int, int], None]
 
 
 class Lever(StrEnum):
-    """A setting that an operator may change, by its key of the configuration."""
+    """A public number that an operator may change, named by its setting."""
 
     EPSILON = "privacy.epsilon"
     CUTOFF = "answers.cutoff"
@@ -35,13 +35,13 @@ class Lever(StrEnum):
 
 
 def setting_of(lever: Lever, unit: Unit) -> str:
-    """Return the key of the configuration that sets a lever."""
+    """Return the configuration key that sets a public number."""
     return COUNTS[unit] if lever is Lever.ROWS else lever.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One value of a lever.
+    """One changed value of a public number, with its result.
 
     Attributes:
         lever: what is changed.
@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return the levers: without T, where the mechanism has none or sets its own."""
+    """Return the parameters that a plan may vary; not T if the mechanism determines it."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -66,7 +66,7 @@ def levers(request: PlanRequest) -> tuple[Lever, ...]:
 
 
 def value_of(request: PlanRequest, lever: Lever) -> Fraction | None:
-    """Return the planned value of a lever; None for an unknown number of rows."""
+    """Return the planned value of a public number; None for an unknown number of rows."""
     if lever is Lever.EPSILON:
         return request.epsilon
     if lever is Lever.CUTOFF:
@@ -75,7 +75,7 @@ def value_of(request: PlanRequest, lever: Lever) -> Fraction | None:
 
 
 def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
-    """Return a release with one lever at another value.
+    """Return a planned release with one public number changed.
 
     Args:
         request: the release as planned.
@@ -97,7 +97,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the labels given to queries of one agreement; None where nothing would serve."""
+    """Return the number of labels at one agreement of learners; None if nothing would serve."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -110,7 +110,7 @@ def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
 
 
 def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fraction) -> Change:
-    """Return the result of another value of a lever."""
+    """Return the result of changing one public number to another value."""
     try:
         labels = labels_at(changed(request, lever, value), agreement)
     except ConfigurationError:
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the calibration of a request; Theorem A's in doubles.
+    """Return the noise calibration of a request, in floating point where exact is slow.
 
     Raises:
         ConfigurationError: there is none for the budget.
@@ -134,7 +134,7 @@ def quick_calibration(request: PlanRequest) -> Weighed:
 
 
 def size_of(request: PlanRequest, calibration: Weighed) -> int:
-    """Return k of a request with that calibration, configured or by its rule."""
+    """Return the number of learners, k, of a request: as configured, or by its rule."""
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:
         return own_size(request.asked)

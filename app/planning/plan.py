@@ -84,12 +84,12 @@ class Plan:
 
     @property
     def feasible(self) -> bool:
-        """Whether it can work with n rows, if n is given."""
+        """Whether the release can work with n rows, if n is given."""
         return not self.reasons
 
     @property
     def publishes_at_once(self) -> bool:
-        """Whether a classifier of the public class may be published at once, and is better."""
+        """Whether publishing a classifier at once is possible, and better than answering."""
         return not self.request.with_estimator
 
     @property
@@ -99,7 +99,7 @@ class Plan:
 
 
 def plan_release(request: PlanRequest) -> Plan:
-    """Compute the plan of a configuration.
+    """Return the plan of a configuration.
 
     Args:
         request: public configuration values.
@@ -144,7 +144,7 @@ def plan_release(request: PlanRequest) -> Plan:
 
 
 def plan_answers(request: PlanRequest) -> Verdict:
-    """Return the part of a plan about answers, without comparing mechanisms.
+    """Return the part of a plan about answers, without comparing other mechanisms.
 
     Raises:
         ConfigurationError: where the calibration refuses the budget.
@@ -168,7 +168,7 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Bound the excess error of a draw from a class, on the rows of the draw."""
+    """Return a bound on the excess error of a hypothesis drawn from a class."""
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
@@ -271,7 +271,7 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
 
 
 def cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Return a note if more answers are planned than cells, each of which is decided once."""
+    """Return a note if more answers are planned than there are cells to be answered once each."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

@@ -26,7 +26,7 @@ Sequel = Literal["classifier", "halt", "student"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """A release as configured.
+    """The public configuration of a release to be planned.
 
     Attributes:
         calibration: which constants the answers use.
@@ -118,11 +118,11 @@ class PlanRequest:
 
     @property
     def row(self) -> AnsweringRow:
-        """The entry of the answering mechanism in the table of mechanisms."""
+        """The table row of the answering mechanism."""
         return self._row_named(self.mechanism, self.calibration)
 
     def may_serve(self, row: AnsweringRow) -> bool:
-        """Return whether a row would serve if its mechanism were configured."""
+        """Return whether a mechanism would serve if it were configured."""
         return self._row_named(row.mechanism, row.calibration or self.calibration) is row
 
     def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
@@ -135,12 +135,12 @@ class PlanRequest:
 
     @property
     def by_cell(self) -> bool:
-        """Whether learners vote by public cells, for which one row each is enough."""
+        """Whether learners vote by public cells, which need only one row each."""
         return self.cell_count is not None
 
     @property
     def never_ends(self) -> bool:
-        """Whether there are fewer cells than answers, and nothing else ends the ensemble."""
+        """Whether the ensemble never ends, since there are fewer cells than allowed answers."""
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
@@ -148,7 +148,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """The answers' part of the request; the sample and the grid are those of the budget."""
+        """The part of the request about answers; sample and grid are those of the budget."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),
@@ -162,31 +162,31 @@ class PlanRequest:
 
     @property
     def account(self) -> Account:
-        """The account that answers and draws share, if they share one."""
+        """The joint privacy accounting of answers and draws, if they have one."""
         return account_of(self.charges, learner=self.learner_asked)
 
     @property
     def query_count(self) -> int:
-        """Fresh answers of the ensemble, m."""
+        """The planned number of new answers of the ensemble, m."""
         return self.targets.query_count
 
     @property
     def alpha(self) -> float:
-        """Accuracy target."""
+        """The accuracy target, alpha."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """Failure probability."""
+        """The permitted failure probability, beta."""
         return self.targets.beta
 
     @property
     def sampled_row_count(self) -> int | None:
-        """Rows n' that reach the ensemble; None where n is unknown, or nothing is sampled."""
+        """The number of sampled rows n'; None if n is unknown or nothing is sampled."""
         if self.row_count is None or self.budget is None:
             return None
         return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
-        """Return the charge of a mechanism; None if it has no share."""
+        """Return the budget of a mechanism; None if it has none."""
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)

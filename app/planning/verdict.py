@@ -1,4 +1,4 @@
-"""The result of planning the answers, for any mechanism."""
+"""The result of planning the answers of a release, for any mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mechanisms and their calibrations, one folder a mechanism.  Pure.
+"""Differentially private mechanisms and their calibrations, one folder each; without any I/O.
 
 A folder has the mechanism (its step or draw), its calibration (the least noise that keeps the
 claim) where it has one, and the proof.  For the ensemble's answers: ``stability/``,

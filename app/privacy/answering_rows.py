@@ -1,4 +1,4 @@
-"""The row of an answering mechanism in the table :mod:`app.privacy.mechanisms`.
+"""The form of an answering mechanism's entry in the table :mod:`app.privacy.mechanisms`.
 
 A row lies in its mechanism's folder, in ``answering_row.py``: a release calibrates, checks,
 serves and explains answers by it.  The rooms above hold rows of their own under its name:
@@ -39,16 +39,16 @@ OwnT = TypeVar("OwnT")
 
 
 class Answering(Protocol):
-    """The public parameters of a mechanism that answers."""
+    """The public parameters of a mechanism that answers queries."""
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no number of unstable answers ends the run."""
+        """The maximum of unstable answers, T; None if no number of them ends the run."""
         ...
 
 
 class Calibration(Protocol):
-    """Serving parameters, with the budget for which they were made.
+    """The calibrated parameters of a mechanism, with the budget for which they were made.
 
     Its module says and proves the claim, and has a ``check`` that decides it again from
     what was persisted, every rounding going against us.
@@ -56,27 +56,27 @@ class Calibration(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """Share of epsilon that the answers may use."""
+        """The part of epsilon that the answers may use."""
         ...
 
     @property
     def delta(self) -> Fraction:
-        """Share of delta that the answers may use."""
+        """The part of delta that the answers may use."""
         ...
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no number of unstable answers ends the run."""
+        """The maximum of unstable answers, T; None if no number of them ends the run."""
         ...
 
     def to_plain(self) -> Plain:
-        """Write the parameters in strings and lists of strings, without loss."""
+        """Return the parameters as strings and lists of strings, without loss."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersAsked:
-    """The public numbers of a configuration for its answers.
+    """The public numbers of a configuration on which its answers depend.
 
     Attributes:
         relabel: what relabelling is charged; None where rows keep their labels.
@@ -100,17 +100,17 @@ class AnswersAsked:
     account: Account | None = None
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws in an account of a given epsilon; none where shares add up."""
+        """Return the other draws in a joint accounting at some epsilon; none if parts add up."""
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a row's part of an account's epsilon; its share, if it cannot join the account."""
+        """Return a mechanism's part of a joint epsilon, or its separate part if it cannot join."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
     @property
     def answers_charge(self) -> Charge:
-        """The charge of the answers, if they have a share."""
+        """The budget of the answers, if they have one."""
         if self.answers is None:
             raise ConfigurationError("privacy.shares.answers", "is 0")
         return self.answers
@@ -118,7 +118,7 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class HitState:
-    """The hits of a stability test (public), and its threshold's noise (secret), if any."""
+    """A stability test's public count of unstable answers, and its secret threshold noise."""
 
     hit_count: int = 0
     private_threshold_noise: int | None = field(default=None, repr=False)
@@ -126,7 +126,7 @@ class HitState:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a run: public counters, and the threshold's noise, secret.
+    """The state of answering: public counts, and the threshold's noise, which is secret.
 
     Attributes:
         answered_count: fresh answers of the ensemble.
@@ -144,7 +144,7 @@ class State:
 
     @property
     def tested(self) -> HitState:
-        """The state of the inner test."""
+        """The state of the stability test within the mechanism."""
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:
@@ -157,7 +157,7 @@ class State:
 
 
 class Explained(NamedTuple):
-    """One parameter: its name, its value, its meaning and its formula."""
+    """One parameter with its name, value, meaning and formula."""
 
     name: str
     value: str
@@ -166,7 +166,7 @@ class Explained(NamedTuple):
 
 
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
-    """Divide the charge between relabelling and answers.
+    """Return the budget of relabelling and answers, divided between them.
 
     Raises:
         ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
@@ -185,7 +185,7 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringRow:
-    """An answering mechanism that serves; its functions use its own types.
+    """The functions of one answering mechanism, as an entry of the table of mechanisms.
 
     Attributes:
         mechanism: its name in ``answers.mechanism``.
@@ -265,17 +265,17 @@ class AnsweringRow:
 
     @property
     def name(self) -> str:
-        """Its name in all tables."""
+        """The mechanism's name in all tables."""
         return self.entry or self.shown
 
     @property
     def shown(self) -> str:
-        """Its name in settings and on display."""
+        """The mechanism's name in settings and on display."""
         return self.calibration or self.mechanism
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return parameters, or a calibration, as the type of the row's own functions.
+    """Return a value with its type narrowed to the mechanism's own class.
 
     Raises:
         InvariantError: they are another mechanism's.
@@ -290,7 +290,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return the step of a stability test: the plurality, or nothing at a hit."""
+    """Return the step of a stability test, which releases the winning label or nothing."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource
@@ -302,7 +302,7 @@ def step_of(
 
 
 def in_short(value: float) -> str:
-    """Write a number with three significant digits; one beyond a million by its power of ten."""
+    """Return a number's text with three significant digits, beyond a million as a power of ten."""
     if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{float(digits):g}e{int(power)}"

@@ -42,36 +42,36 @@ DOWN: Final = Context(prec=DIGITS, rounding=ROUND_FLOOR)
 
 
 def rounded(value: Fraction, context: Context) -> Decimal:
-    """Round a rational in a context's direction."""
+    """Return a rational number rounded in a decimal context's direction."""
     # Exact: a context rounds the result of an operation and never its operands.
     return context.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
 def exponential_up(exponent: Fraction) -> Decimal:
-    """Bound ``e^exponent`` from above."""
+    """Return an upper bound on ``e^exponent``."""
     # exp rounds to the nearest whatever the context says; one step more covers it.
     return UP.next_plus(UP.exp(rounded(exponent, UP)))
 
 
 def exponential_down(exponent: Fraction) -> Decimal:
-    """Bound ``e^exponent`` from below."""
+    """Return a lower bound on ``e^exponent``."""
     return DOWN.next_minus(DOWN.exp(rounded(exponent, DOWN)))
 
 
 class Record(Protocol):
-    """Any dataclass, for the type checker."""
+    """A type variable for any dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 def to_plain(record: Record) -> dict[str, str]:
-    """Write every field as a string; rationals, integers and names stay exact."""
+    """Return every field as a string; rationals, integers and names stay exact."""
     return {each.name: str(getattr(record, each.name)) for each in fields(record)}
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Refuse, in one sentence, text that :func:`to_plain` never writes.
+    """Raise one clear error in the block for text that :func:`to_plain` never writes.
 
     Args:
         what: whose parameters they are.

@@ -1,4 +1,4 @@
-"""The table of answering mechanisms: a new one is a folder and a row here."""
+"""The table of answering mechanisms: a new mechanism is a folder and an entry here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MECHANISMS: dict[str, AnsweringRow] = {
 def serving_row(
     mechanism: str, calibration: str, *, class_count: int, counts_decisions: bool = False
 ) -> AnsweringRow:
-    """Return the row that serves a new release.
+    """Return the table entry of the mechanism that serves a new release.
 
     Args:
         mechanism: as ``answers.mechanism`` names it.
@@ -56,7 +56,7 @@ def serving_row(
 
 
 def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> AnsweringRow:
-    """Return the row by which a release was opened; arguments as :func:`serving_row`.
+    """Return the table entry of a release's mechanism; arguments as :func:`serving_row`.
 
     Args:
         mechanism: as above.
@@ -75,7 +75,7 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Answeri
 
 
 def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringRow:
-    """Return the row that settings name and that a calibration was made for.
+    """Return the table entry that settings name and that a calibration was made for.
 
     Args:
         mechanism: as :func:`serving_row` takes it.
@@ -103,7 +103,7 @@ def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
 
 
 def row_of(value: object) -> AnsweringRow:
-    """Return the first row whose parameters, or whose calibration, a value is."""
+    """Return the first table entry that has the type of some parameters or calibration."""
     kind = type(value)
     for row in MECHANISMS.values():
         if kind is row.parameters or kind in row.calibrations:
@@ -113,7 +113,7 @@ def row_of(value: object) -> AnsweringRow:
 
 
 def size_wanted(*, table: object, query_count: int) -> int:
-    """Return the k that keeps queries on which two thirds agree, rows aside.
+    """Return the number of learners that two-thirds majorities need, ignoring row counts.
 
     Args:
         table: a calibration of the answers' share.

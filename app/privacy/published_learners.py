@@ -1,4 +1,4 @@
-"""The learners of the published classifier: a table of their public facts.
+"""The table of public facts about each learner that can publish a classifier.
 
 A learner is a row here, a row of ``app.release.classifier.learner_table`` under the same name,
 which prepares its draw, and one of ``app.auditing.draws``, which bounds what it shows.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLearner:
-    """The public facts of a learner, for any release.
+    """The public facts about a learner of the published classifier.
 
     Attributes:
         name: in ``classifier.learner``.
@@ -91,7 +91,7 @@ LEARNERS: dict[str, PublishedLearner] = {
 
 
 def uses_delta(learner: str) -> bool:
-    """Return whether ``classifier.learner`` needs a share of delta; ``auto`` may."""
+    """Return whether ``classifier.learner`` needs a part of delta; ``auto`` may."""
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 
@@ -102,7 +102,7 @@ def may_rank(learner: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicNumbers:
-    """The public numbers that decide ``auto``; none depends on a record's values.
+    """The public numbers by which ``auto`` chooses a learner; none depends on private rows.
 
     Attributes:
         row_count: the public n; None where it is not known, which counts as many.
@@ -151,7 +151,7 @@ NEWEST_AUTO_RULE: Final = 2
 
 
 def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_RULE) -> str:
-    """Return the learner's name, as configured, or as public numbers decide for ``auto``.
+    """Return the name of the learner, as configured or as ``auto`` chooses.
 
     Args:
         learner: as configured.

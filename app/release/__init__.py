@@ -1,4 +1,4 @@
-"""A release from its opening to its end: drawn once, kept in the ledger, never drawn again.
+"""A release: one data set under one privacy budget, from its opening to its last answer.
 
 * ``opening.py`` opens a release or continues one: charges, draws, commits.
 * ``drawing.py`` draws the permutation, the sample, the relabelling and the ensemble, or reads them

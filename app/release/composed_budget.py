@@ -1,4 +1,4 @@
-"""Releases in one database: a further one is refused unless it states the joint promise.
+"""The joint promise of several releases in one database, which a further one must state.
 
 Every other release counts, whatever its rows.  Rows that differ may be about the
 same people: one row more is nearly the same data set.  And whether two data
@@ -43,7 +43,7 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The other releases of the database, for a release that is about to open.
+    """The other releases of the database, for one that is about to open.
 
     Attributes:
         openings: first entries of the releases that are there, in order.
@@ -59,7 +59,7 @@ class Beside:
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """Refuse a further release that states less than the sum of all budgets.
+        """Refuse a further release that states less than the sum of all releases' budgets.
 
         Raises:
             ReleaseMismatchError: names the key, what is there and what to state.
@@ -115,7 +115,7 @@ class Beside:
 
 
 def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None:
-    """Return the joint promise of all releases for ``GET /budget``; None for a single one."""
+    """Return the joint promise of all releases for ``GET /budget``; None if there is one only."""
     promise = composed(openings)
     if promise is None:
         return None
@@ -127,7 +127,7 @@ def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None
 
 
 def warn_of_others(openings: Sequence[ReleaseOpened], warn: Callable[[str], None]) -> None:
-    """Tell an operator, in one line, the joint promise of a database's releases."""
+    """Log one line on the joint privacy promise of all releases in a database."""
     promise = composed(openings)
     if promise is not None and len(openings) > 1:
         warn(
@@ -137,7 +137,7 @@ def warn_of_others(openings: Sequence[ReleaseOpened], warn: Callable[[str], None
 
 
 def exact_text(cost: Fraction) -> str:
-    """Write a cost exactly, in the form of a configuration: as a decimal if possible."""
+    """Return an exact epsilon or delta as text for a configuration, as a decimal if possible."""
     decimal = DIGITS.divide(Decimal(cost.numerator), Decimal(cost.denominator))
     if Fraction(decimal) != cost:
         return str(cost)

@@ -1,4 +1,4 @@
-"""The draws of a release's opening, made or read back.
+"""The random draws at a release's opening, made once or read back: sample, chunks, learners.
 
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SampledRows:
-    """The rows of a sample, as indices into all rows; secret.
+    """The random sample of rows that the ensemble uses, as indices into all rows; secret.
 
     Attributes:
         rows: all private rows.
@@ -100,7 +100,7 @@ class SampledRows:
 
     @property
     def count(self) -> int:
-        """Return n', which is public."""
+        """Return the number of rows in the sample, which is public."""
         return len(self.units)
 
     @property
@@ -122,7 +122,7 @@ class SampledRows:
     def cut(
         self, places: NDArray[np.int64], *, size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of each chunk: their indices, and where each chunk's indices begin.
+        """Return the indices of each chunk's rows, and where each chunk's indices begin.
 
         Args:
             places: of units of the sample, cut into chunks in that order.
@@ -133,18 +133,18 @@ class SampledRows:
         return positions, starts[chunk_offsets(len(places), size)]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
-        """Return the sample in a class's encoding, part by part."""
+        """Return the sample's rows in a hypothesis class's encoding, part by part."""
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sample's labels at the indices of their rows; all other rows get class 0."""
+        """Return the sample's labels at the indices of their rows; rows outside get class 0."""
         placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed
 
 
 def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
-    """Return the first ``count`` rows of the permutation, or persons, in its order.
+    """Return the first ``count`` rows (or persons) of the permutation, in its order.
 
     Args:
         rows: the private rows.
@@ -158,7 +158,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
 
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
-    """Return the indices into the sample that are cut into chunks, in order; secret.
+    """Return the indices into the sample, in the order in which chunks are cut; secret.
 
     Without replacement the sample is in uniformly random order already.  With it (NB
     Algorithm 3, step 4), each place is drawn anew from all of them.
@@ -169,7 +169,7 @@ def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> N
 
 
 def positions_bytes(positions: NDArray[np.int64]) -> bytes:
-    """Return indices in the stored form of a release."""
+    """Return row indices as bytes to be stored."""
     return positions.astype("<u4").tobytes()
 
 
@@ -179,7 +179,7 @@ FITTING = "fitting learners"
 
 @dataclass(frozen=True, slots=True)
 class AnsweringParts:
-    """The answering parts: the mechanism's public parameters and the private learners."""
+    """The two parts that answer queries: the mechanism's parameters and the private ensemble."""
 
     mechanism: Parameters
     private_ensemble: Ensemble | None
@@ -187,7 +187,7 @@ class AnsweringParts:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEnsemble:
-    """The drawn ensemble, and its private pieces."""
+    """The fitted ensemble, and the private values that are stored with it."""
 
     parts: AnsweringParts
     pieces: Mapping[str, bytes]
@@ -203,7 +203,7 @@ def draw_ensemble(
     noise: NoiseSource,
     progress: Progress,
 ) -> DrawnEnsemble:
-    """Draw and fit under committed charges."""
+    """Return the ensemble, drawn and fitted with budget that is already spent."""
     if isinstance(rows, StreamedRows):
         return _draw_streamed(configuration, parameters, rows=rows, noise=noise, progress=progress)
     permutation = noise.permutation(rows.count)
@@ -287,7 +287,7 @@ def _drawn(
 
 
 def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringParts:
-    """Read back the pieces of an opening; every piece is checked, none is drawn.
+    """Return a stored ensemble; every private value is checked and none is drawn anew.
 
     Raises:
         LedgerCorruptError: a piece is missing or altered.
@@ -351,7 +351,7 @@ DEAD_FEATURES = "data.dead_features"
 def read_private_rows(
     settings: Settings, progress: Progress, *, person_key: bytes = UNKEPT
 ) -> PrivateRows:
-    """Read every private row; a field that does not fit the schema ends the opening.
+    """Return every private row; a value that does not fit the schema ends the opening.
 
     Args:
         settings: the whole configuration.
@@ -381,7 +381,7 @@ def read_private_rows(
 
 @contextmanager
 def reading_refusals(settings: Settings) -> Iterator[None]:
-    """Let a refusal of private rows name what else does not fit, column by column.
+    """Add to an error about private rows all other complaints, column by column.
 
     Raises:
         DataError: with its ``others``.
@@ -397,7 +397,7 @@ def reading_refusals(settings: Settings) -> Iterator[None]:
 
 
 def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
-    """Read public points, float64 (m, d); none where there is no file of them.
+    """Return the public points, float64 (m, d); none if no file is configured.
 
     Raises:
         ConfigurationError: the file is the private one, or holds what no query could.
@@ -418,7 +418,7 @@ def read_rows_beside(
     *,
     person_key: bytes = UNKEPT,
 ) -> PrivateRows:
-    """Read every private row, and refuse public points that are these rows.
+    """Return every private row; public points that are these same rows are refused.
 
     Args:
         points: encoded public points, float64 (m, d); m may be 0.
@@ -437,7 +437,7 @@ def read_rows_beside(
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:
-    """Refuse an opening on rows with a dead feature, unless the settings allow it.
+    """Refuse rows with an uninformative (constant) feature, unless the settings allow it.
 
     Raises:
         DataError: names every such feature, and says why it is one.
@@ -461,7 +461,7 @@ def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -
 def check_private_rows(
     settings: Settings, points: NDArray[np.float64] | None, progress: Progress
 ) -> SourceReport:
-    """Return the problems of the private rows, for the operator's terminal.
+    """Return the problems found in the private rows, for the operator's terminal.
 
     Args:
         settings: the whole configuration.

@@ -1,4 +1,4 @@
-"""Open a release, or continue the one that the ledger holds.
+"""Opening of a release, or continuing of one that its ledger already holds.
 
 A new release is opened in two transactions.  The first charges the shares of
 relabelling and answers and reserves the others, before any mechanism
@@ -114,7 +114,7 @@ def open_release(
     noise: NoiseSource,
     progress: Progress,
 ) -> Release:
-    """Open or continue the release of ``ledger`` on ``rows``.
+    """Return the release of ``ledger`` on ``rows``, newly opened or continued.
 
     Raises:
         ConfigurationError: a draw is impossible or the release hopeless, which public
@@ -179,7 +179,7 @@ def begin_release(
     public_values: NDArray[np.float64] | None = None,
     tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
-    """Charge an opening, or compare settings with the open release; draw nothing.
+    """Spend a new release's budget, or compare the settings of an open one; draw nothing.
 
     Args:
         configuration: the release's.
@@ -386,7 +386,7 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
 
 
 def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Return the state of a ledger; its release, if any, must have these settings.
+    """Return the state of a ledger, whose release, if any, must have these settings.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.
@@ -399,7 +399,7 @@ def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
 
 
 def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
-    """Compare every bound setting with the first entry, before any row is read.
+    """Compare every fixed setting with the release's first entry, before any row is read.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

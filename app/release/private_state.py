@@ -1,4 +1,4 @@
-"""The private pieces of a release: written once, checked before every use.
+"""Stored private values of a release (rows, noise, models): written once, checked at each use.
 
 The digest of each is bound by an entry and checked by the ledger whenever the
 piece is read; a missing or altered one refuses to start.
@@ -28,12 +28,12 @@ THRESHOLD_NOISE_BYTES: Final = 16
 
 
 def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
-    """Write pieces; return the digests that the next entry must bind."""
+    """Store private values; return their digests, which the next ledger entry must contain."""
     return {name: transaction.put_private(name, body) for name, body in pieces.items()}
 
 
 def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
-    """Return a private piece of an open release, from ``state`` or from the newest state.
+    """Return a stored private value of an open release, from ``state`` or the newest state.
 
     Raises:
         LedgerCorruptError: it is missing or altered; nothing is drawn again.
@@ -46,7 +46,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the threshold's noise after a number of hits, as stored; None without noise."""
+    """Return the threshold's noise after some unstable answers, as bytes; None without noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
@@ -54,7 +54,7 @@ def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dic
 
 
 def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
-    """Return the threshold's noise after a number of hits, by default of the newest state.
+    """Return the threshold's noise after some unstable answers, by default in the newest state.
 
     Raises:
         LedgerCorruptError: it is missing or altered; it is never drawn again.

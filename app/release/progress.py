@@ -1,4 +1,4 @@
-"""The progress of an opening, without private values."""
+"""Progress messages while a release is opened, without private values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Shows stages to the operator; counts of rows and chunks are public."""
+    """A display of stages to the operator; counts of rows and chunks are public."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Report that ``done`` of ``total`` units of ``stage`` are done."""
@@ -14,5 +14,5 @@ class Progress(Protocol):
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Show nothing."""
+    """Show no progress."""
     del stage, done, total

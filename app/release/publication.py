@@ -1,4 +1,4 @@
-"""One-time draws: refuse if closed, take the turn, charge, draw, publish, adopt.
+"""One-time draws: take the lock, spend the budget, draw once, publish the result.
 
 A share is charged in a commit of its own before a private row is read for it.  A crash
 between charge and publication left no trace outside: the next try draws again under the
@@ -31,7 +31,7 @@ TURN_LOST: Final = "another server's turn to draw has come; nothing was publishe
 
 
 def no_turn() -> Turn:
-    """Return a turn that is always held, for draws that need none."""
+    """Return a lock that always counts as held, for draws that need none."""
     return nullcontext(lambda: True)
 
 
@@ -42,7 +42,7 @@ def draw_once(
     draw: Callable[[], DrawnT],
     publish: Callable[[DrawnT], bool],
 ) -> DrawnT | None:
-    """Charge, draw once and publish.
+    """Spend the budget, draw once and publish, while holding a lock.
 
     Args:
         turn: what one process has at a time; it tells whether it is still held.
@@ -72,7 +72,7 @@ def _ignore(_: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication(Generic[DrawnT]):
-    """One thing that a ledger's release draws once, and the entries that charge and publish it.
+    """A result that a release draws once, with the ledger entries that charge and publish it.
 
     Attributes:
         ledger: of the release.
@@ -94,7 +94,7 @@ class Publication(Generic[DrawnT]):
     adopt: Callable[[LedgerState], None] = _ignore
 
     def draw_once(self, draw: Callable[[], DrawnT]) -> DrawnT | None:
-        """Charge, draw once and publish, as :func:`draw_once` does.
+        """Spend the budget, draw once and publish, as :func:`draw_once` does.
 
         Raises:
             VerificationError: as :meth:`is_due`.
@@ -108,7 +108,7 @@ class Publication(Generic[DrawnT]):
         return draw_once(turn=turn, charge=self.charge, draw=draw, publish=self.publish)
 
     def charge(self) -> bool:
-        """Commit the charge of the share, once; return whether a publication is due."""
+        """Commit the spending of the budget, once; return whether a publication is due."""
         if self.share is None:
             state = self.ledger.read_state()
         else:
@@ -121,7 +121,7 @@ class Publication(Generic[DrawnT]):
         return not self.is_published(state)
 
     def publish(self, drawn: DrawnT) -> bool:
-        """Commit the draw; return False if another process was first."""
+        """Commit the drawn result; return False if another process was first."""
         # Drawn once: that its publication fails may tell of its length, on a full disk.
         self.keep(drawn)
         with self.ledger.transaction() as transaction:
@@ -132,7 +132,7 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether it must still be published; refuse a state that has no place for it.
+        """Return whether the result is still unpublished; refuse a state that forbids it.
 
         Raises:
             VerificationError: the ledger is closed, or has no place for it now.
@@ -146,7 +146,7 @@ class Publication(Generic[DrawnT]):
 
 
 def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
-    """Return the event that charges or reserves a share, in exact rationals."""
+    """Return the ledger event that spends or reserves a part of the budget, in exact rationals."""
     return kind(
         mechanism=charge.mechanism.value, epsilon=str(charge.epsilon), delta=str(charge.delta)
     )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Release:
-    """The serving release; changed only by the one writer, and only to committed state.
+    """The serving release; only the ledger-writing thread changes it, to committed state.
 
     Attributes:
         configuration: what it was opened with; public.
@@ -92,7 +92,7 @@ class Release:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other servers may answer beside this one."""
+        """Whether other servers may answer from the same ledger."""
         return self.ledger.is_shared
 
     @property
@@ -102,18 +102,18 @@ class Release:
 
     @property
     def precision(self) -> int | None:
-        """Default number of score bins; None where labels are answered."""
+        """The default number of score bins; None if labels are answered."""
         answers = self.configuration.settings.answers
         return answers.precision if self.mechanism.with_scores else None
 
     @property
     def answering_state(self) -> State:
-        """The committed state, in the mechanism's form."""
+        """The committed state in the form of the answering mechanism."""
         return self._counters(self.state, self.private_threshold_noise)
 
     @property
     def phase(self) -> Phase:
-        """The release's phase by the committed entries."""
+        """The release's phase that follows from the committed entries."""
         state, mechanism, phase = self._known_phase or (None, None, None)
         if phase is None or state is not self.state or mechanism is not self.mechanism:
             phase = self.phase_at(self.state)
@@ -121,16 +121,16 @@ class Release:
         return phase
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the release's phase by ``state``."""
+        """Return the release's phase that follows from ``state``."""
         return universal.phase(self.mechanism, self._counters(state))
 
     @property
     def sequel(self) -> Sequel | None:
-        """The ensemble's successor, once the ensemble has given its last answer."""
+        """What follows the ensemble after its last answer (classifier, student or halt)."""
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return the ensemble's successor, if ``state`` has the last answer."""
+        """Return what follows the ensemble, if ``state`` has its last answer."""
         return universal.sequel(self.mechanism, self._counters(state))
 
     @property
@@ -153,7 +153,7 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table must be drawn now, on the answered queries."""
+        """Whether the statistics table must be drawn now, from the class of answered queries."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -166,14 +166,14 @@ class Release:
 
     @property
     def decided_cells(self) -> CellSplits | None:
-        """The public cells, if each is decided once; None if each vector is."""
+        """The public cells, if each cell is answered once; None if each vector is."""
         if not self.state.decides_cells:
             return None
         return cells_of(self.configuration.hypotheses)
 
     @property
     def ensemble_size(self) -> int:
-        """k, public; 0 where answers have no share."""
+        """The number of learners, k, public; 0 if no budget is set aside for answers."""
         return 0 if self.state.ensemble is None else self.state.ensemble.size
 
     @property
@@ -184,7 +184,7 @@ class Release:
         return self.private_ensemble
 
     def rows_for_drawing(self) -> PrivateRows:
-        """Return the private rows, after their share was charged."""
+        """Return the private rows for a draw whose budget is already spent."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
         if isinstance(self.private_rows, StreamedRows):
@@ -192,19 +192,19 @@ class Release:
         return self.private_rows
 
     def keep_classifier(self, drawn: PublishedClassifier) -> None:
-        """Keep the drawn classifier until it is known to be published."""
+        """Hold the drawn classifier until its publication is committed."""
         self.private_classifier = drawn
 
     def keep_student(self, trained: TrainedStudent) -> None:
-        """Keep the trained student until it is known to be published."""
+        """Hold the trained student model until its publication is committed."""
         self.trained_student = trained
 
     def keep_statistics(self, drawn: DrawnStatistics) -> None:
-        """Keep the drawn table until it is known to be released."""
+        """Hold the drawn statistics table until its publication is committed."""
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
-        """Take over committed state, the published classifier included."""
+        """Replace the state by a newer committed one, with a classifier published there."""
         before = self.phase, self.classifier, self.statistics
         self._end_where_closed(state)
         if state.classifier is not None and self.classifier is None:
@@ -277,7 +277,7 @@ CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
 
 
 def refuse_closed(state: LedgerState) -> None:
-    """Refuse to draw for a release whose ledger is closed.
+    """Refuse a draw for a release whose ledger is closed.
 
     Raises:
         VerificationError: it is.
@@ -289,7 +289,7 @@ def refuse_closed(state: LedgerState) -> None:
 
 @contextmanager
 def ending_where_closed(release: Release) -> Iterator[None]:
-    """Continue with a halt if the ledger was closed before the block could publish.
+    """Stop answering, instead of failing, if the ledger is closed before a publication.
 
     Whoever closes or moves a ledger may do it between a server's last answer and its draw.
 
@@ -307,7 +307,7 @@ def ending_where_closed(release: Release) -> Iterator[None]:
 
 
 def warn_if_ended(release: Release, warn: Callable[[str], None]) -> None:
-    """Tell the operator, one line each, the remaining service of a release without draws."""
+    """Log which services remain in a release that can draw nothing more, one line each."""
     halted, closed = release.state.halted, release.state.closed
     serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
     if halted is not None:

@@ -1,4 +1,4 @@
-"""Simulation: the serving mechanism run many times on given vote counts.
+"""Simulation of the serving mechanism on given vote counts, many times.
 
 The opening (calibration, its verification, initial state) and the step are the
 ones that the writer uses; only the votes are given.
@@ -37,7 +37,7 @@ def simulate(
     trials: int,
     noise: NoiseSource,
 ) -> dict[str, int]:
-    """Count the outcomes of ``trials`` runs, each from a fresh state.
+    """Return counts of the outcomes of ``trials`` independent runs.
 
     Args:
         settings: classes, privacy and answers are used.

@@ -1,4 +1,4 @@
-"""The draws of an opening that streams: from counts, which an engine adds up over parts.
+"""The draws for opening a release whose rows are streamed: made from counts of rows.
 
 What is drawn is what an opening in memory would draw from the same noise with the same slots;
 engine, number of workers and order of parts show in no byte of it.
@@ -39,7 +39,7 @@ def drawn_tree(
     held: Held[PackedRows],
     noise: NoiseSource,
 ) -> Tree | None:
-    """Return the tree that relabels, secret; None where rows keep their labels."""
+    """Return the drawn tree that relabels the rows; None if rows keep their labels. Secret."""
     if parameters.relabel is None:
         return None
     if not isinstance(parameters.relabel, exponential.Parameters):
@@ -65,7 +65,7 @@ def fitted_from_counts(
     tree: Tree | None,
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
-    """Fit one learner per chunk.
+    """Return one learner per chunk, fitted from counts of the rows.
 
     Args:
         learner: the public choice.
@@ -104,5 +104,5 @@ def fitted_from_counts(
 
 
 def slots_key(noise: NoiseSource) -> bytes:
-    """Return a fresh key of the permutation that puts rows in slots."""
+    """Return a new random key of the permutation that orders the rows."""
     return noise.secret(KEY_BYTES)

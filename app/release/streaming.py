@@ -1,4 +1,4 @@
-"""Whether a release's opening streams, and its rows where it does.
+"""The choice between streaming private rows and loading them into memory.
 
 An opening streams where its learners are fitted from counts and every row is in one chunk: rows
 are then packed into a byte a feature as they are read, counted where they lie, and never held in
@@ -51,29 +51,29 @@ ROWS_MIN: Final = 1 << 16
 
 
 def fingerprint_rule(opened: ReleaseOpened) -> str:
-    """Return the rule of a release's fingerprint."""
+    """Return the name of the rule that computes a release's fingerprint of its rows."""
     return opened.parameters.get(FINGERPRINT, SORTED)
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the first entry's parameter for the rule of a fingerprint; none for sorted rows."""
+    """Return the first ledger entry's parameter for the fingerprint rule; none for sorted rows."""
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
 def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
-    """Return the private piece that tells whether parts are as they were; none in memory."""
+    """Return stored bytes that show whether source files changed; nothing for rows in memory."""
     if not isinstance(rows, StreamedRows):
         return {}
     return {PARTS: tag_of_files(rows.reading.source).encode()}
 
 
 def streams(opened: ReleaseOpened) -> bool:
-    """Return whether a release was opened by counts of its rows."""
+    """Return whether a release was opened by streaming its rows."""
     return fingerprint_rule(opened) == ROW_SUMS
 
 
 def counted_trees(configuration: Configuration) -> CountedTrees | None:
-    """Return what fits the learners from counts, in a release that has each row in one chunk.
+    """Return an object that fits trees from counts, if each row is in one chunk; else None.
 
     It follows from the configuration alone.
     """
@@ -95,7 +95,7 @@ def counted_trees(configuration: Configuration) -> CountedTrees | None:
 def rows_of(
     configuration: Configuration, progress: Progress, *, ledger: Ledger
 ) -> PrivateRows | StreamedRows:
-    """Return the private rows as the opening takes them, streamed or in memory.
+    """Return the private rows for opening a release, streamed or in memory.
 
     Args:
         configuration: the release's.
@@ -122,7 +122,7 @@ def new_rows(
     digests: Digests,
     release_number: int = FIRST_RELEASE,
 ) -> PrivateRows | StreamedRows:
-    """Return the private rows of a release that is to open.
+    """Return the private rows of a release that is about to open.
 
     Args:
         configuration: the release's.
@@ -147,7 +147,7 @@ def new_rows(
 
 
 def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
-    """Return rows that are not streamed.
+    """Return rows that are in memory; streamed rows raise an error.
 
     Raises:
         InvariantError: they are.
@@ -170,7 +170,7 @@ def _is_worthwhile(counted: CountedTrees, settings: Settings) -> bool:
 
 @contextmanager
 def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
-    """Let go of streamed rows, and of who holds them, where what is done with them fails."""
+    """Release the resources of streamed rows if the block fails."""
     try:
         yield
     except BaseException:
@@ -246,7 +246,7 @@ def _streamed(
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the engine of ``[engine]``."""
+    """Return the computing engine that ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

@@ -1,4 +1,4 @@
-"""Every setting, in one frozen object: ``conclave.toml`` and the environment.
+"""All settings, from ``conclave.toml`` and environment variables, in one frozen object.
 
 * ``settings.py`` has that object, and loads it.
 * ``reading.py`` reads the file and the environment into tables, and makes paths absolute.

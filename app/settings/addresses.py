@@ -1,4 +1,4 @@
-"""Addresses of other servers: whether they are on this machine, and whether they are safe."""
+"""Checks of network addresses: whether they are local, and whether they are secure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HTTP_ADDRESS: Final = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``host``, a name or an address, is only reachable from this machine."""
+    """Return whether ``host``, a name or an address, is reachable from this machine only."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -22,12 +22,12 @@ def is_loopback(host: str) -> bool:
 
 
 def is_http_address(text: str) -> bool:
-    """Return whether a text is the address of an HTTP server, without a user or password in it."""
+    """Return whether a text is the URL of an HTTP server without a user or password in it."""
     return HTTP_ADDRESS.fullmatch(text) is not None
 
 
 def is_secure_address(text: str) -> bool:
-    """Return whether an address is safe from impersonation on a network.
+    """Return whether a URL is protected from impersonation: HTTPS, or on this machine.
 
     That is one of https, or one of http on loopback.
     """

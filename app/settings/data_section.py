@@ -36,7 +36,7 @@ PublicShare = Annotated[Number, Field(ge=0, le=1)]
 
 
 class NumericFeatureSettings(Section):
-    """A ``[[data.features]]`` of kind ``numeric``."""
+    """A table ``[[data.features]]`` with ``kind = "numeric"``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["numeric"], Field(description="Kind of the feature.")]
@@ -61,7 +61,7 @@ class NumericFeatureSettings(Section):
         return NumericFeature
 
     def feature(self) -> NumericFeature:
-        """Return the feature in the form for readers of rows and queries."""
+        """Return the feature as part of the public schema."""
         lower, upper = self.bounds
         return self._made_as()(
             name=self.name,
@@ -73,7 +73,7 @@ class NumericFeatureSettings(Section):
 
 
 class DateFeatureSettings(NumericFeatureSettings):
-    """A ``[[data.features]]`` of kind ``date``."""
+    """A table ``[[data.features]]`` with ``kind = "date"``."""
 
     kind: Annotated[  # type: ignore[assignment]  # a kind of its own
         Literal["date"], Field(description="Kind of the feature.")
@@ -95,7 +95,7 @@ class DateFeatureSettings(NumericFeatureSettings):
 
 
 class CategoricalFeatureSettings(Section):
-    """A ``[[data.features]]`` of kind ``categorical``."""
+    """A table ``[[data.features]]`` with ``kind = "categorical"``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["categorical"], Field(description="Kind of the feature.")]
@@ -113,14 +113,14 @@ class CategoricalFeatureSettings(Section):
     ] = None
 
     def feature(self) -> CategoricalFeature:
-        """Return the feature in the form for readers of rows and queries."""
+        """Return the feature as part of the public schema."""
         return CategoricalFeature(
             name=self.name, categories=self.categories, category_shares=self.category_shares
         )
 
 
 class BooleanFeatureSettings(Section):
-    """A ``[[data.features]]`` of kind ``boolean``."""
+    """A table ``[[data.features]]`` with ``kind = "boolean"``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["boolean"], Field(description="Kind of the feature.")]
@@ -131,7 +131,7 @@ class BooleanFeatureSettings(Section):
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
-        """Return the feature in the form for readers of rows and queries."""
+        """Return the feature as part of the public schema."""
         shares = (1.0 - self.true_share, self.true_share)
         return BooleanFeature(name=self.name, category_shares=shares)
 
@@ -146,7 +146,7 @@ FeatureSettings = Annotated[
 
 
 class DataSettings(Section):
-    """``[data]``: the private source and its public schema."""
+    """``[data]``: the source of the private rows, and their public schema."""
 
     source: Annotated[
         Address,
@@ -228,16 +228,16 @@ class DataSettings(Section):
 
     @property
     def unit(self) -> Literal["row", "person"]:
-        """Return the unit of privacy, one of which neighbours replace."""
+        """Return the unit of privacy that is configured: a row or a person."""
         return "row" if self.person is None else "person"
 
     @property
     def unit_count(self) -> int | None:
-        """Return the public number of rows, or of named persons; None if it is unknown."""
+        """Return the public number of rows (or persons, if they are named); None if unknown."""
         return self.rows if self.person is None else self.persons
 
     def person_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column that names persons; None where a row is the unit.
+        """Return the column that names persons; None if a row is the unit of privacy.
 
         Args:
             key: of the digests by which persons are known.
@@ -249,7 +249,7 @@ class DataSettings(Section):
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def id_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column that names rows, read as one that names persons; None without one.
+        """Return the column with row identifiers, if any, in the form of one that names persons.
 
         Args:
             key: of the digests by which rows are known.
@@ -261,7 +261,7 @@ class DataSettings(Section):
 
     @property
     def dialect(self) -> CsvDialect:
-        """Return the dialect of CSV files."""
+        """Return the configured dialect of CSV files."""
         return CsvDialect(self.separator, self.decimal, self.encoding)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
@@ -273,7 +273,7 @@ class DataSettings(Section):
         }
 
     def public_schema(self) -> Schema:
-        """Return the public schema in the form for readers of rows and queries."""
+        """Return the public schema by which rows and queries are read."""
         return Schema(
             label=self.label,
             classes=self.classes,
@@ -283,7 +283,7 @@ class DataSettings(Section):
 
 
 class DialectOptions(Section):
-    """How a CSV is written, as options of a command."""
+    """The dialect of a CSV file as given by command-line options."""
 
     separator: Separator
     decimal: Literal[".", ","]
@@ -291,7 +291,7 @@ class DialectOptions(Section):
 
 
 def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
-    """Return the dialect given by options of a command.
+    """Return the CSV dialect given by command-line options.
 
     Raises:
         ConfigurationError: names the option.

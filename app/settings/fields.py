@@ -1,4 +1,4 @@
-"""Field types of the settings: the accepted TOML and JSON values.
+"""Field types of the settings: the values that TOML and JSON may give.
 
 Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
 binary float first), so shares, epsilon and delta stay exact.
@@ -50,7 +50,7 @@ class Unit:
 
 
 def refusal(problem: str) -> PydanticCustomError:
-    """Make the error that becomes the line ``key: problem``."""
+    """Return the validation error that is printed as the line ``key: problem``."""
     return PydanticCustomError("conclave", "{problem}", {"problem": problem})
 
 
@@ -245,7 +245,7 @@ EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of the names in a table, looked up when the configuration is read.
+    """A field type for one of the names in a table, looked up when the settings are read.
 
     Attributes:
         names: returns them, in the order of the table.
@@ -269,13 +269,13 @@ class OneOf:
 
 
 class Section(BaseModel):
-    """The common part of every table of the configuration."""
+    """The base class of every table of the configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 def section_of(annotation: object) -> type[Section] | None:
-    """Return the type of the table in a setting; None for a plain value."""
+    """Return the class of a setting that is a table; None for a plain value."""
     for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, Section):
             return kind

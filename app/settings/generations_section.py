@@ -1,4 +1,4 @@
-"""``[generations]``: a release that grows, and what such a release does not serve."""
+"""The section ``[generations]`` (releases that accept further rows), and its restrictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALIBRATIONS: Final = ("profile", "certified")
 
 
 def seconds_of(duration: str) -> int:
-    """Return the seconds of a duration such as ``1d``, ``6h``, ``30min`` or ``10s``."""
+    """Return a duration such as ``1d``, ``6h``, ``30min`` or ``10s`` in seconds."""
     found = DURATION.fullmatch(duration)
     return 0 if found is None else int(found[1]) * SECONDS[found[2]]
 
@@ -37,7 +37,7 @@ def _duration(value: str) -> str:
 
 
 class GenerationsSettings(Section):
-    """``[generations]``: with it, a new release takes further rows by ``conclave append``."""
+    """``[generations]``: rows that ``conclave append`` adds later, a generation at a time."""
 
     quorum: Annotated[
         Whole,
@@ -78,12 +78,12 @@ class GenerationsSettings(Section):
 
     @property
     def tick_seconds(self) -> int:
-        """Return the length of a period."""
+        """Return the time between scheduled updates (ticks), in seconds."""
         return seconds_of(self.tick)
 
 
 class Grown(NamedTuple):
-    """The section, and what stands beside it."""
+    """The settings on which the checks of ``[generations]`` depend."""
 
     generations: GenerationsSettings | None
     privacy: PrivacySettings
@@ -98,7 +98,7 @@ def _is_pooled(given: Grown) -> bool:
 
 
 def check_generations(given: Grown) -> None:
-    """Refuse beside ``[generations]`` what is not proved, or not served, for generations.
+    """Refuse settings that are not proved or not supported together with ``[generations]``.
 
     Raises:
         ConfigurationError: names the setting, in one line.

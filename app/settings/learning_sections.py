@@ -36,7 +36,7 @@ Cells = Annotated[
 
 
 class HypothesesSettings(Section):
-    """``[hypotheses]``: the public class that relabels and that learners search; may be absent.
+    """``[hypotheses]``: the public class of rules for relabelling and for learners; optional.
 
     It is required where an ensemble answers, where there are statistics, and where a classifier
     is drawn from a class that ``[classifier]`` does not name.
@@ -100,7 +100,7 @@ class HypothesesSettings(Section):
 
 
 class ClassifierSettings(Section):
-    """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
+    """``[classifier]``: the published classifier's class; defaults are from ``[hypotheses]``."""
 
     learner: Annotated[
         str,
@@ -156,7 +156,7 @@ class ClassifierSettings(Section):
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
     ) -> HypothesesSettings:
-        """Return the whole class, with absent keys from ``[hypotheses]``.
+        """Return the section with absent keys taken from ``[hypotheses]``.
 
         Args:
             hypotheses: what absent keys are taken from.
@@ -187,7 +187,7 @@ JOBS_UNUSED: Final = (
 
 
 class LearnerSettings(Section):
-    """``[learner]``: the non-private learner that each chunk is given."""
+    """``[learner]``: the non-private learner that is trained on each chunk of the rows."""
 
     rule: Annotated[
         Literal["canonical", "halving"],
@@ -224,7 +224,7 @@ class LearnerSettings(Section):
 
 
 class StudentSettings(Section):
-    """``[student]``: the learner of a student of the answers; if absent, that of `[learner]`."""
+    """``[student]``: the learner of a model trained on the answers; default `[learner]`."""
 
     rule: Annotated[
         Literal["canonical"] | None,
@@ -243,7 +243,7 @@ class StudentSettings(Section):
     ] = {}
 
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
-        """Return the whole choice, with the estimator of ``[learner]`` if none is set here.
+        """Return the section, with the estimator of ``[learner]`` if none is set here.
 
         Whatever rule the chunks are given, a student takes the canonical one,
         which gives a single hypothesis.
@@ -259,7 +259,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the class that the table covers, and how its errors are corrected."""
+    """``[statistics]``: the statistics table's hypothesis class, and how errors are corrected."""
 
     kind: Annotated[
         str | None,
@@ -307,7 +307,7 @@ class StatisticsSettings(Section):
     ] = None
 
     def inherit(self, hypotheses: HypothesesSettings) -> HypothesesSettings:
-        """Return the whole class, with absent keys from ``[hypotheses]``."""
+        """Return the section with absent keys taken from ``[hypotheses]``."""
         depth = self.depth or min(hypotheses.depth, DEPTH_DEFAULT_MAX)
         update = {
             "kind": self.kind or hypotheses.kind,

@@ -1,4 +1,4 @@
-"""From a TOML file and the environment to one table of tables, paths absolute.
+"""Reading of a TOML file and environment variables into one nested table of settings.
 
 Nothing is validated here beyond what is needed to merge: the models in
 ``app/settings/settings.py`` do that.  Numbers with a point or an exponent stay exact
@@ -39,7 +39,7 @@ SQLITE_FILE = re.compile(r"^(sqlite(?:\+\w+)?:///)([^?]+)(.*)$", re.DOTALL)
 
 
 def read_file(path: Path) -> Tables:
-    """Read a TOML file; relative paths in it become relative to its folder.
+    """Return the tables of a TOML file; relative paths become relative to the file's folder.
 
     Raises:
         ConfigurationError: the file cannot be read or is not TOML.
@@ -62,7 +62,7 @@ def read_environment(
     is_text: Callable[[tuple[str, ...]], bool],
     folder: Path,
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return the settings in the environment: (keys from the section down, value).
+    """Return the settings in environment variables: (keys from the section down, value).
 
     ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives (privacy, shares, relabel).
     A value is JSON, or the string itself where it is none or where the setting
@@ -103,7 +103,7 @@ def read_environment(
 
 
 def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Tables:
-    """Return the tables with each change made; the arguments stay as they are.
+    """Return a copy of the tables with each change made.
 
     Raises:
         ConfigurationError: a change goes below something that is no table.
@@ -115,7 +115,7 @@ def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Ta
 
 
 def resolve_paths(tables: Tables, *, folder: Path) -> Tables:
-    """Return the tables with their relative paths relative to a folder."""
+    """Return the tables with relative paths resolved against a folder."""
     changes: list[tuple[tuple[str, ...], object]] = []
     for section, key in PATH_KEYS:
         table = tables.get(section)
@@ -125,7 +125,7 @@ def resolve_paths(tables: Tables, *, folder: Path) -> Tables:
 
 
 def sqlite_address(path: Path) -> str:
-    """Return the address of an SQLite file, whatever characters its path has."""
+    """Return the SQLAlchemy address of an SQLite file, whatever characters its path has."""
     return f"sqlite:///{quote(str(path))}"
 
 

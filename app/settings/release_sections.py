@@ -18,7 +18,7 @@ Share = Annotated[Exact, Field(ge=0, le=1)]
 
 
 class ReleaseSettings(Section):
-    """``[release]``: one data set, one configuration, one ledger."""
+    """``[release]``: this section names one data set with its configuration and its ledger."""
 
     name: Annotated[
         Name,
@@ -31,7 +31,7 @@ class ReleaseSettings(Section):
 
 
 class SharesSettings(Section):
-    """``[privacy.shares]``: fractions of epsilon; 0 switches a mechanism off."""
+    """``[privacy.shares]``: each mechanism's fraction of epsilon; 0 switches it off."""
 
     relabel: Annotated[
         Share, Unit("fraction of epsilon"), Field(description="Share that relabels the rows.")
@@ -48,7 +48,7 @@ class SharesSettings(Section):
 
 
 class DeltaSharesSettings(Section):
-    """``[privacy.delta_shares]``: fractions of delta."""
+    """``[privacy.delta_shares]``: the fraction of delta that each mechanism gets."""
 
     answers: Annotated[
         Share | None,
@@ -71,7 +71,7 @@ class DeltaSharesSettings(Section):
 
 
 class ComposedSettings(Section):
-    """``[privacy.composed]``: what all releases of the ledger's database promise together."""
+    """``[privacy.composed]``: epsilon and delta of all releases in the ledger's database."""
 
     epsilon: Annotated[
         Exact | None,
@@ -90,7 +90,7 @@ class ComposedSettings(Section):
 
 
 class PrivacySettings(Section):
-    """``[privacy]``: what the release promises, and how it is split."""
+    """``[privacy]``: the budget that the release promises, and how it is divided."""
 
     epsilon: Annotated[
         Exact, Unit("nats"), Field(gt=0, le=1000, description="The release's whole epsilon.")
@@ -131,14 +131,14 @@ class PrivacySettings(Section):
     composed: ComposedSettings = ComposedSettings()
 
     def epsilon_of(self, mechanism: Mechanism) -> Fraction:
-        """Return the part of epsilon that a mechanism may use, exactly."""
+        """Return the exact part of epsilon that a mechanism may use."""
         share: Decimal = getattr(self.shares, mechanism)
         return Fraction(self.epsilon) * Fraction(share)
 
     def delta_share(
         self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
     ) -> Fraction:
-        """Return the fraction of delta of a mechanism: as given, or its default.
+        """Return the fraction of delta for a mechanism: as configured, or the default.
 
         Args:
             mechanism: whose.
@@ -158,7 +158,7 @@ class PrivacySettings(Section):
 
 
 class AnswersSettings(Section):
-    """``[answers]``: how queries are answered, how many, and what follows."""
+    """``[answers]``: how the ensemble answers, how many queries, and what answers afterwards."""
 
     mechanism: Annotated[
         str,
@@ -237,5 +237,5 @@ class AnswersSettings(Section):
 
     @property
     def sequels(self) -> dict[str, Successor]:
-        """Return what may follow the ensemble, by the key that sets it."""
+        """Return what may follow the ensemble (classifier, student, halt), by the setting's key."""
         return {"after": self.after, "on_cutoff": self.on_cutoff}

@@ -1,4 +1,4 @@
-"""Rules that span several keys of the configuration.
+"""Validation rules that involve several keys of the configuration.
 
 Each raises a ``ConfigurationError`` that names the key to change.  What is
 valid configuration but not served by this version is refused by the service,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 def check_cells(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None, data: DataSettings
 ) -> None:
-    """The class cells has its public cells, and no other class has any.
+    """Check that class ``cells`` has its public cells, and that no other class has any.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -91,7 +91,7 @@ DELTA_MECHANISMS: tuple[DeltaMechanism, ...] = ("answers", "classifier", "statis
 
 
 def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that each user of delta has a share, others have none, and the shares add up."""
+    """Check that exactly the mechanisms that need delta have fractions of it, which add up."""
     answers, classifier, statistics = (
         privacy.delta_share(name, classifier_uses_delta=classifier_uses_delta)
         for name in DELTA_MECHANISMS
@@ -164,7 +164,7 @@ def _check_person(data: DataSettings) -> None:
 
 
 def check_wanted(classifier: ClassifierSettings) -> None:
-    """A classifier that must rank needs a learner that publishes scores."""
+    """Check that a classifier that must rank has a learner that publishes scores."""
     if classifier.wanted == RANKING and not may_rank(classifier.learner):
         scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
         problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return the reason why shares only add up; none where one account may hold them.
+    """Return why budget parts must be added up; none if a joint accounting is possible.
 
     Args:
         privacy: shares and calibration.
@@ -207,13 +207,13 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one account if shares can only be added up, or if ``needed`` is missing."""
+    """Refuse joint accounting if parts can only be added up, or if ``needed`` is missing."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that shares add up, exactly, and that the calibration can hold."""
+    """Check that the parts of epsilon add up exactly, and that the calibration is feasible."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -321,7 +321,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """Each successor of the ensemble needs its share, and each mechanism its calibration."""
+    """Check that each successor of the ensemble has its part of the budget."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -345,7 +345,7 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
 
 
 def check_engine(engine: EngineSettings) -> None:
-    """Require the address of a cluster for the engine that has one, and only there.
+    """Check that a cluster's address is set for the engine that needs one, and for no other.
 
     Raises:
         ConfigurationError: names ``engine.address``.
@@ -358,7 +358,7 @@ def check_engine(engine: EngineSettings) -> None:
 
 
 def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:
-    """Scores need two classes, and an ensemble with a stability test."""
+    """Check that answers with scores have two classes and a stability test."""
     if answers.output == "label":
         if "precision" in answers.model_fields_set:
             raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
@@ -375,7 +375,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Each chunk, and each student, needs either a rule or an estimator.
+    """Check that each chunk's learner, and any student, is either a rule or an estimator.
 
     Args:
         section: ``learner`` or ``student``.
@@ -389,7 +389,7 @@ def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> N
 
 
 def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
-    """The lists of a section name features, cuts and categories; some test is left.
+    """Check that a section's lists name known features, cuts and categories, and leave a test.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -412,7 +412,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """The table needs a class whose tests can be listed, and one way to correct its errors.
+    """Check that the statistics table has a class with countable tests, and one error correction.
 
     Args:
         written: the section itself.
@@ -435,7 +435,7 @@ def check_statistics(
 
 
 def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSettings) -> None:
-    """Refuse a configuration without ``[hypotheses]`` where something uses it.
+    """Refuse a configuration without ``[hypotheses]`` if another setting needs it.
 
     Learners of scores and of a grid draw from no class; ``[classifier]`` has their tests.
 
@@ -458,7 +458,7 @@ def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSett
 def check_predictors(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None
 ) -> None:
-    """The class finite needs its functions, without repeats, and no other class has any.
+    """Check that class ``finite`` has functions, without repeats, and that no other class has any.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -475,7 +475,7 @@ def check_predictors(
 
 
 def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
-    """A folder of code needs a class of user-written predictors."""
+    """Refuse a folder of user code without a class of user-written predictors."""
     own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
     if hypotheses.path is not None and not own:
         problem = "is for predictors of your own, and no class is of them; leave it out"
@@ -483,7 +483,7 @@ def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) ->
 
 
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:
-    """Every learner of the ensemble needs a row, or a person."""
+    """Check that there are at least as many rows (or persons) as learners."""
     count, unit = data.unit_count, data.unit
     if answers.ensemble != "auto" and count is not None and answers.ensemble > count:
         problem = f"is above data.{unit}s: a learner needs a {unit}"
@@ -491,7 +491,7 @@ def check_size(answers: AnswersSettings, data: DataSettings) -> None:
 
 
 def check_ledger(ledger: LedgerSettings) -> None:
-    """The ledger is a database that lasts."""
+    """Check that the ledger's database is persistent, not in memory."""
     url = ledger.url.get_secret_value()
     if not LEDGER_URL.match(url):
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""``[ledger]`` and ``[server]``: where things are kept, and where they are served."""
+"""The sections ``[ledger]`` and ``[server]``: where data is stored, and how it is served."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.settings.fields import (
 
 
 class LedgerSettings(Section):
-    """``[ledger]``: the database of entries, answers and private state."""
+    """``[ledger]``: the database that stores entries, answers and private state."""
 
     url: Annotated[
         Address,
@@ -37,7 +37,7 @@ class LedgerSettings(Section):
 
 
 class OidcSettings(Section):
-    """``[server.oidc]``: tokens of an OpenID provider beside keys; needs the extra ``oidc``."""
+    """``[server.oidc]``: OpenID tokens accepted besides API keys; needs the extra ``oidc``."""
 
     issuer: Annotated[
         Issuer,
@@ -77,7 +77,7 @@ class OidcSettings(Section):
 
 
 class ServerSettings(Section):
-    """``[server]``: where to listen, who may ask, and the limits of a request."""
+    """``[server]``: the address of the server, its API keys, and the limits of a request."""
 
     host: Annotated[Text, Field(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[
@@ -208,7 +208,7 @@ class ServerSettings(Section):
 
 
 class LogsSettings(Section):
-    """``[logs]``: what is written to stderr."""
+    """``[logs]``: the events that the server writes to stderr."""
 
     format: Annotated[
         Literal["json", "console"],
@@ -226,7 +226,7 @@ class LogsSettings(Section):
 
 
 class EngineSettings(Section):
-    """``[engine]``: who reads and counts the rows at an opening; no answer depends on it."""
+    """``[engine]``: threads or a cluster that read the rows at an opening; answers do not vary."""
 
     name: Annotated[
         Literal["local", "dask"],
@@ -254,7 +254,7 @@ class EngineSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """``[telemetry]``: traces to a collector; needs the extra `telemetry`."""
+    """``[telemetry]``: traces that are sent to a collector; needs the extra `telemetry`."""
 
     traces_endpoint: Annotated[
         HttpAddress | None,

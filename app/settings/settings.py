@@ -1,4 +1,4 @@
-"""Every setting of Conclave: ``conclave.toml`` and the environment, one frozen object.
+"""The whole configuration as one frozen object: ``conclave.toml`` and the environment.
 
 Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
 down; there is no module global.  Anything wrong with it is a
@@ -61,7 +61,7 @@ from app.settings.wording import configuration_error, with_feature_name
 
 
 def demo_tables() -> dict[str, object]:
-    """Return the configuration tables of the demo: all but the ledger's address."""
+    """Return the demo's configuration tables, except the ledger's address."""
     return {
         "release": {"name": "demo"},
         "data": {
@@ -126,7 +126,7 @@ class Settings(Section):
 
     @classmethod
     def read(cls, tables: reading.Tables) -> Self:
-        """Validate merged tables.
+        """Return the settings in merged tables after validation.
 
         Raises:
             ConfigurationError: the first thing wrong, by its key.
@@ -195,12 +195,12 @@ class Settings(Section):
 
     @property
     def is_embedded_demo(self) -> bool:
-        """Whether the rows are the embedded, public ones."""
+        """Whether the rows are the built-in public demonstration data."""
         return self.source == DEMO_SOURCE
 
     @property
     def published(self) -> HypothesesSettings:
-        """Return the class of the published classifier: absent keys as in ``[hypotheses]``.
+        """Return the published classifier's hypothesis class; absent keys as in ``[hypotheses]``.
 
         Where ``[classifier]`` has no ``bins`` of its own, the public grids of
         features (``thresholds``) are inherited too, as lists.
@@ -209,22 +209,22 @@ class Settings(Section):
 
     @property
     def names_bins(self) -> bool:
-        """Whether the configuration says into how many intervals classifiers cut a number."""
+        """Whether the number of intervals into which classifiers cut a feature is configured."""
         return self.classifier.bins is not None or "bins" in self.hypotheses.model_fields_set
 
     @property
     def classifier_uses_delta(self) -> bool:
-        """Whether learning the published classifier adds noise that needs a share of delta."""
+        """Whether learning the published classifier needs a part of delta."""
         return uses_delta(self.classifier.learner) and self.privacy.shares.classifier > 0
 
     def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
-        """Return the fraction of delta of a mechanism: as given, or its default."""
+        """Return the fraction of delta for a mechanism: as configured, or the default."""
         uses = self.classifier_uses_delta
         return self.privacy.delta_share(mechanism, classifier_uses_delta=uses)
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return the accounting of shares: as configured, or as in a new release.
+        """Return the rule of privacy accounting: as configured, or that of a new release.
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
@@ -251,7 +251,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return the reason why shares only add up; none where one account may hold them."""
+        """Return why budget parts must be added up; none if a joint accounting is possible."""
         return rules.why_sum(
             self.privacy,
             self.answers,
@@ -262,17 +262,17 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of a student, with absent keys from ``[learner]``."""
+        """Return the learner of a student model, with absent keys from ``[learner]``."""
         return self.student.inherit(self.learner)
 
     @property
     def student_may_follow(self) -> bool:
-        """Whether a student follows the ensemble's last answer, or its last unstable one."""
+        """Whether a student model answers after the ensemble's last (or last unstable) answer."""
         return "student" in self.answers.sequels.values()
 
     @property
     def covered(self) -> HypothesesSettings:
-        """Return the class of the statistics table, with absent keys from ``[hypotheses]``."""
+        """Return the statistics table's hypothesis class; absent keys as in ``[hypotheses]``."""
         return self.statistics.inherit(self.hypotheses)
 
 
@@ -283,7 +283,7 @@ TEXT_KINDS = frozenset({str, SecretStr, Path, type(None)})
 def load_settings(
     path: Path | None, environ: Mapping[str, str], *, working_directory: Path | None = None
 ) -> Settings:
-    """Read a configuration file and the environment, which beats it.
+    """Return the settings of a configuration file and the environment, which takes precedence.
 
     Args:
         path: ``conclave.toml``; None for the embedded demo.
@@ -303,7 +303,7 @@ def load_settings(
 def load_simulation_settings(
     path: Path, environ: Mapping[str, str], *, working_directory: Path | None = None
 ) -> Settings:
-    """Read a configuration that may hold classes, privacy and answers only.
+    """Return the settings for ``simulate``, which needs classes, privacy and answers only.
 
     What is required elsewhere and absent here is filled in with a placeholder.
 
@@ -320,7 +320,7 @@ def demo_settings(
     folder: Path | None = None,
     overrides: Mapping[tuple[str, ...], object] | None = None,
 ) -> Settings:
-    """Return the settings of the embedded demo; the environment beats them.
+    """Return the settings of the demo; environment variables take precedence.
 
     Args:
         environ: names and values, as ``os.environ``.

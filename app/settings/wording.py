@@ -1,4 +1,4 @@
-"""From a failed validation to the one line that names the key."""
+"""Conversion of a validation failure to one line that names the key."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PATTERN_PROBLEMS = {
 def configuration_error(
     error: ValidationError, tables: Mapping[str, object], known: Callable[[Location], Sequence[str]]
 ) -> ConfigurationError:
-    """Return the first error, by its dotted key, without the given value.
+    """Return the first validation error, with its dotted key and without the given value.
 
     Args:
         error: the failed validation.
@@ -80,7 +80,7 @@ def configuration_error(
 
 
 def with_feature_name(key: str, tables: Mapping[str, object]) -> str:
-    """Return a key with the name of a feature after its index."""
+    """Return a key in which a feature's index is followed by its name."""
     found = FEATURE_INDEX.match(key)
     feature = None if found is None else _at(tables, (*FEATURES, int(found[1])))
     name = feature.get("name") if isinstance(feature, dict) else None

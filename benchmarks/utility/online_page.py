@@ -37,56 +37,59 @@ MARKERS: Final = "o^sovs*"
 COLOURS: Final = ("#2b6cb0", "#2f855a", "#805ad5", "#c05621", "#d69e2e", "#718096", "#000000")
 
 INTRODUCTION: Final = """\
-Rows are relabelled at a tenth of epsilon and answers spend nine tenths, at delta 1e-6, one
-record replaced. Every distinct test vector is asked once, in a random order; *answers* are
-the stable ones before the T-th unstable answer, which is none itself. *E* is `T (1 - u) / u`,
-u the mean probability over distinct vectors that an answer is unstable: how many stable
-answers there would be if vectors never ran out. *Accuracy* is over all test rows whose vector
-got a stable answer, each with its own label. Means over 20 orders of each of 3 releases,
-drawn as the app draws them, from seeds; ± is the standard deviation over these passes. At
-every cutoff the app's own step is run over a pass beside the arrays that simulate it, and
-has to decide every query alike.
+In all methods rows are relabelled at a tenth of epsilon and answers spend nine tenths, at delta
+1e-6, with one record replaced. Every distinct test vector is asked once, in a random order. The
+column *answers* counts the stable answers before the T-th unstable answer, which is not counted.
+The column *E* is `T (1 - u) / u`, with u the mean probability over distinct vectors that an
+answer is unstable: the number of stable answers if vectors never ran out. The column *accuracy*
+is over all test rows whose vector got a stable answer, each with its own label. The figures are
+means over 20 orders of each of 3 releases, drawn as the app draws them, from seeds; ± is the
+standard deviation over these passes. At every cutoff the app's own step is also run over a pass,
+and has to decide every query as the simulation by arrays does.
 
-*Cells* is the class of [hypotheses.md](hypotheses.md#cells) with one row a learner
-(`answers.ensemble` = n): a vote is the label of the learner's own relabelled row in its
-cell, and elsewhere a turn that cancels. The labelling that relabels is no input of it.
-*Profile* is Theorem A, *sparse vector* calibration `svt`, which is the papers' mechanism with
-constants that hold. *Trees* are those of the examples, canonical and halving, with the k
-shown; with *few tests* they may ask three. *No relabelling* is the best of both without it.
+The method *cells* is the class of [hypotheses.md](hypotheses.md#cells) with one row a learner
+(`answers.ensemble` = n): a learner votes for the label of its own relabelled row in the row's
+cell, and elsewhere for one label or another by its number, so that such votes cancel. A vote
+uses the relabelled row alone, and not the labelling itself. The method *profile* is the
+calibration of Theorem A, and *sparse vector* is calibration `svt`, the papers' mechanism with
+constants that hold. The *trees* are those of the examples, canonical and halving, with the k
+shown; with *few tests* they may use three tests. The column *no relabelling* has the best of both
+without relabelling.
 """
 
 PUBLIC: Final = f"""\
 **What was chosen, and from what.** Cells come from {PUBLIC_ROWS["adult"]} test rows of Adult and
-{PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On Adult they follow tests
-in an order written down from what is known of incomes; three orders were tried on these data
-before this one was kept. On Skin they lie at medians of the number that spreads widest; equal
-cuts, the numbers in turn, and 1,000 and 5,000 public rows were tried as well. How finely cells
-part the rows, like k, depth and tests of the trees, was tried in the steps of
+{PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On Adult the cells follow
+tests in an order written down from general knowledge about incomes; three orders were tried on
+these data before this one was kept. On Skin the cells are divided at medians of the number that
+spreads widest; equal cuts, the numbers in turn, and 1,000 and 5,000 public rows were tried as
+well. The size of cells, like k, depth and tests of the trees, was tried in the steps of
 `benchmarks/utility/online_settings.py`, and T at 1, 2, 5 and 20, for every method alike; the
-tables take each method's best that measures the accuracy asked for. So the figures are
-flattered, as those of the examples are, by choices made on these very data with their labels,
-which must never be done on rows that are private. What answers few queries is measured on few
-rows, and may pass for accurate by chance.
+tables take each method's best setting whose measured accuracy is at least the required one. So
+the figures are too favourable, as those of the examples are, because of choices made on these
+very data with their labels, which must never be done with private rows. A setting with few
+answers is measured on few rows, and may look accurate by chance.
 """
 
 CONSTANTS: Final = """\
-**Which constants.** Distance to instability, in votes, at which one answer in 10,000 is
-unstable, with 0.9 of epsilon 1 for answers. With one or two unstable answers allowed the sparse
-vector needs fewer votes, with five or more the profile; the order and the split of delta that
-the profile is built with are near the best that Theorem A has:
+**Which constants.** The table has the distance to instability, in votes, at which one answer in
+10,000 is unstable, with 0.9 of epsilon 1 for answers. If one or two unstable answers are allowed,
+the sparse vector needs fewer votes, and with five or more the profile does. The order and the
+split of delta with which the profile is built are near the best that Theorem A allows:
 """
 READING: Final = """\
-**Why a row a learner.** Relabelled rows of one cell agree, so learners of one row in a cell of
-r rows lead by about r, and the others cancel; larger chunks only make fewer learners of the same
-rows. What is needed is a cell of twice the distance at which hits are rare: at epsilon 1 and
-T = 5 some 490 rows for one unstable answer in 10,000. Trees may lead by all of k, but only
-where a chunk is enough to pin the labelling down; a leaf with one or two rows a chunk splits
-them, which is why they are level with cells where few leaves do, and fall off a cliff beyond.
-Unrelabelled cells answer as well where nearly all rows of each cell have one label.
+**Why one row a learner.** Relabelled rows of one cell agree, so learners of one row in a cell of
+r rows give their label a lead of about r votes, and the votes of the others cancel; larger chunks
+only make fewer learners of the same rows. A cell needs twice as many rows as the distance at
+which unstable answers are rare: at epsilon 1 and T = 5 some 490 rows for one unstable answer in
+10,000. The votes of all k trees may agree, but only if a chunk is enough to determine the
+labelling; a leaf with one or two rows a chunk splits the votes. So trees are as good as cells
+where few leaves are so small, and much worse otherwise. Cells without relabelling give as many
+answers if nearly all rows of each cell have one label.
 
-**And yet: publish.** The labelling that relabels cells is itself a classifier, as accurate as
-these answers to within what is unstable, for the tenth of epsilon that it costs. Part A
-spends all of epsilon on a better one.
+**Publishing is nevertheless better.** The labelling that relabels cells is itself a classifier,
+as accurate as these answers except for the unstable ones, for the tenth of epsilon that it costs.
+Part A of this page spends all of epsilon on a better classifier.
 """
 
 
@@ -227,7 +230,10 @@ def _verdict(target: Target, best: Found | None) -> str:
 def _methods(document: Mapping[str, Json]) -> str:
     """Return the table of all methods, answers of a pass and E at every target."""
     lines = [
-        "Answers of a pass, and E, of each method's best at the accuracy asked for:\n",
+        (
+            "The table has the answers of a pass, and E, of each method's best setting at the "
+            "required accuracy:\n"
+        ),
         f"| data, accuracy, epsilon | {' | '.join(SERIES)} |",
         f"| --- |{' --- |' * len(SERIES)}",
     ]
@@ -265,14 +271,16 @@ def _served(document: Mapping[str, Json]) -> str:
         f"{each['accuracy']:.4f} right"
         for each in _records(document["served"])
     ]
-    return f"**Through the whole app**, one release each at epsilon 1: {'; '.join(each_said)}.\n"
+    return (
+        f"**Through the whole app**, one release each at epsilon 1 gave: {'; '.join(each_said)}.\n"
+    )
 
 
 def _papers(document: Mapping[str, Json]) -> str:
     """Return what the printed constants would need."""
     heading = (
         "**The papers' own constants** (NB Algorithm 3, alpha .1, beta .05, one query a distinct "
-        "vector) give no answer here. They would need:\n"
+        "vector) give no answer on these data. These constants would need:\n"
     )
     lines = [
         heading,

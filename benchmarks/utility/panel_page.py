@@ -28,8 +28,9 @@ NAMES: Final = {
 MEASURES: Final = {"accuracies": ("auto", "accuracy"), "areas": ("auto for ranking", "AUC")}
 QUICK: Final = """\
 **This was a quick run**: 5,000 rows a table at most, two runs a cell, and three settings a rival.
-It shows that the panel works and where `auto` is far behind. It is no comparison: with two runs two
-standard errors are mostly chance, and rivals have had little choice.
+Such a run shows that the panel works and where `auto` is far behind. A quick run does not compare
+the methods fairly: with two runs two standard errors are mostly chance, and rivals had few settings
+to choose from.
 """
 
 
@@ -38,13 +39,20 @@ def section(document: Mapping[str, Json]) -> str:
     cells: Any = document["cells"]
     parts = [measured_on(document), ""]
     if document["quick"]:
-        parts += [QUICK, f"Measured so far, on how many tables: {_measured(cells)}.", ""]
+        parts += [
+            QUICK,
+            f"The number of tables on which each method was measured: {_measured(cells)}.",
+            "",
+        ]
     for measure, (ours, word) in MEASURES.items():
         parts += [_standing(cells, measure, ours, word), "", _table(cells, measure, ours, word), ""]
     aside = document["aside"]
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
-        f"Set aside, and scored by code that was committed before they were read: {named}.",
+        (
+            "Tables that were set aside, and scored by code that was committed before they were"
+            f" read, are: {named}."
+        ),
         "",
     ]
     return "\n".join(parts)
@@ -102,7 +110,10 @@ def _standing(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> s
         known = [each for each in found if each is not None]
         reached = sum(lead >= -2 * error for lead, error, _ in known)
         parts.append(f"{reached} of {len(known)} at epsilon {epsilon:g}")
-    return f"By {word}, first or within two standard errors of the first: {', '.join(parts)}."
+    return (
+        f"By {word}, `auto` is first or within two standard errors of the first on "
+        f"{', '.join(parts)}."
+    )
 
 
 def _table(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> str:

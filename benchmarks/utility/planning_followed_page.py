@@ -15,18 +15,20 @@ PUBLISH: Final = """\
 **With a finite public class, a classifier that is published at once (`conclave learn`,
 `answers = 0`) is more accurate than online voting at the same epsilon, and never runs out.**
 Online voting is for learners and classes that cannot be enumerated, for the time before public
-points exist, and for owners who will not publish a model. `plan` says so in its last sentence,
-and names the `[classifier] learner` that would publish. Drawn so, with all of epsilon and delta
-1e-6, on B's public points, the mean of 4 seeds, over all test rows; beside it what B's grid
-gives at the highest accuracy with which it answers nine tenths of the distinct vectors or more:
+points exist, and for owners who will not publish a model. `conclave plan` says so in its last
+sentence, and names the `[classifier] learner` to publish with. The table has classifiers published
+in this way, with all of epsilon and delta 1e-6, on B's public points, as the mean of 4 seeds, over
+all test rows. Beside each is the highest accuracy with which B's grid of settings answers nine
+tenths of the distinct vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed
 
-Asked about B's own classes, with T = 20 and 800 learners for trees or a row a learner for cells,
-B's public points and shares .1 and .9, plan recommends mechanism, k, T and shares. Three
-releases that do as it says, beside the best of B's whole grid that is as accurate to .001,
-chosen afterwards from some hundred settings with the labels of the test rows:
+For B's own classes, with T = 20 and 800 learners for trees or a row a learner for cells, B's
+public points and shares .1 and .9, `conclave plan` recommends mechanism, k, T and shares. The
+table compares three releases that follow the recommendation with the best of B's whole grid that
+is as accurate to .001, chosen afterwards from some hundred settings with the labels of the test
+rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

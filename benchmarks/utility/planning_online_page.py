@@ -30,19 +30,20 @@ UNRELABELLED: Final = "no relabelling"
 ONLINE: Final = f"""\
 ### Benchmark B's own settings
 
-All settings of [B](#b-online-answers) that relabel, at its budgets, with T 1, 2, 5 and 20.
-Where rows keep labels of their own plan predicts nothing, and says so: how widely learners agree
-is then a matter of the labels alone. How uncertain public points leave the size of a cell was
-chosen on these: as by half a person more in each, among 0, 1/2, 1 and 2, which were all within
-a factor of two in nine of ten or more, in runs that were not kept; so of cells these figures
-are not unseen. *E within 2*: predicted and measured E, both cut at
-{E_MAX:,.0f}.
+The table is about all settings of [B](#b-online-answers) that relabel, at its budgets, with T 1,
+2, 5 and 20. If rows keep their own labels, `conclave plan` predicts nothing, and says so, because
+the agreement of the learners then depends on the labels alone. The assumed uncertainty of the
+size of a cell, given public points, was chosen on these settings: half a person more in each cell,
+among 0, 1/2, 1 and 2. All four were within a factor of two in nine of ten predictions or more, in
+runs that were not kept; so the figures for cells are not from unseen data. *E within 2* compares
+predicted and measured E, both cut at {E_MAX:,.0f}.
 """
 TABLE: Final = """\
-The rows of B's table: what each method's best setting was predicted to give with public points,
-and gave. A noisy vote's number is that of answers of which one in a hundred is lost. *Best* was
-chosen afterwards, by accuracy and answers, so that trees, whose cliff nobody sees coming, gave
-more here than was to be expected of them.
+The rows of the next table are those of B's table. Each entry has the number of answers that was
+predicted for a method's best setting with public points, and the number measured. For a noisy
+vote it is the number of answers of which one in a hundred is lost. The *best* setting was chosen
+afterwards, by accuracy and answers, so trees, whose sudden loss of answers no public number
+predicts, gave more here than could be expected of them.
 """
 
 
@@ -94,16 +95,16 @@ def _expected(cells: Records) -> list[str]:
         for data in ("adult", "skin")
         for method in ("cells", "trees")
     )
-    return [f"E within 2, with points: {said}.", ""]
+    return [f"With points, predicted and measured E are within a factor of two for: {said}.", ""]
 
 
 def _refused(cells: Records) -> list[str]:
     """Say how wrong independent shares are of cells, which is why plan predicts nothing by them."""
     listed = [cell for cell in counted(cells) if is_refused(cell)]
     said = (
-        f"By independent shares cells would be predicted within two in {share(listed, is_close)},"
-        " and with certainty: of cells of several features plan therefore predicts nothing without"
-        " public points, and asks for them."
+        f"With independent shares the prediction for cells would be within a factor of two in"
+        f" {share(listed, is_close)}, and would claim to be certain: for cells of several features"
+        " plan therefore predicts nothing without public points, and asks for them."
     )
     return [said, ""]
 
@@ -140,7 +141,10 @@ def _sum(cells: Records) -> str:
         for listed in ([cell for method, cell in rows if method.startswith(name)],)
         for close_of, total in ((sum(map(is_close, listed)), len(listed)),)
     )
-    return f"Within a factor of two: {close} of {len(rows)} ({part(close, len(rows))}); {by_class}."
+    return (
+        f"Predictions within a factor of two are {close} of {len(rows)}"
+        f" ({part(close, len(rows))}); {by_class}."
+    )
 
 
 def _best(target: Target, method: str, cells: Records) -> Record | None:

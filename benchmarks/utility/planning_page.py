@@ -32,19 +32,23 @@ if TYPE_CHECKING:
 HOW: Final = f"""\
 ### How predictions were compared
 
-Releases of real rows, relabelled at a tenth of epsilon and answering with nine tenths, stand
-beside what plan says of them from public quantities: n, the features, their public shares or
-unlabelled public points, and the budget. *Measured* are stable answers of one pass over the
-distinct test vectors, the mean of 20 orders; m is their number. Of a noisy vote, it is how many
-answers lose one label in a hundred to the noise. *People* are made up by the examples' public
-shares, or are the public points that benchmark B takes for its cells: 1,000 test rows of Adult
-and 2,000 of Skin, without their labels. Where both numbers are below {LABELS_MIN}, nothing is
-counted.
+The tables compare releases of real rows, relabelled at a tenth of epsilon and answering with nine
+tenths, with the predictions of `conclave plan` from public quantities: n, the features, their
+public shares or unlabelled public points, and the budget. *Measured* is the number of stable
+answers of one pass over the distinct test vectors, the mean of 20 orders; m is the number of
+vectors. For a noisy vote, the measured number is how many answers lose one label in a hundred to
+the noise. *People* are made up by the examples' public shares, or are the public points that
+benchmark B uses for its cells: 1,000 test rows of Adult and 2,000 of Skin, without their labels.
+If both the predicted and the measured number are below {LABELS_MIN}, the pair is not counted.
 
-*Within 2*: `labels` is within a factor of two of what was measured. *Sure*: how often
-`labels_likelihood` is {SURE:.0%} or more, and how often that is then so. *In the band*: measured
-from `labels_low` to `labels_high`, which is meant to be four times in five. *Either*: within a
-factor of two of `labels` or of `labels_otherwise`.
+* *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
+  number.
+* *Sure*: how often `labels_likelihood` is {SURE:.0%} or more, and how often the prediction is then
+  within a factor of two.
+* *In the band*: how often the measured number is from `labels_low` to `labels_high`, which should
+  be four times in five.
+* *Either*: how often the measured number is within a factor of two of `labels` or of
+  `labels_otherwise`.
 """
 
 HEADING: Final = (
@@ -54,20 +58,21 @@ HEADING: Final = (
 SEEN: Final = """\
 ### Columns that were looked at
 
-Trees of depth 1 to 3 with 200 to 3,200 learners, epsilon 0.5, 1 and 2, T 1, 5, 20 and 50, by
-`profile` and by `svt`; of income and Skin the cells as well. It was on these that the way of
-predicting was chosen: among four kinds of made-up rules (any hypothesis; the best one for
-made-up labels, with and without rare strong effects; and the one that is kept, drawn for made-up
-labels as a release draws it) and four numbers to tell of them (mean, geometric mean, median and
-the likeliest within a factor of two, which is kept).
+The settings are trees of depth 1 to 3 with 200 to 3,200 learners, epsilon 0.5, 1 and 2, T 1, 5,
+20 and 50, by `profile` and by `svt`; for income and Skin also cells. The method of prediction was
+chosen on these columns, among four kinds of made-up rules and four summaries of their numbers of
+answers. The kinds of rules were: any hypothesis; the best one for made-up labels, with and without
+rare strong effects; and the one that is kept, drawn for made-up labels as a release draws it. The
+summaries were the mean, the geometric mean, the median and the number that is likeliest within a
+factor of two, which is kept.
 """
 COLUMNS: Final = """\
 ### Columns that were not, and why trees are hard
 
-Six columns of Adult are learned from the same six other features, on 2,365 distinct test
-vectors: of all six the public knows the same, and plan says the same. Own child, long hours
-(above 40) and a degree were never learned before this measurement; the other three were, from
-more features.
+Six columns of Adult are learned from the same six other features, on 2,365 distinct test vectors:
+the public facts are the same for all six, and so is the prediction of `conclave plan`. The columns
+own child, long hours (above 40) and degree were never learned before this measurement; the other
+three were, from more features.
 """
 
 
@@ -115,17 +120,20 @@ def _ceiling(columns: Records) -> list[str]:
     said = (
         "**What no prediction can do.** One number for all six, chosen afterwards to be right for"
         f" as many as can be, is within a factor of two in {part(best.right, best.total)} of these"
-        f" cells; plan, which chose before, in {share(told(points), is_close)}. Nine in ten is"
-        " out of reach of these trees for whatever goes by public quantities alone."
-        f" The pair that shows it: {one['task']} and {other['task']}, of which even the share of"
-        " either label is the same (24 % and 25 %). With"
-        f" {one['case']}, epsilon {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
-        f" a release gave {one['labels']:,.0f} labels of the one and {other['labels']:,.0f} of the"
-        f" other; plan said {one['predicted']:,.0f}, with likelihood {one['likelihood']:.0%}"
-        f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations these"
-        f" two are more than a factor of {FACTOR**2:g} apart, so that no number is within two of"
-        " both. What decides is whether the labels, which are private, make the drawn tree ask a"
-        " test that one or two rows of a chunk meet."
+        f" settings; the prediction of plan, made before, is so in"
+        f" {share(told(points), is_close)}. Nine in ten is out of reach of these trees for every"
+        " method that uses public quantities alone. The pair of columns that shows it is"
+        f" {one['task']} and {other['task']}, of which even the share of either label"
+        f" is the same (24 % and 25 %). With {one['case']}, epsilon"
+        f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
+        f" a release gave {one['labels']:,.0f} labels for the one column and"
+        f" {other['labels']:,.0f} for the other; plan predicted {one['predicted']:,.0f}, with"
+        f" likelihood {one['likelihood']:.0%}"
+        f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations the"
+        f" numbers for these two columns are more than a factor of {FACTOR**2:g} apart, so that no"
+        " number is within a factor of two of both. The number of labels depends on whether the"
+        " labels, which are private, make the drawn tree ask a test that one or two rows of"
+        " a chunk meet."
     )
     return [said, ""]
 
@@ -148,11 +156,12 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         for cell in worst(points, 5)
     )
     said = (
-        f"**All together**, {len(points):,} cells with public points: within a factor of two in"
-        f" {share(points, is_close)}; over cells in {share(without, is_close)}, over trees in"
-        f" {share(trees, is_close)}; where plan is sure in {share(sure, is_close)}, and where it is"
-        f" not in {share(unsure, is_close)}. By public shares alone:"
-        f" {share(_of(counted, 'shares'), is_close)}. The worst with points: {listed}."
+        f"**All together**, of {len(points):,} settings with public points the prediction is within"
+        f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)},"
+        f" for trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)},"
+        f" and where it is not in {share(unsure, is_close)}. With public shares alone the"
+        f" prediction is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions"
+        f" with points, each before the measured number, are: {listed}."
     )
     return [said]
 

@@ -40,21 +40,23 @@ COLOURS: Final = (
     "#cbd5e0",
 )
 INTRODUCTION: Final = """\
-Adult: 32,561 private rows, 12 features; accuracy on all 16,281 test rows. Every method has the
-whole of epsilon, delta 1e-6 where it uses one, and one record replaced; the libraries have
-the neighbours that they are written for. Learners with public points get 1,000 test rows,
-features only, which are scored with the others: 5 draws of points and 4 seeds on each. The
-libraries' models run 20 times. ± is the standard deviation of the runs.
+The data set is Adult, with 32,561 private rows and 12 features; accuracy is on all 16,281 test
+rows. Every method has the whole of epsilon, delta 1e-6 if it uses one, and one record replaced;
+the libraries use the neighbouring relation for which they are written. Learners with public
+points get 1,000 test rows, features only, which are scored with the others: 5 draws of points
+and 4 seeds on each. The libraries' models run 20 times. In the table ± is the standard deviation
+of the runs.
 """
 CHOICES: Final = """\
-**What was tuned, on what.** Ours: nothing on Adult's labels save the tree's depth, `bins` and
-the rule of its grid ([learn.md](learn.md#adult-as-an-example)), which the linear score takes
-over with `bins` 8, kept from first trials on Adult. The linear score's constants were chosen
-on other labelled data, made-up populations with mixed features and public tables on work,
-insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every other
-private method had its settings chosen for each epsilon by accuracy on Adult's own test rows**,
-one or two runs a setting, and was then run with other seeds: in its favour, and nobody may do
-so on rows that are private. `benchmarks/utility/` has the grids and the seeds.
+**What was tuned, on what.** For Conclave's learners nothing was tuned on Adult's labels except
+the tree's depth, `bins` and the rule of its grid ([learn.md](learn.md#adult-as-an-example)). The
+linear score uses the same rule with `bins` 8, kept from first trials on Adult. The linear score's
+constants were chosen on other labelled data, made-up populations with mixed features and public
+tables on work, insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every
+other private method had its settings chosen for each epsilon by accuracy on Adult's own test
+rows**, one or two runs a setting, and was then run with other seeds. This favours the other
+methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids
+of settings and the seeds.
 """
 
 
@@ -136,7 +138,7 @@ def _references(methods: Mapping[str, Any]) -> str | None:
         return None
     found = methods["references"]["found"]
     listed = ", ".join(f"{name} {_short(each)}" for name, each in found.items())
-    return f"Without privacy: {listed}.\n"
+    return f"Accuracies without privacy are: {listed}.\n"
 
 
 def _verdict(methods: Mapping[str, Any]) -> str | None:
@@ -151,15 +153,15 @@ def _verdict(methods: Mapping[str, Any]) -> str | None:
         best = max(mean(runs[name][epsilon]) for name in ours if epsilon in runs[name])
         rival = max(others, key=lambda name: mean(runs[name][epsilon]))
         lead = best - mean(runs[rival][epsilon])
-        reached = "the goal" if round(best, 3) >= goal else "what is wanted"
+        reached = "the goal" if round(best, 3) >= goal else "the wanted accuracy"
         if round(best, 3) < must:
-            reached = "less than what is wanted"
+            reached = "less than the wanted accuracy"
         standing = "ahead of" if lead > 0 else "behind"
         lines.append(
-            f"* epsilon {epsilon:g}: {_short(best, 4)} reaches {reached}, and is "
+            f"* At epsilon {epsilon:g} the accuracy {_short(best, 4)} reaches {reached}, and is "
             f"{_short(abs(lead), 4)} {standing} the best of the others ({NAMES[rival]})."
         )
-    return "The best of our learners:\n\n" + "\n".join(lines) + "\n"
+    return "The best of Conclave's learners gives these accuracies:\n\n" + "\n".join(lines) + "\n"
 
 
 def _settings(methods: Mapping[str, Any]) -> str:

@@ -77,7 +77,7 @@ def read(part: str) -> dict[str, Json] | None:
 def measured_on(document: Mapping[str, Json]) -> str:
     """Return the line that says where and of which commit the figures are."""
     return (
-        f"Commit {document['commit']}, {document['machine']}, {document['processors']} "
-        f"processors at load {document['load']}, CPython {document['python']}, "
-        f"{str(document['at'])[:10]}."
+        f"Measured at commit {document['commit']}, on {document['machine']} with "
+        f"{document['processors']} processors at load {document['load']}, "
+        f"CPython {document['python']}, {str(document['at'])[:10]}."
     )

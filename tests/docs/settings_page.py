@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 INTRODUCTION: Final = """\
 # Settings
 
-Printed from the settings themselves by `make docs`; change `app/settings/settings.py` or
-`app/settings/` instead of this page.
+This page is printed from the settings themselves by `make docs`; change
+`app/settings/settings.py` or `app/settings/` instead of this page.
 
-A configuration is one TOML file, `conclave.toml`. Relative paths in it are
-relative to the file. The environment beats the file, for the embedded demo too:
+A configuration is one TOML file, `conclave.toml`. Relative paths in this file are relative to
+its folder. Environment variables take precedence over the file, for the embedded demo too:
 `CONCLAVE_<SECTION>__<KEY>`, nested tables by one more `__`, as in
-`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`; lists and tables as JSON; relative paths
-there are relative to the working directory. `CONCLAVE_LEDGER__URL_FILE` and
-`CONCLAVE_DATA__SOURCE_FILE` name files that hold the address. A name without `__` is no setting. An
-unknown setting is refused. `conclave serve` without a file serves the embedded demo.
+`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`. A variable holds lists and tables as JSON, and relative
+paths in it are relative to the working directory. The variables `CONCLAVE_LEDGER__URL_FILE` and
+`CONCLAVE_DATA__SOURCE_FILE` name files that hold the address. A variable without `__` is no
+setting. The program refuses an unknown setting. `conclave serve` without a file serves the
+embedded demo.
 
-`epsilon`, `delta` and all shares are read as exact decimals. What is bound when a
-release opens, the schema, the hypotheses, the learner, privacy and answers, cannot
-change afterwards: the server refuses to start and names what differs.
+The settings `epsilon`, `delta` and all shares are read as exact decimals. The schema, the
+hypotheses, the learner, privacy and answers are fixed when a release opens, and cannot change
+afterwards: if they differ, the server refuses to start and names the difference.
 """
 BOUNDS: Final = {Ge: "≥", Gt: ">", Le: "≤", Lt: "<"}
 

@@ -1,4 +1,4 @@
-"""What goes on beside the queries: other servers of the ledger, and generations that join.
+"""Work beside the answering: other servers of the same ledger, and rows that are added later.
 
 * ``other_servers.py`` reads the ledger again where several servers share one.
 * ``living_answerer.py`` answers batches by all active generations, which retire one by one.

@@ -1,4 +1,4 @@
-"""Batches of a release that takes generations: a run for each set of them that votes.
+"""Batches of queries in a release that accepts further rows, whose set of voters changes.
 
 A hit is charged to every generation that voted, and one that has used its account up retires
 with it.  So a batch ends its run there: the votes on the queries after it are counted again
@@ -42,19 +42,19 @@ log = structlog.get_logger("conclave.service")
 
 
 class Run(NamedTuple):
-    """Draws that one set of generations made, with the number of that set."""
+    """New answers by one fixed set of voting learners, with the number of that set."""
 
     active_set: int
     fresh: Sequence[Fresh]
 
 
 class LivingAnswerer(QueryAnswerer):
-    """Answers batches of a release that takes generations."""
+    """The object that answers batches of queries in a release that accepts further rows."""
 
     _undelivered_runs: Sequence[Run] = ()
 
     def tick(self, ticker: Ticker) -> None:
-        """Make a tick that is due, after every draw of before it is recorded.
+        """Make the scheduled update (tick) if it is due, after recording every earlier answer.
 
         Raises:
             LedgerUnavailableError: the ledger took nothing; try again.
@@ -71,7 +71,7 @@ class LivingAnswerer(QueryAnswerer):
             raise
 
     def follow(self) -> bool:
-        """Adopt entries that other processes have committed; return whether there were any.
+        """Read ledger entries that other processes have committed; return whether there were any.
 
         What a tick of theirs replaced is gone with the next, so that the newest slots are read
         under the write lock.
@@ -85,7 +85,7 @@ class LivingAnswerer(QueryAnswerer):
 
     @property
     def living(self) -> LivingRelease:
-        """The release, which takes generations."""
+        """The served release, which accepts further rows."""
         if not isinstance(self.release, LivingRelease):
             raise InvariantError("the release takes generations")
         return self.release

@@ -1,4 +1,4 @@
-"""Synchronisation with other servers: the ledger is read before its state is used."""
+"""Synchronisation with other servers: the ledger is read again before its state is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Abreast:
-    """Reads the state of a release that several servers answer; used on the event loop.
+    """A reader of the committed state of a release that several servers share.
 
     Whoever asks gets what was committed before it asked, or later: a client that was
     answered by one server finds that answer counted by every other.  All who ask while
@@ -25,7 +25,7 @@ class Abreast:
     """
 
     def __init__(self, answerer: QueryAnswerer, writer: Writer) -> None:
-        """Read the ledger of a release, which ``writer`` stops where it is not what was written."""
+        """Read the ledger of a release; stop ``writer`` if the ledger was altered."""
         self._release = answerer.release
         self._replays = answerer.replays
         self._writer = writer
@@ -33,7 +33,7 @@ class Abreast:
         self._next: asyncio.Task[LedgerState] | None = None
 
     async def state(self) -> LedgerState:
-        """Return the committed state; a server that writes alone has it in memory.
+        """Return the newest committed state; from memory if no other server shares the ledger.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -52,7 +52,7 @@ class Abreast:
         return newest if newest.head.sequence > found.head.sequence else found
 
     async def phase_for(self, queries: IdentifiedQueries) -> Phase | UnavailableError:
-        """Return the phase of the release, ensemble or classifier, in which queries are answered.
+        """Return the phase (ensemble or classifier) in which the release answers these queries.
 
         What is in memory is no answer any more once another server has switched, and
         so the ledger is asked before it is given; the writer asks for all the rest.

@@ -1,4 +1,4 @@
-"""The clock of a release that takes generations: it looks for what was appended, and for ticks.
+"""The clock of a release that accepts further rows: it checks for new rows and due updates.
 
 Whether anything is due follows from the clock and from entries.  Fits run on a thread of their
 own, and what comes of them waits for the tick that the entry of the append names.
@@ -28,10 +28,10 @@ log = structlog.get_logger("conclave.service")
 
 
 class TickClock:
-    """Runs on the event loop for as long as the release is served."""
+    """A background task that checks the clock for as long as the release is served."""
 
     def __init__(self, answerer: LivingAnswerer, writer: Writer, ticker: Ticker) -> None:
-        """Have ``writer`` make ticks, between two batches of ``answerer``."""
+        """Let ``writer`` make scheduled updates between two batches of ``answerer``."""
         self._answerer = answerer
         self._writer = writer
         self._ticker = ticker
@@ -39,11 +39,11 @@ class TickClock:
         self._fitting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to look at the clock, on the running event loop."""
+        """Start to check the clock, on the running event loop."""
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Look at it no more; a fit that is under way leaves no trace, and its turn ends."""
+        """Stop checking the clock; a fit in progress is dropped and its lock released."""
         for task in (self._running, self._fitting):
             if task is not None:
                 task.cancel()

@@ -1,4 +1,4 @@
-"""Counts of answers over time in this server: bounded, and no finer than a second.
+"""Counts of answers over time in this server, bounded in number, at most one per second.
 
 The ledger's entries carry no times, so this begins when the release was opened here.
 """
@@ -17,7 +17,7 @@ WINDOW_SECONDS_MAX: Final = 300
 
 
 class Sample(NamedTuple):
-    """Counts at the end of one second: answers of the ensemble, and used units of the cutoff."""
+    """The number of answers, and of unstable ones (which cost budget), at the end of a second."""
 
     second: int
     answered: int
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """The recent rate of answers.
+    """The recent counts of answers, and their rate.
 
     Attributes:
         began: the counts at the beginning.
@@ -47,11 +47,11 @@ class Pace:
 
     @property
     def newest(self) -> Sample:
-        """The counts noted last."""
+        """The newest recorded counts."""
         return self._recent[-1]
 
     def note(self, sample: Sample) -> None:
-        """Note counts; later counts within one second replace earlier ones."""
+        """Record counts; later counts within one second replace earlier ones."""
         newest = self.newest
         invariant(sample.second >= newest.second, "time goes on")
         if sample[1:] == newest[1:]:
@@ -75,7 +75,7 @@ class Pace:
         return self.answers_since(now - window_seconds) / max(1, seconds)
 
     def answers_since(self, start: int) -> int:
-        """Return how many answers came after the second ``start``, as far as they are kept."""
+        """Return the number of recorded answers after the second ``start``."""
         if start < self.began.second:
             since = self.began
         else:

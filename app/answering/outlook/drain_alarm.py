@@ -1,4 +1,4 @@
-"""An alarm for unusually frequent unstable answers, with a lifetime bound on false alarms.
+"""An alarm for unexpectedly many unstable answers (which cost budget), with rare false alarms.
 
 **What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
 the pace at which both run out together.  The hypothesis that is tested is that every answer
@@ -35,7 +35,7 @@ BEGINNINGS_MAX: Final = 256
 
 
 class DrainAlarm:
-    """The gambler's fortune of one release, updated after every answer in order.
+    """A sequential test of whether a release's unstable answers are too frequent (a betting test).
 
     Attributes:
         pace: r = T/m, units an answer.
@@ -44,7 +44,7 @@ class DrainAlarm:
     """
 
     def __init__(self, *, cutoff: int, limit: int) -> None:
-        """Watch a release of ``limit`` answers of which ``cutoff`` units may be unstable.
+        """Watch a release of ``limit`` answers, of which ``cutoff`` may be unstable.
 
         Args:
             cutoff: T, below ``limit``.
@@ -64,7 +64,7 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """What a fortune of 1 has become; the alarm sounds at ``1 / FALSE_ALARM_PROBABILITY``."""
+        """The present value of an initial bet of 1; a fixed large value raises the alarm."""
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
@@ -74,16 +74,16 @@ class DrainAlarm:
 
     @property
     def is_raised(self) -> bool:
-        """Whether the alarm sounds now; it stops after a long run of stable answers."""
+        """Whether the alarm is raised now; it ends after a long run of stable answers."""
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Note ``count`` further stable answers, which use no unit of the cutoff."""
+        """Count ``count`` further stable answers, which cost no budget."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Note one further answer that used 1 or 2 units of the cutoff."""
+        """Count one further unstable answer, which used 1 or 2 units of the budget."""
         self._answered += 1
         self._hits += 1
         self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))

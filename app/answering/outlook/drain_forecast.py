@@ -1,4 +1,4 @@
-"""A forecast from public counts: a band for the unstable rate, and the ensemble's end.
+"""A forecast from public counts: the rate of answers that cost budget, and the last answer.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -34,7 +34,7 @@ EITHER: Final = "either"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Public counts of one release.
+    """The public counts of one release, on which the forecast rests.
 
     Attributes:
         answered: fresh answers of the ensemble.
@@ -63,13 +63,13 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """Number of units of the cutoff used so far."""
+        """The number of unstable answers so far; with scores, each counts one or two units."""
         return self.hits + self.double_hits
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Units of the cutoff per answer: the mean so far, with Clopper and Pearson's bounds.
+    """The rate of unstable answers, which cost budget: mean and Clopper-Pearson bounds.
 
     Attributes:
         mean: units used, over answers given.
@@ -85,7 +85,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The number of further answers after which the ensemble ends.
+    """The forecast number of further answers before the ensemble ends.
 
     Attributes:
         by_limit: answers left to m_o.
@@ -104,7 +104,7 @@ class Forecast:
 
 
 def band(counts: Counts) -> Band | None:
-    """Return the confidence band of the unstable rate; None before the first answer.
+    """Return a confidence band for the rate of unstable answers; None before the first answer.
 
     With scores the rate is P(1 unit or more) + P(2 units), each with half the miss.
     """
@@ -118,7 +118,7 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the ensemble's end, in answers, correct except with probability ``4 MISS``."""
+    """Return the forecast of the ensemble's end, correct except with probability ``4 MISS``."""
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

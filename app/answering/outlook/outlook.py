@@ -1,4 +1,4 @@
-"""The outlook of a release: a forecast from its counters, and the progress of its check.
+"""The outlook of a release: a forecast from counts, and the progress of the ledger's check.
 
 Everything here follows from the public part of the ledger and from when this process saw it
 grow.  It is worked out when somebody looks, and decides nothing.
@@ -52,7 +52,7 @@ class Outlook:
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Begin to watch a release as it is opened.
+        """Start to observe a release as it is opened.
 
         Args:
             release: what serves.
@@ -75,11 +75,11 @@ class Outlook:
         self._seen: tuple[tuple[int, str], dict[str, object]] | None = None
 
     def start(self, changes: Changes) -> None:
-        """Note the counts after every change from now on, at most once a second."""
+        """Record the counts after every change from now on, at most once a second."""
         self._watching = asyncio.create_task(self._watch(changes))
 
     async def close(self) -> None:
-        """Stop noting counts."""
+        """Stop recording counts."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait({self._watching})
@@ -91,7 +91,7 @@ class Outlook:
                 await asyncio.sleep(SAMPLE_SECONDS)
 
     def note(self, at: LedgerState | None = None) -> None:
-        """Note the counts in memory, or those of a state that another server committed."""
+        """Record the counts in memory, or those of a state that another server committed."""
         state = at or self._release.state
         newest = self._pace.newest
         if (state.answered, state.unstable) < newest[1:]:

@@ -1,4 +1,4 @@
-"""A lower bound for counted decisions, against adversaries who choose queries adaptively.
+"""A lower bound on epsilon if each public cell is answered once, by adaptive adversaries.
 
 Decisions that one record does not move have one law on both sides and tell nothing, so those
 that it moves are all that is asked: two, where each public cell is decided once.  Each is of two
@@ -41,7 +41,7 @@ NEVER: Final = 1e-90
 
 
 def decision_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound of an adaptive adversary."""
+    """Return the largest lower bound on epsilon from an adaptive adversary."""
     count, delta = audited.decisions_moved, float(audited.delta)
     pairs = _pairs(audited, lead_count=int(SEQUENCES_MAX ** (1 / count)) // OUTCOMES_A_LEAD)
     low, high = 0.0, EPSILON_BEYOND * float(audited.epsilon)

@@ -1,4 +1,4 @@
-"""Calibration ``profile`` against two adversaries: one repeats a query, one is adaptive.
+"""Lower bounds on epsilon for the stability test ``profile``: repeated and adaptive queries.
 
 The first asks one query until the run ends: n queries with the same votes, of which one
 moves.  The event is that fewer than T of them are hits, or that T are.  Both probabilities are
@@ -46,7 +46,7 @@ QUERY_COUNTS: Final = 160
 
 
 def hit_table(audited: Audited) -> Floats:
-    """Return the probabilities of a hit and of no hit, for each lead from 0 on.
+    """Return the probabilities of an unstable and a stable answer, by the winner's lead in votes.
 
     Returns:
         Shape (leads, 2).
@@ -57,12 +57,12 @@ def hit_table(audited: Audited) -> Floats:
 
 
 def repeated_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound from repeating one query, by the law of the step."""
+    """Return the largest lower bound on epsilon from repeating one query, for a given step."""
     return constant_bound(audited, hit_table(audited))
 
 
 def constant_bound(audited: Audited, table: Floats) -> Bound:
-    """Return the largest lower bound from repeating one query.
+    """Return the largest lower bound on epsilon from repeating one query.
 
     Args:
         audited: what answers.
@@ -116,12 +116,12 @@ class _Turns:
 
 
 def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound of an adaptive adversary, beyond one who repeats a query."""
+    """Return the largest lower bound on epsilon that adapting queries adds to repeating one."""
     return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 
 def adaptive_bound(audited: Audited, table: Floats, *, start: float) -> Bound:
-    """Return the largest lower bound found for an adaptive adversary.
+    """Return the largest lower bound on epsilon found for an adaptive adversary.
 
     Args:
         audited: what answers.

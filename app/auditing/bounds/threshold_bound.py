@@ -1,4 +1,4 @@
-"""Calibration ``svt`` against an adversary who first probes the threshold, then counts hits.
+"""A lower bound on epsilon for the sparse vector: probe the threshold, then count.
 
 Many queries that are all released show that the threshold's noise is low; that the next
 ones are all hits, too.  On one side the former have a vote more and the latter a vote
@@ -39,7 +39,7 @@ RELEASES_MAX: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class HitLaw:
-    """The threshold's noise on a grid, and the probabilities of hit and no hit at each value."""
+    """The threshold's noise on a grid, and the probability of an unstable answer at each value."""
 
     weights: Floats
     hit: Floats
@@ -47,7 +47,7 @@ class HitLaw:
 
 
 def threshold_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound from releases followed by hits."""
+    """Return the largest lower bound on epsilon from stable answers followed by unstable ones."""
     answering = own(audited.answering, sparse_vector.Parameters)
     leads = _leads(audited, answering)
     moved = audited.votes_moved
@@ -73,7 +73,7 @@ def _leads(audited: Audited, answering: sparse_vector.Parameters) -> list[int]:
 def hit_law(
     audited: Audited, answering: sparse_vector.Parameters, lead: int, *, left_out: float = LEFT_OUT
 ) -> HitLaw:
-    """Return the hit law of queries of one lead, over the values of the threshold's noise.
+    """Return the probability of an unstable answer, by lead in votes, at each value of the noise.
 
     Args:
         audited: what answers.
@@ -132,7 +132,7 @@ def _pair_bound(
 
 
 def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
-    """Return the probability of a number of releases, then hits, for each count, (counts,)."""
+    """Return the probability of some stable answers, then unstable ones, for each count."""
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):
         log_stable = np.where(

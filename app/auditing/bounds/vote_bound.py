@@ -1,4 +1,4 @@
-"""The noisy vote against an adversary who asks queries with the same votes m times.
+"""A lower bound on epsilon for the noisy vote, by asking queries with equal votes m times.
 
 With two labels the step itself says from which noise on the second one comes; with more,
 the law of the first label is a sum over the noise of every count.  The number of times
@@ -31,7 +31,7 @@ BINARY: Final = 2
 
 
 def vote_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound from the answers to m equal queries."""
+    """Return the largest lower bound on epsilon from the answers to m equal queries."""
     answering = own(audited.answering, noisy_vote.Parameters)
     law = _law(float(answering.vote_noise.variance))
     moved, found, answers = audited.votes_moved, [], answers_moved(audited)

@@ -1,4 +1,4 @@
-"""A release with generations as a game: one record of one generation against every adversary.
+"""A game of an adversary against one record, in a release to which rows are added.
 
 The adversary knows all votes but the record's, chooses them before every query, lets generations
 join, and sees hits and labels.  Probabilities of a hit are those of a table's words.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LivingGame:
-    """The mechanism of one record; see ``worst_case.py``.
+    """The game about one record, as a mechanism for ``worst_case.py``.
 
     Attributes:
         rules: who votes, who is charged, and what votes decide.
@@ -38,11 +38,11 @@ class LivingGame:
     _pairs: dict[tuple[int, ...], set[tuple[int, int, bool]]] = field(default_factory=dict)
 
     def start(self) -> Standing:
-        """Return the standing before the first move."""
+        """Return the public state before the first move."""
         return self.rules.start()
 
     def moves(self, state: Standing) -> Moves:
-        """Return the public events and every query that can be asked; none once all is over."""
+        """Return the possible moves: public events and queries; none once the release has ended."""
         active = self.rules.active(state)
         if state.joined > self.record and self.record not in active:
             return []  # nothing depends on the record any more

@@ -1,4 +1,4 @@
-"""The rules of a release with generations, as functions that a test may replace.
+"""The public rules of a release to which rows are added, replaceable by faulty ones in tests.
 
 :class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
 generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
@@ -25,7 +25,7 @@ AT_A_FLIP: Final = "the distance is 0 where the label differs"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Public: the generations of a release between two queries.
+    """The public state of a release's generations (batches of rows) between two queries.
 
     Attributes:
         joined: number of generations that have joined, the first ones.
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Rules:
-    """Public: the rules of Theorem G.
+    """The public rules of a release with later batches of rows, whose privacy is proved.
 
     Attributes:
         votes: k_g of each generation.
@@ -55,28 +55,28 @@ class Rules:
     cutoffs: tuple[int, ...]
 
     def start(self) -> Standing:
-        """Return the standing where the first generation alone has joined."""
+        """Return the state in which only the first batch of rows has joined the vote."""
         count = len(self.votes)
         return Standing(1, (0,) * count, (False,) * count)
 
     def active(self, standing: Standing) -> tuple[int, ...]:
-        """Return the indices of the generations that vote."""
+        """Return the indices of the batches of rows whose learners vote."""
         return tuple(each for each in range(standing.joined) if not standing.retired[each])
 
     def events(self, standing: Standing) -> list[Standing]:
-        """Return the standings to which public events lead: here, that the next one joins."""
+        """Return the states after each possible public event: the next batch of rows joins."""
         if standing.joined == len(self.votes):
             return []
         return [Standing(standing.joined + 1, standing.hits, standing.retired, standing.further)]
 
     def after(self, standing: Standing, *, is_hit: bool) -> Standing:
-        """Return the standing after a query."""
+        """Return the state after a query."""
         if not is_hit:
             return standing
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the standing after a hit that is charged to some; those used up retire."""
+        """Return the state after an unstable answer spends budget of the batches that voted."""
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1
@@ -84,21 +84,21 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return label and distance, where so many of each active generation vote label 1."""
+        """Return label and distance to instability, given each batch's votes for label 1."""
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance
 
     @cached_property
     def generation_count(self) -> int:
-        """Number of generations."""
+        """The number of batches of rows (generations)."""
         return len(self.votes)
 
 
 def vote_pairs(
     rules: Rules, active: Sequence[int], record: int, *, votes_moved: int = 1
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield every two counts of label 1 that one record of an active generation may exchange.
+    """Yield every two vote counts for label 1 between which one changed record may move them.
 
     Args:
         rules: with the numbers of votes.
@@ -119,7 +119,7 @@ def vote_pairs(
 
 
 def broken_rules(rules: Rules, *, votes_moved: int = 1) -> list[str]:
-    """Return the conditions of Theorem G that rules break, none where all hold.
+    """Return the conditions of the privacy theorem that the rules break; none if all hold.
 
     Args:
         rules: that decide, charge and retire.

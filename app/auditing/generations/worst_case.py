@@ -1,4 +1,4 @@
-"""The exact worst case of a small interactive mechanism, over every adaptive adversary and event.
+"""The exact worst case of a small interactive mechanism, over all adaptive adversaries.
 
 A mechanism is a set of public states.  In each state the adversary has moves, and a move has
 outcomes: the probability under one of two neighbours, that under the other, and the next public
@@ -37,19 +37,19 @@ Outcome = tuple[float, float, State]
 
 
 class Mechanism(Protocol[State]):
-    """A mechanism with finitely many public states."""
+    """The interface of a mechanism with finitely many public states."""
 
     def start(self) -> State:
         """Return the public state before the first move."""
         ...
 
     def moves(self, state: State) -> Sequence[Sequence[Outcome[State]]]:
-        """Return the outcomes of each move of the adversary."""
+        """Return the possible outcomes of each move of the adversary, with probabilities."""
         ...
 
 
 class WorstCase(Generic[State]):
-    """The worst case of a mechanism at an epsilon.
+    """The largest delta that any adversary reaches against a mechanism, at a given epsilon.
 
     Args:
         mechanism: with finitely many states.
@@ -71,7 +71,7 @@ class WorstCase(Generic[State]):
         span: float = 8.0,
         tolerance: float = 1e-9,
     ) -> None:
-        """Iterate U from no moves on."""
+        """Compute the worst case for a growing number of moves, starting from none."""
         self._start, self._factor = mechanism.start(), math.exp(epsilon)
         self._ratios = np.concatenate([[0.0], np.exp(np.linspace(-span, span, points | 1))])
         self._one = 1 + (points | 1) // 2
@@ -85,11 +85,11 @@ class WorstCase(Generic[State]):
 
     @property
     def upper(self) -> float:
-        """An upper bound on delta: the grid's value at likelihood ratio 1."""
+        """An upper bound on the worst delta, from a grid of likelihood ratios."""
         return float(self._tables[-1][self._start][self._one])
 
     def lower(self, depth: int) -> float:
-        """Return a lower bound on delta: that of the grid's policy, ``depth`` moves deep."""
+        """Return a lower bound on the worst delta: the grid's best ``depth``-move strategy."""
         return self._play(depth, self._start, 1.0, 1.0)
 
     def _iterate(self) -> float:

@@ -1,4 +1,4 @@
-"""The exact law of one step of the mechanism that serves, and the conditions of its proof.
+"""The exact distribution of one step of the serving mechanism, and its proof's conditions.
 
 * ``step_law.py`` finds, by calling the step itself, which noise gives which outcome.
 * ``scripted_noise.py`` has laws of noise that draw prescribed values for it.

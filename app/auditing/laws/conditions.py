@@ -1,4 +1,4 @@
-"""The proofs' conditions on a step, checked exactly: some faults change no lower bound.
+"""Exact checks of the proofs' conditions, since some faults change no lower bound.
 
 One hit too many, a distance that is off where the plurality changes, or noise for fewer
 hits may cost less than a proof leaves unused; words of few bits differ where no sample
@@ -98,17 +98,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Check the decisions of every random word in calibration ``profile``."""
+    """Return which privacy conditions the stability test meets, over all 64-bit random words."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Check the decisions of every random word in calibration ``certified``."""
+    """Return which privacy conditions the certified stability test meets, over all random words."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Check the words of counted decisions; no decision ends the run."""
+    """Return which privacy conditions the test meets if each public cell is answered once."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 
@@ -126,7 +126,7 @@ def _of_fresh_words(audited: Audited) -> Checks:
 
 
 def of_threshold(audited: Audited) -> Checks:
-    """Check how the sparse vector uses its two noises."""
+    """Return which privacy conditions the sparse vector meets in the use of its two noises."""
     answering, heard = own(audited.answering, sparse_vector.Parameters), _Heard.of(audited)
     hits, labels = threshold_is_paid(audited)
     return _of_hits(audited, hits=hits, labels=labels) | {
@@ -138,7 +138,7 @@ def of_threshold(audited: Audited) -> Checks:
 
 
 def of_votes(audited: Audited) -> Checks:
-    """Check the answers of the noisy vote."""
+    """Return which privacy conditions the noisy vote meets."""
     heard = _Heard.of(audited)
     return {
         FRESH: _draws_afresh(audited) and heard.are_fresh,
@@ -151,7 +151,7 @@ def of_votes(audited: Audited) -> Checks:
 
 
 def of_bits(audited: Audited) -> Checks:
-    """Check the answers of the table of two labels."""
+    """Return which privacy conditions the two-label vote's table meets."""
     return {
         FRESH: _draws_afresh(audited) and _each_label_alone(audited),
         EVERY_BIT: _table_decides(audited),
@@ -265,7 +265,7 @@ class _Heard:
 
     @classmethod
     def of(cls, audited: Audited) -> _Heard:
-        """Listen to a run of some queries."""
+        """Return the random words that a run of some queries consumes."""
         source = ScriptedNoise(seeded_words(0))
         opening, *queries = words_heard(audited, source, queries=QUERIES_PLAYED)
         words = [word for heard in (opening, *queries) for word in heard]

@@ -1,4 +1,4 @@
-"""The proofs' inequalities, checked on the serving law for everything a run may release.
+"""The proofs' inequalities, checked on the mechanism's exact distribution.
 
 The law is asked of the step, and how much a run lets out is asked of the run; so noise
 that was made for fewer hits, a table that is off by one word, or a threshold that is too
@@ -60,14 +60,14 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield neighbouring leads from the label's defeat on; the others are their mirror images."""
+    """Yield neighbouring leads (in votes) of a label, up to its defeat; the others mirror these."""
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the table of ``profile`` covers its hits and the labels it releases.
+    """Return whether the stability test's noise covers unstable answers, and whether labels.
 
     Order and split of delta may be any: those of new releases, or of those of before.
     """
@@ -87,7 +87,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the table covers its labels and all decisions that one record changes."""
+    """Return whether the per-cell noise covers changed decisions, and whether it covers labels."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -113,7 +113,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate for the run's hits covers its words and labels."""
+    """Return whether a certificate covers the unstable answers' table, and whether the labels."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -134,7 +134,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise of ``svt`` covers its hits and the labels it releases."""
+    """Return whether the sparse vector's noise covers unstable answers, and whether labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -168,7 +168,7 @@ def answers_are_paid(audited: Audited) -> bool:
 
 
 def bits_are_paid(audited: Audited) -> bool:
-    """Return whether the two-label table covers both orders of every two neighbouring votes.
+    """Return whether the two-label table covers every two neighbouring votes, in both orders.
 
     The order is the one that serves at this budget; the price of an answer is what as many
     answers as a run gives leave to each of them.

@@ -1,4 +1,4 @@
-"""Scripted noise: laws that draw given values, to observe the response of a step."""
+"""Scripted noise distributions that return given values, to observe a mechanism's response."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ WORDS_HEARD: Final = 2
 
 
 class PrescribedLaplace(DiscreteLaplace):
-    """A law that draws given values, in their order."""
+    """A Laplace distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
-        """Start with these values."""
+        """Start with the values to return."""
         super().__init__(Fraction(1))
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values."""
+        """Set the next values to return."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the next value."""
+        """Return the next given value."""
         del noise
         value: int = next(self.__dict__["_values"])
         return value
 
 
 class PrescribedGaussian(DiscreteGaussian):
-    """A law that draws given values, in their order."""
+    """A Gaussian distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
-        """Start with these values."""
+        """Start with the values to return."""
         super().__init__(Fraction(1))
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values."""
+        """Set the next values to return."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the next value."""
+        """Return the next given value."""
         del noise
         value: int = next(self.__dict__["_values"])
         return value
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A law that draws one given value, and records the words of its noise sources."""
+    """A Laplace distribution that returns one value, and records the random words it was given."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
-        """Draw this value always; words are added to ``heard``."""
+        """Set the value of every draw; the given random words are appended to ``heard``."""
         super().__init__(repeat(value))
         object.__setattr__(self, "_heard", heard)
 
@@ -73,10 +73,10 @@ class ListeningLaplace(PrescribedLaplace):
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """The noisy vote's counterpart of :class:`ListeningLaplace`; it draws zeros."""
+    """A Gaussian distribution that returns zeros, and records the random words it was given."""
 
     def __init__(self, heard: list[int]) -> None:
-        """Draw zero always; words are added to ``heard``."""
+        """Set zero as the value of every draw; random words are appended to ``heard``."""
         super().__init__(repeat(0))
         object.__setattr__(self, "_heard", heard)
 

@@ -1,4 +1,4 @@
-"""The exact law of one query: a step evaluated at every value of its noise.
+"""The exact distribution of one answer: the mechanism's step at every value of its noise.
 
 A step is monotone in the one value that decides it, so bisection finds where it turns.
 What a faulty step does is found in the same way: nothing is taken from the calibration
@@ -51,7 +51,7 @@ ZEROS: Final = 7
 
 
 def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the smallest integer in ``[low, high]`` where a monotone predicate holds.
+    """Return the smallest integer in ``[low, high]`` for which a monotone predicate holds.
 
     ``high`` where it holds nowhere below.
     """
@@ -62,7 +62,7 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` words make a query of this lead a hit, in ``profile``."""
+    """Return how many of the ``2**64`` random words make the stability test say "unstable"."""
     value = audited.tally_of(lead)
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
@@ -83,7 +83,7 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 
 
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the largest noise at which a query is still a hit, in ``svt``.
+    """Return the largest noise at which an answer is unstable, in the sparse vector.
 
     Args:
         audited: what answers.
@@ -121,7 +121,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first word that releases a query, in ``svt`` without threshold noise.
+    """Return the first random word that gives a stable answer, in the sparse vector technique.
 
     Later words are zero.
 
@@ -147,7 +147,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 
 def label_words(audited: Audited, lead: int) -> int:
-    """Return the number of the ``2**64`` words that give the second label, two-label table."""
+    """Return how many of the ``2**64`` random words give the second of two labels."""
     value = audited.tally_of(lead)
 
     def is_first(word: int) -> bool:
@@ -161,7 +161,7 @@ def label_words(audited: Audited, lead: int) -> int:
 
 
 def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
-    """Return the labels of consecutive queries, each with its own first word."""
+    """Return the labels of consecutive queries, each with its own given random word."""
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     labels: list[int | None] = []
     for word in words:
@@ -190,7 +190,7 @@ def label_noise(audited: Audited, lead: int) -> int:
 
 
 def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the noisy vote's label for each noise vector, with one value per noisy count."""
+    """Return the noisy vote's label for each vector of noise, one value per vote count."""
     value, drawn = audited.tally_of(lead), PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
     labels = []
@@ -201,7 +201,7 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the words passed to the laws of noise, at the opening and at each query.
+    """Return the random words that reach the noise distributions, at the start and per query.
 
     The laws listen, and draw such values that no query is a hit.
     """
@@ -220,7 +220,7 @@ def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[
 
 
 def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
-    """Return which of consecutive queries are hits, each with its own first word.
+    """Return which answers are unstable, each query with its own given random word.
 
     Fewer where the run ends before.
     """
@@ -236,7 +236,7 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the threshold's noise at the opening and after each query, across restarts.
+    """Return the threshold's noise at the start and after each query, across restarts.
 
     The law draws 1, 2, 3 and so on.
 
@@ -261,25 +261,25 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
 
 
 def answers_allowed(audited: Audited) -> int:
-    """Return the number of answers of the noisy vote before it ends, as :func:`hits_allowed`."""
+    """Return the number of answers of the noisy vote before it ends."""
     paid = audited.parameters.answer_limit
     state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
     return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
 
 
 def answers_moved(audited: Audited) -> int:
-    """Return the number of noisy-vote answers that one record can change: all, or the counted."""
+    """Return the number of the noisy vote's answers that one record can change."""
     return audited.decisions_moved if audited.row.counts_decisions else answers_allowed(audited)
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return the number of answers that the noisy vote is calibrated for."""
+    """Return the number of answers for which the noisy vote's noise is calibrated."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
 
 def hits_allowed(audited: Audited) -> int:
-    """Return the number of hits that a run gives before it ends, across restarts.
+    """Return the number of unstable answers that a run gives before it ends, across restarts.
 
     It is asked at the last hit that is paid for; a run that goes on and on counts as one
     whose counter was lost once.
@@ -304,14 +304,14 @@ def _count_allowed(
 
 
 def hits_paid(audited: Audited) -> int:
-    """Return the maximum number of hits: T, or the limit of answers where that is smaller."""
+    """Return the budgeted number of unstable answers: T, or the limit of answers if smaller."""
     cutoff = audited.parameters.cutoff
     limit = audited.parameters.answer_limit
     return limit if cutoff is None else min(cutoff, limit)
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome released at a hit, where all following words are ``coin``."""
+    """Return the outcome of an unstable answer, if all following random words are ``coin``."""
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

@@ -1,4 +1,4 @@
-"""Transcripts of whole releases over HTTP: everything a server sent, and the bounds from it.
+"""Transcripts of whole releases over HTTP: everything a server sent, and bounds on epsilon.
 
 The servers are run by ``app/cli/audit/audited_releases.py``.
 

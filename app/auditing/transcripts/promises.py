@@ -1,4 +1,4 @@
-"""Promises that an outsider can check exactly on the transcript of one run.
+"""Promises that an outsider can check exactly from the transcript of one run.
 
 An answer that is said is charged before and for good: it is counted, recorded and given
 again, across a restart too, and unstable answers end where they must.  A process that
@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the ensemble gave it now, by a new draw."""
+        """Whether the answer is new, not a recorded one."""
         return self.query_id is not None and not self.replayed
 
     @property
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Everything one process sent, from its start to its end.
+    """Everything that one server process sent, from its start to its end.
 
     Attributes:
         answers: in order.
@@ -71,7 +71,7 @@ class Life:
 
 
 def broken_promises(lives: Sequence[Life], *, cutoff: int | None, abstains: bool) -> frozenset[str]:
-    """Return the promises that one run of a release broke, in words; none if it kept all.
+    """Return the promises that one run of a release broke, as text; none if it kept all.
 
     Args:
         lives: what its processes said, one after the other, on one ledger.

@@ -1,4 +1,4 @@
-"""The audit of whole releases over HTTP: their replies against their promises."""
+"""The audit of whole releases over HTTP: their replies compared with their promises."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Heard:
     lives: tuple[Life, ...]
 
     def broken(self, promised: Promised) -> frozenset[str]:
-        """Return the broken promises that an outsider can check."""
+        """Return the promises that the run broke, as far as an outsider can check."""
         return broken_promises(self.lives, cutoff=promised.cutoff, abstains=promised.abstains)
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """The promises that each run is checked against.
+    """The promises with which each run is compared.
 
     Attributes:
         claim: epsilon and delta of all that a release may draw.
@@ -63,7 +63,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of runs, and their purposes.
+    """The numbers of runs, by purpose: to choose events, and to test them.
 
     Attributes:
         choosing: runs on each side of each pair that choose what to look at.
@@ -76,12 +76,12 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """All runs of a side."""
+        """The number of all runs on one data set."""
         return self.choosing + self.trials.runs
 
 
 def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
-    """Divide runs among pairs, sides and purposes.
+    """Return a plan that divides runs among data sets and purposes.
 
     Args:
         claim: what is promised.
@@ -102,7 +102,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observations on one run.
+    """The observations from one run.
 
     Attributes:
         events: for each order of the sides whether the event came; none of a run that chose.
@@ -116,7 +116,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class ServedReport:
-    """The findings of an audit over HTTP.
+    """The results of an audit over HTTP.
 
     Attributes:
         epsilon: claimed for all that the releases may draw.
@@ -135,30 +135,30 @@ class ServedReport:
 
     @property
     def runs(self) -> int:
-        """Number of whole releases that were run."""
+        """The number of whole releases that were run."""
         return 2 * len(self.told) * self.plan.runs
 
     @property
     def holds(self) -> bool:
-        """Whether no bound exceeds the claim, and every run kept its promises."""
+        """Whether no lower bound exceeds the claim, and every run kept its promises."""
         within = all(bound.epsilon <= self.epsilon + ROUNDING for bound in self.told.values())
         return within and not self.broken
 
 
 def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) -> Suspicion:
-    """Choose the events to test in the other runs of a pair."""
+    """Return the events to test in the other runs, chosen from some runs on both data sets."""
     one, other = ([run.transcript for run in side] for side in chosen)
     return suspect((one, other), plan.trials)
 
 
 def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
-    """Bound epsilon by the observations on the runs that did not choose the events."""
+    """Return lower bounds on epsilon from the runs that did not choose the events."""
     one, other = ([run.events for run in side] for side in seen)
     return told_by(suspicion, (one, other), plan.trials)
 
 
 def served_document(report: ServedReport) -> dict[str, object]:
-    """Return a report as plain values, in the form of ``conclave audit --json``.
+    """Return a report as JSON values, in the form of ``conclave audit --json``.
 
     A limit that is infinite is null there: no epsilon would show.
     """
@@ -187,7 +187,7 @@ def served_document(report: ServedReport) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The exact claim of the releases in an audit over HTTP."""
+    """The exact privacy claim of the releases in an audit over HTTP."""
 
     epsilon: Fraction
     delta: Fraction

@@ -1,4 +1,4 @@
-"""A lower bound on epsilon from whole transcripts: everything that left the processes.
+"""A lower bound on epsilon from whole transcripts: everything that servers sent.
 
 A transcript is a reading on each of many channels: a label, a counter, an error's text,
 a header, everything together.  On some of the runs the readings of every channel are
@@ -52,7 +52,7 @@ SILENT: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The statistical parameters that turn tested runs into a bound.
+    """The statistical parameters by which tested runs give a bound.
 
     Attributes:
         epsilon: claimed.
@@ -69,23 +69,23 @@ class Trials:
 
     @property
     def miss(self) -> float:
-        """Probability with which one proportion lies outside its confidence bound."""
+        """The probability that one proportion lies outside its confidence bound."""
         return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
 
     @property
     def detection_limit(self) -> float:
-        """The smallest epsilon that would be detected as exceeding the claim."""
+        """The smallest epsilon above the claim that the audit would detect."""
         return detection_limit(self.epsilon, trials=self.runs, delta=self.delta, miss=self.miss)
 
     @property
     def largest_shown(self) -> float:
-        """The largest lower bound that any process could show."""
+        """The largest lower bound on epsilon that these runs could show for any process."""
         return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A set of readings of one channel."""
+    """An event of an audit: a set of values received from one part of the replies."""
 
     channel: str
     readings: frozenset[str]
@@ -93,7 +93,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """The events to look for in the tested runs, chosen on other runs.
+    """The events to look for in the tested runs, chosen from other runs.
 
     Attributes:
         common: what was read both in the earlier and in the later half of those.
@@ -105,13 +105,13 @@ class Suspicion:
     events: tuple[Event, ...]
 
     def seen_in(self, transcript: Transcript) -> tuple[bool, ...]:
-        """Return for each event whether it occurred."""
+        """Return for each event whether it occurred in a run."""
         reduced = _reduced(transcript, self.common)
         return tuple(reduced.get(event.channel, SILENT) in event.readings for event in self.events)
 
 
 def suspect(sides: Sides, trials: Trials) -> Suspicion:
-    """Choose the events to look for.
+    """Return the events to look for, chosen from runs on both data sets.
 
     Args:
         sides: the runs that choose, at least one on each side, in the order of time.
@@ -152,7 +152,7 @@ def told_by(
     seen: tuple[Sequence[tuple[bool, ...]], Sequence[tuple[bool, ...]]],
     trials: Trials,
 ) -> Bound:
-    """Return the largest lower bound on epsilon, and the channel that shows it.
+    """Return the largest lower bound on epsilon, and the part of the replies that shows it.
 
     Args:
         suspicion: what was looked for, which other runs have chosen.
@@ -229,7 +229,7 @@ DEPTH_MAX = 32
 
 
 def readings_of(document: object, channel: str) -> dict[str, str]:
-    """Return every leaf of a decoded document, and the length of every list and text.
+    """Return every leaf value of a JSON document, and the length of every list and text.
 
     Args:
         document: of mappings, sequences, texts, numbers, truth values and None.

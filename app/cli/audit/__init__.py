@@ -1,4 +1,4 @@
-"""``conclave audit``: lower bounds on epsilon, by calculation and by whole releases over HTTP.
+"""``conclave audit``: lower bounds on epsilon, by calculation or by attacking whole releases.
 
 * ``command.py`` has the options, runs ``app/auditing/audit.py`` and prints the report.
 * ``neighbours.py`` makes two data sets that differ in one record, and the settings to serve them.

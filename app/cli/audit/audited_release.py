@@ -1,4 +1,4 @@
-"""One run of a whole release, as an outsider sees it: real servers and a real client.
+"""One run of a whole release for an audit, as an outsider sees it: real servers and client.
 
 The composition root's server opens a ledger of its own, uvicorn serves it on a loopback
 socket, and it is ended and started again between queries.  Whatever comes back is kept:
@@ -22,7 +22,7 @@ from app.auditing.transcripts.transcripts import readings_of
 from app.cli.audit.neighbours import ABOVE
 from app.cli.loopback_client import LoopbackClient, Reply, connected
 from app.cli.web_server import WebServer, listen
-from app.errors import OpeningError
+from app.errors import InvariantError, OpeningError
 from app.main import Server
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ REFUSED: Final = {"features": [ABOVE, ABOVE]}
 
 
 async def hear(settings: Settings, *, questions: int, opening: asyncio.Lock) -> Heard:
-    """Open a release, query it, restart it, query it again, and end it.
+    """Return everything that a release sends while it is opened, queried, restarted and ended.
 
     Args:
         settings: of a release whose rows are there and whose ledger is not.
@@ -88,6 +88,9 @@ async def _client_of(settings: Settings, opening: asyncio.Lock) -> AsyncIterator
     async with opening:
         serving = asyncio.create_task(web_server.serve(sockets=[listening]))
         await _opened(server, serving)
+    if serving.done():
+        await serving  # raises why it ended, if it can tell
+        raise InvariantError("the server ended before its client connected")
     try:
         async with connected(listening) as client:
             yield client
@@ -114,7 +117,7 @@ async def _opened(server: Server, serving: asyncio.Task[None]) -> None:
 
 @dataclass
 class Visit:
-    """The queries to one process, and everything that it sent.
+    """The queries to one server process, and everything that it sent.
 
     Attributes:
         name: of the process, which begins the name of every channel.
@@ -130,7 +133,7 @@ class Visit:
     _entries: tuple[str, ...] = ()
 
     async def ask(self, questions: Sequence[int]) -> None:
-        """Ask vectors by their numbers, the first alone, then read every other public route."""
+        """Send queries by number, the first one alone, then read every other public route."""
         asked = [_query(number) for number in questions]
         self._hear(questions[:1], await self._post(QUERY, asked[:1], headers=KEY))
         self._hear(questions[1:], await self._post(STREAM, asked[1:], kind=NDJSON))
@@ -143,7 +146,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """The transcript of the process, for the promises that an outsider can check."""
+        """The transcript of the server process, from which public promises are checked."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

@@ -1,4 +1,4 @@
-"""Many runs of whole releases on neighbouring data sets, for ``conclave audit``."""
+"""Many runs of whole releases on two neighbouring data sets, for ``conclave audit``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MEMORY: Final = Path("/dev", "shm")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the runs of one pair.
+    """Some of the runs on one pair of neighbouring data sets.
 
     Attributes:
         settings: of the promise and the answers.
@@ -86,7 +86,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The kept part of a run: its side, its observations, and all of it where it chooses events."""
+    """The recorded outcome of one run: which data set, what was observed, and its transcript."""
 
     side: int
     heard: Heard | None
@@ -100,7 +100,7 @@ def audit_releases(
     processes: int | None = None,
     pairs: Sequence[Neighbours] | None = None,
 ) -> ServedReport | None:
-    """Run whole releases over HTTP, and compare their replies with their promises.
+    """Return a report that compares the HTTP replies of whole releases with their promises.
 
     Args:
         settings: of the promise and the answers; the rows are generated.
@@ -209,7 +209,7 @@ def _begin_worker() -> None:
 
 
 def run_part(part: Part) -> list[Kept]:
-    """Run some releases on a thread, because a server on the main one takes over its signals.
+    """Return the outcomes of some runs on a thread, since servers take over the main one's signals.
 
     Raises:
         ConclaveError: why a release could not open.
@@ -249,7 +249,7 @@ class _Runs:
     _kept: dict[int, Kept] = field(default_factory=dict)
 
     async def all(self) -> list[Kept]:
-        """Run them all, and return what is kept of each."""
+        """Return the recorded outcome of every run."""
         self._waiting.extend(range(len(self.part.sides)))
         opening = asyncio.Lock()
         running = (self._run_on(opening) for _ in range(RUNS_AT_ONCE))

@@ -24,7 +24,7 @@ EXIT_EXCEEDED: Final = 1
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave audit``."""
+    """Add the command ``conclave audit`` to the application."""
     application.command("audit")(audit)
 
 
@@ -42,11 +42,11 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compute a lower bound on the epsilon of a configured release, to compare with its claim.
 
-    No private record is read: releases that are run have generated ones.
+    The command reads no private record: the releases that it runs have generated records.
     """
     from app.auditing.audit import STEPS_LONG, STEPS_QUICK
     from app.auditing.audit import audit as run

@@ -1,4 +1,4 @@
-"""Neighbouring data sets for an audit over HTTP, made for what the settings would serve.
+"""Neighbouring data sets for an audit over HTTP, generated for the configured mechanism.
 
 The operator's rows are never opened.  What is kept of the settings is the promise, its
 calibration, the classes and what follows the answers; the rows are generated, one a
@@ -62,7 +62,7 @@ COPIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two data sets that differ in one record, and the number of queries about them.
+    """Two data sets that differ in one record, and the number of queries to ask about them.
 
     Attributes:
         name: in words.
@@ -88,7 +88,7 @@ class Neighbours:
 
 
 def audited_claim(settings: Settings) -> Claim:
-    """Return the charge of everything that the audited releases may draw."""
+    """Return the privacy cost of everything that the audited releases may draw."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
     # What is one account promises its whole, whatever of it is drawn.
@@ -102,7 +102,7 @@ def audited_claim(settings: Settings) -> Claim:
 
 
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
-    """Return the neighbours that reveal most about the configured mechanism.
+    """Return the two neighbouring data sets that reveal most about the configured mechanism.
 
     None for calibration ``paper``, whose chunks need more rows than can be run often.
 
@@ -136,12 +136,12 @@ def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
 
 
 def served_settings(settings: Settings, pair: Neighbours, folder: Path) -> Settings:
-    """Return the settings of one release, whose rows and ledger are in ``folder``."""
+    """Return the settings of one audited release, whose rows and ledger are in ``folder``."""
     return _release_settings(settings, votes=pair.votes, folder=folder)
 
 
 def rows_text(pair: Neighbours, side: int, classes: tuple[str, ...]) -> str:
-    """Return the rows of one side as a CSV, each with the number of its person."""
+    """Return the rows of one of the two data sets as CSV, with each row's person."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow((FEATURE, LABEL, WHO))

@@ -1,4 +1,4 @@
-"""``conclave demo``: the whole process on public data, from opening to both phases.
+"""``conclave demo``: private answers and a published classifier on generated data.
 
 Two real releases on the embedded rows are served over HTTP and asked the same
 held-out queries: the demo itself, and one without relabelling whose relabel
@@ -29,12 +29,12 @@ _NOTES_NOTHING: Final[dict[tuple[str, ...], object]] = {("ledger", "head_file"):
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command ``conclave demo`` to the application."""
     application.command()(demo)
 
 
 def demo(
-    exit_: Annotated[bool, typer.Option("--exit", help="End after the stream.")] = False,
+    exit_: Annotated[bool, typer.Option("--exit", help="End after the queries.")] = False,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the report to this file.")
     ] = None,

@@ -1,4 +1,4 @@
-"""The demo's stream of queries, its result table and its report."""
+"""The demo's queries, its table of results and its JSON report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WINDOW_QUERIES: Final = 250
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """One line of the stream: an answer, or a refusal, which has no phase."""
+    """The reply to one query of the demo: an answer, or a refusal, which has no phase."""
 
     label: str | None = None
     stable: bool | None = None
@@ -30,7 +30,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class EnsembleFigures(msgspec.Struct, frozen=True):
-    """Answers of the ensemble; accuracy of the stable ones on held-out labels."""
+    """The demo's figures on private answers: counts, and accuracy of the stable ones."""
 
     answered: int
     unstable: int
@@ -38,20 +38,20 @@ class EnsembleFigures(msgspec.Struct, frozen=True):
 
 
 class ClassifierFigures(msgspec.Struct, frozen=True):
-    """Answers of the published classifier; accuracy on held-out labels."""
+    """The demo's figures on the published classifier: counts and held-out accuracy."""
 
     answered: int
     accuracy: float | None
 
 
 class ComparisonFigures(msgspec.Struct, frozen=True):
-    """Answers of the second release, without relabelling, until its halt."""
+    """The demo's figures on a second release, without relabelling."""
 
     answered: int
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The document of ``--json``."""
+    """The JSON report of the demo (``--json``)."""
 
     ensemble: EnsembleFigures
     classifier: ClassifierFigures
@@ -61,7 +61,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def ask_all(address: str, title: str) -> list[Reply]:
-    """Stream every held-out query to a server and return its replies, in order.
+    """Return a server's replies to every held-out query, in order.
 
     A query that would have waited too long for the switch is asked again.
     """
@@ -78,7 +78,7 @@ def ask_all(address: str, title: str) -> list[Reply]:
 
 
 def read_budget(address: str) -> Budget:
-    """Return ``GET /budget``."""
+    """Return the server's ``GET /budget`` document."""
     reply = httpx.get(f"{address}/budget", timeout=TIMEOUT_SECONDS)
     return Budget.model_validate_json(reply.content)
 
@@ -86,7 +86,7 @@ def read_budget(address: str) -> Budget:
 def report_of(
     replies: list[Reply], without: list[Reply], budget: Budget, *, seconds: float
 ) -> Report:
-    """Compute every figure from replies and held-out labels."""
+    """Return every figure of the demo, from replies and held-out labels."""
     labels = demo_queries().labels
     ensemble = [pair for pair in zip(replies, labels, strict=True) if pair[0].phase == "ensemble"]
     stable = [pair for pair in ensemble if pair[0].stable]
@@ -118,7 +118,7 @@ def show(report: Report, address: str) -> None:
 
 
 def write(report: Report, path: Path) -> None:
-    """Write the report as one JSON document."""
+    """Write the demo's report as one JSON document."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
 
 

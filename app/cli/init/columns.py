@@ -41,14 +41,14 @@ class Column:
 
     @property
     def is_described(self) -> bool:
-        """Whether the column is left out, or can be written as a feature."""
+        """Whether the column is described well enough to be a feature, or is left out."""
         has_range = self.kind in {"numeric", "date"} and self.bounds is not None
         return bool(self.left_out or has_range or (self.kind and self.categories))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """The public facts of the records, as far as a configuration needs them.
+    """The public facts about a table of records that a configuration needs.
 
     Attributes:
         columns: all columns but the label's, described, in the order of a posted list.

@@ -1,4 +1,4 @@
-"""``conclave init``: write a configuration from public facts, or rows made up to fit one."""
+"""``conclave init``: write a configuration from public facts, or made-up rows that fit it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIKENESS: Final = 0.7
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave init``."""
+    """Add the command ``conclave init`` to the application."""
     application.command(COMMAND)(init)
 
 
@@ -43,7 +43,7 @@ def init(
         typer.Option(metavar="CSV", help="The records; only their first line is read."),
     ] = None,
     public: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="A public sample; never the records.")
+        Path | None, typer.Option(metavar="CSV", help="A public sample of rows; never the records.")
     ] = None,
     dictionary: Annotated[
         Path | None,
@@ -92,8 +92,9 @@ def init(
 ) -> None:
     """Write a configuration from public facts; no row of the records is read.
 
-    Names come from the records' header line; kinds, bounds, categories and cuts from a public
-    sample or a data dictionary. What is not known then is asked, in a terminal.
+    The names of columns come from the records' header line; kinds, bounds, categories and cuts
+    come from a public sample or a data dictionary. In a terminal the command asks for missing
+    facts.
     """
     twin_count = None if twin is None else numbers.count("--twin", twin)
     if config is not None:
@@ -143,7 +144,7 @@ class _Terminal:
     """The operator's terminal; questions go to stderr."""
 
     def ask(self, question: str, default: str) -> str:
-        """Return what is typed."""
+        """Return the operator's typed reply."""
         try:
             shown = bool(default)
             return str(typer.prompt(question, default=default, show_default=shown, err=True))
@@ -152,7 +153,7 @@ class _Terminal:
             raise ConfigurationError(COMMAND, problem) from None
 
     def tell(self, line: str) -> None:
-        """Show a line."""
+        """Print a line."""
         typer.echo(line, err=True)
 
 

@@ -1,4 +1,4 @@
-"""A configuration as TOML with comments, for people to read and change."""
+"""The text of a configuration: TOML with comments, for people to read and change."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ port = 8000
 
 
 def configuration_text(table: Table, *, source: str, rows: int | None, online: bool) -> str:
-    """Return a whole configuration.
+    """Return the TOML text of a whole configuration.
 
     Args:
         table: the public facts; it has one feature or more.
@@ -167,7 +167,7 @@ def _tests(columns: Sequence[Column]) -> list[str]:
 
 
 def tested_categories(column: Column) -> list[str]:
-    """Return the categories with a medium share, or the commonest; one of two is enough."""
+    """Return the categories that get a test: those of medium frequency, or the commonest."""
     shares = dict(zip(column.categories, column.category_shares, strict=True))
     chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]
     if len(chosen) == len(shares) == len(("one", "other")):

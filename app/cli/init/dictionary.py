@@ -57,7 +57,7 @@ class Dictionary:
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read a data dictionary: a Table Schema or a CSV, by its suffix.
+    """Return a parsed data dictionary, a Table Schema or a CSV by the file's suffix.
 
     Raises:
         ConfigurationError: it cannot be read, or an entry makes no sense; the line names it.
@@ -76,7 +76,7 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def csv_dictionary(text: str) -> Dictionary:
-    """Return the facts in a dictionary that is a CSV."""
+    """Return the column descriptions in a data dictionary that is a CSV."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error:
@@ -103,7 +103,7 @@ def csv_dictionary(text: str) -> Dictionary:
 
 
 def table_schema(text: str) -> Dictionary:
-    """Return the facts in a Table Schema."""
+    """Return the column descriptions in a Frictionless Table Schema."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The column names of a table, of whose file only the first line is read.
+"""Reading of a table's column names, without reading beyond the file's first line.
 
 The file may hold private records.  So it is read without a buffer, byte by byte, up to the
 end of its first line that is not empty.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Bytes(Protocol):
-        """An open file that reads as many bytes as it is asked for, and no more."""
+        """An open file that returns at most the number of bytes asked for, without read-ahead."""
 
         def read(self, size: int, /) -> bytes | None:
             """Return at most ``size`` bytes; none at the end."""
@@ -31,7 +31,7 @@ BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def read_header(path: Path) -> tuple[str, ...]:
-    """Return the names on the first line of a CSV.
+    """Return the column names on the first line of a CSV file.
 
     Raises:
         ConfigurationError: the file cannot be read, or its first line has no usable names.
@@ -67,7 +67,7 @@ def first_line(file: Bytes) -> bytes:
 
 
 def names_on(line: bytes) -> tuple[str, ...]:
-    """Return the names of a header line.
+    """Return the column names on a header line.
 
     Raises:
         ConfigurationError: it is no line of names. It may be a private row then, so that the

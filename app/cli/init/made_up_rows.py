@@ -1,4 +1,4 @@
-"""Made-up rows that fit a public schema, for developing clients at no charge.
+"""Made-up rows that fit a public schema, for developing clients without spending budget.
 
 Features are independent, by the schema's public shares, and labels follow from them and
 chance.  No private row has a part in it; the same seed makes the same rows.
@@ -29,7 +29,7 @@ WHOLE_SPAN: Final = 10
 
 
 def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
-    """Return a CSV with a header, and with rows that fit ``[data]``.
+    """Return a CSV text with a header and made-up rows that fit ``[data]``.
 
     Args:
         data: the schema; the column of persons is made up too, where it names one.

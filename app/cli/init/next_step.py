@@ -1,4 +1,4 @@
-"""The next command, printed after output for people.
+"""A hint about the next command to type, printed after a command's output.
 
 From a configuration to the first answer each command names the next one:
 
@@ -28,14 +28,14 @@ ROWS_SHOWN: Final = 30_000
 
 
 def after_init(config: Path, *, public: Path | None, rows_known: bool) -> str:
-    """Return the line to print after a written configuration."""
+    """Return the hint after ``conclave init`` wrote a configuration."""
     rows = "" if rows_known else f" --rows {ROWS_SHOWN}"
     note = "" if rows_known else "   # in place of 30000: your number of rows"
     return f"{NEXT}conclave plan {_of(config, public)}{rows}{note}"
 
 
 def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
-    """Return the line to print after made-up rows: how to serve them with a separate ledger.
+    """Return the hint after made-up rows: how to serve them with a separate ledger.
 
     Args:
         config: the configuration that they fit.
@@ -51,24 +51,24 @@ def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
 
 
 def after_plan(config: Path, *, public: Path | None) -> str:
-    """Return the line to print after a feasible plan."""
+    """Return the hint that follows a feasible plan."""
     return f"{NEXT}conclave check {_of(config, public)}"
 
 
 def after_check(config: Path, settings: Settings, *, public: Path | None) -> str:
-    """Return the line to print after a check of rows that fit."""
+    """Return the hint that follows a check in which all rows fit."""
     if settings.privacy.shares.answers > 0:
         return f"{NEXT}conclave serve {_of(config, None)}"
     return f"{NEXT}conclave learn {_of(config, public)} -o classifier.json"
 
 
 def after_learn(config: Path) -> str:
-    """Return the line to print after a published classifier."""
+    """Return the hint that follows the publication of a classifier."""
     return f"{NEXT}conclave serve {_of(config, None)}"
 
 
 def after_serve(config: Path | None, settings: Settings, address: str) -> list[str]:
-    """Return the lines to print after a server's start: one query, many, and the verification."""
+    """Return the hints after a server's start: one query, many queries, and verification."""
     body = json.dumps({"features": _example(settings.data.public_schema())}, ensure_ascii=False)
     key = [] if settings.server.keys_file is None else ["-H", "Authorization: Bearer KEY"]
     content = ["-H", "Content-Type: application/json"]

@@ -1,4 +1,4 @@
-"""Questions to the operator, for the public facts that no file has.
+"""Questions to the operator for public facts that no file contains.
 
 A question is put by a function, so that nothing here knows the terminal.  An answer that
 makes no sense is refused with the reason, and the question is put again.
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from app.cli.init.columns import Column, Kind
 
     class Terminal(Protocol):
-        """Where questions are put."""
+        """The interface of a terminal on which questions are asked."""
 
         def ask(self, question: str, default: str) -> str:
-            """Return what is typed; the default, which may be empty, where nothing is."""
+            """Return the operator's typed reply, or the default if the reply is empty."""
             ...
 
         def tell(self, line: str) -> None:
-            """Show a line."""
+            """Print a line."""
             ...
 
 
@@ -52,7 +52,7 @@ HOW_TO_DESCRIBE: Final = (
 
 
 def asked_path(terminal: Terminal) -> bool:
-    """Return whether queries are answered online, or a classifier is published at once."""
+    """Return whether queries are to be answered online (else a classifier is published at once)."""
     terminal.tell("Publish a classifier (more accurate, never runs out), or answer queries online?")
 
     def read(text: str) -> bool:
@@ -64,7 +64,7 @@ def asked_path(terminal: Terminal) -> bool:
 
 
 def asked_records(terminal: Terminal, likely: Path) -> Path | None:
-    """Return the file whose first line names the columns; None where names are typed."""
+    """Return the file whose first line names the columns; None if names will be typed."""
 
     def read(text: str) -> Path | None:
         if text and not Path(text).is_file():
@@ -111,7 +111,7 @@ def asked_classes(terminal: Terminal, label: str) -> tuple[str, ...]:
 
 
 def asked_rows(terminal: Terminal) -> int | None:
-    """Return the number of rows if it is public; else None."""
+    """Return the number of rows if it is public, else None."""
 
     def read(text: str) -> int | None:
         if text and not (text.isascii() and text.isdigit() and int(text) > 0):
@@ -122,7 +122,7 @@ def asked_rows(terminal: Terminal) -> int | None:
 
 
 def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns, each described or left out."""
+    """Return the table's columns, each described or left out."""
     if not all(column.is_described for column in columns):
         terminal.tell(PUBLIC_ONLY)
         terminal.tell(HOW_TO_DESCRIBE)
@@ -161,7 +161,7 @@ def typed_column(column: Column, text: str) -> Column:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the items between commas."""
+    """Return the items of a comma-separated list."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 

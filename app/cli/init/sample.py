@@ -1,4 +1,4 @@
-"""A public sample: the bounds, categories, cuts and shares of each column.
+"""A public sample of records, from which bounds, categories and cuts of columns are taken.
 
 The rows must be public, never the records.  Cuts are quantiles, with at least one cut on each
 side of the median wherever the sample has values there.
@@ -81,13 +81,13 @@ def missing_in(sample: Mapping[str, Cells]) -> tuple[str, ...]:
 
 
 def classes_in(cells: Cells, missing: Collection[str]) -> tuple[str, ...]:
-    """Return the labels of a sample in order; none if there are too many or too few."""
+    """Return the class labels in a sample in order; none if there are too many or too few."""
     found = sorted({cell for cell in cells if cell and cell not in missing})
     return tuple(found) if 2 <= len(found) <= CLASSES_MAX else ()  # noqa: PLR2004 -- two labels
 
 
 def described(column: Column, cells: Cells, missing: Collection[str]) -> Column:
-    """Return a column completed from a sample; facts that are known already are kept.
+    """Return a column with the facts that a sample adds; already known facts are kept.
 
     Args:
         column: what is known of it.
@@ -148,7 +148,7 @@ def _boolean(column: Column, known: Sequence[str], row_count: int) -> Column:
 
 
 def cuts_of(values: Sequence[float]) -> list[float]:
-    """Return increasing cuts of a sample; a test is ``value >= cut``, and none is always true.
+    """Return increasing cuts at a sample's quantiles, none of which gives a constant test.
 
     Cuts part the values into five equal parts.  Where over half of them are one value, that value
     is set apart, and each side is parted once more.  Wherever there are values below the

@@ -1,4 +1,4 @@
-"""``conclave plan``: a plan, printed for people; its figures come from ``app/planning``.
+"""``conclave plan``: print what a configuration gives, as ``app/planning`` computes it.
 
 * ``command.py`` has the options and the three forms of the command.
 * ``configured_plan.py`` plans a configuration: in three lines, in full, or as TOML.

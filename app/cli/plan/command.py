@@ -1,4 +1,4 @@
-"""``conclave plan``: what a configuration gives, without reading a private row.
+"""``conclave plan``: predict what a configuration gives, without reading a private row.
 
 Three forms: a configuration file's release, the papers' own parameters and what their
 theorems ask for, and the table of Theorem A.
@@ -55,27 +55,33 @@ Text = str | None
 
 
 def register(application: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the command ``conclave plan`` to the application."""
     application.command("plan")(plan)
 
 
 def plan(
     *,
-    config: Annotated[Text, typer.Option(help="Plan the release of this file.")] = None,
-    rows: Annotated[Text, typer.Option(help="n, in place of data.rows.")] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The papers' parameters.")] = False,
-    profile: Annotated[bool, typer.Option("--profile", help="The table of Theorem A.")] = False,
-    row_count: Annotated[Text, typer.Option("--n", help="Private rows n.")] = None,
-    queries: Annotated[Text, typer.Option(help="Queries m.")] = None,
+    config: Annotated[Text, typer.Option(help="Configuration file of the release to plan.")] = None,
+    rows: Annotated[Text, typer.Option(help="Number of rows n, instead of data.rows.")] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Print the parameters of the papers.")
+    ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Print the table of Theorem A.")
+    ] = False,
+    row_count: Annotated[Text, typer.Option("--n", help="Number n of private rows.")] = None,
+    queries: Annotated[Text, typer.Option(help="Number m of queries.")] = None,
     vc: Annotated[Text, typer.Option(help="VC dimension d.")] = None,
     epsilon: Annotated[Text, typer.Option(help="Epsilon.")] = None,
     delta: Annotated[Text, typer.Option(help="Delta (with --profile: of the answers).")] = None,
     alpha: Annotated[Text, typer.Option(help="Accuracy target.")] = None,
     beta: Annotated[Text, typer.Option(help="Failure probability.")] = None,
-    gamma: Annotated[Text, typer.Option(help="Least error of the class, else 0.")] = None,
-    dual_vc: Annotated[Text, typer.Option(help="Dual VC dimension, else the most.")] = None,
+    gamma: Annotated[Text, typer.Option(help="Least error rate in the class; default 0.")] = None,
+    dual_vc: Annotated[Text, typer.Option(help="Dual VC dimension; default the largest.")] = None,
     hypotheses: Annotated[Text, typer.Option(help="Size of a finite class.")] = None,
-    cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
+    cutoff: Annotated[
+        Text, typer.Option(help="Number T of unstable answers until the halt.")
+    ] = None,
     decisions: Annotated[
         Text, typer.Option(help="Decisions that one record may change, in place of a cutoff.")
     ] = None,

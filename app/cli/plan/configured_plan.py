@@ -1,4 +1,4 @@
-"""``conclave plan --config``: three lines, every figure, or the recommended settings."""
+"""``conclave plan --config``: print three lines, every figure, or recommended settings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OPTIONS: Final = (
 
 
 def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
-    """Print the plan of a configuration; return whether the request can be met.
+    """Print the plan of a configuration; return whether it meets the operator's request.
 
     Args:
         config: the configuration's file.

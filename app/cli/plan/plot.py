@@ -1,4 +1,4 @@
-"""``conclave plan --plot``: answers against epsilon, T and n, in one picture."""
+"""``conclave plan --plot``: a picture of the number of answers against epsilon, T and n."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COUNTED_NOISY: Final = "labels that lose to the noise at most once in a hundred"
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a plot that could not be drawn, before any work.
+    """Refuse options of a plot that could not be drawn, before any work.
 
     Raises:
         ConfigurationError: there is no matplotlib, or the name says no known form.
@@ -66,7 +66,7 @@ def check_plot(path: Path) -> None:
 
 
 def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> None:
-    """Write the picture, in the format of the file's suffix.
+    """Write the plot in the format of the file's suffix.
 
     Args:
         path: where to.
@@ -79,7 +79,7 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the picture: one panel per lever, one line per agreement."""
+    """Return the plot: one panel per varied parameter, one line per agreement of learners."""
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")

@@ -1,4 +1,4 @@
-"""``conclave plan`` for people: sentences first, then tables with their figures.
+"""The printed form of a plan: sentences first, then tables of figures.
 
 On a terminal the tables have frames and colours and keep to its width.  In a pipe a
 row is a line of plain text, whatever its length, so that ``grep`` and ``awk`` find it.
@@ -162,12 +162,12 @@ SETTINGS: Final = {
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """Print a plan's document on stdout as JSON."""
+    """Print a plan as JSON on stdout."""
     typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
 def print_document(document: Mapping[str, object]) -> None:
-    """Print a plan's document on stdout: words, tables, then reasons, advice and notes."""
+    """Print a plan on stdout: sentences, tables, then reasons, advice and notes."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_COLUMNS)

@@ -1,4 +1,4 @@
-"""``conclave query``: the rows of a CSV sent to a server, and its answers written to a copy.
+"""``conclave query``: send the rows of a CSV to a server and write a copy with the answers.
 
 * ``command.py`` has the options, reads the CSV and writes the answers.
 * ``table_rows.py`` turns rows of the CSV into lines of ``POST /query/stream``.

@@ -1,4 +1,4 @@
-"""The client of ``conclave query``: that of ``clients/python``, with errors of the command line."""
+"""The HTTP client of ``conclave query``, built on ``clients/python``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_answer(reply: Reply) -> bool:
 
 
 class QueryClient:
-    """One server, one key."""
+    """A client of one server with one API key."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class QueryClient:
         transport: httpx.BaseTransport | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Prepare to talk to ``url``; nothing is sent yet.
+        """Prepare a client for ``url``; nothing is sent yet.
 
         Raises:
             ConfigurationError: ``url`` is no address, or no header can carry ``key``.
@@ -77,7 +77,7 @@ class QueryClient:
             return {**self._client.with_retries(AT_ONCE).schema()}
 
     def ask(self, lines: Sequence[bytes]) -> list[Reply]:
-        """Return a reply to each of ``lines``, in order.
+        """Return the server's reply to each of ``lines``, in order.
 
         Raises:
             ConfigurationError: the server went away for good, or refuses the client.

@@ -37,7 +37,7 @@ STANDARD_INPUT: Final = "standard input"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave query``."""
+    """Add the command ``conclave query`` to the application."""
     application.command("query")(query)
 
 
@@ -73,14 +73,13 @@ def query(
         typer.Option("--problems", help="Add a last column with the reason for each refused row."),
     ] = False,
 ) -> None:
-    """Ask a server about every row of a CSV.
+    """Send every row of a CSV to a server as a query, and write the answers.
 
-    Columns are found by their names in the header, others are passed through.
-    Out come the input columns, then query_id, label, stable, phase, replayed;
-    these are empty where the server refused the row, which is told on standard error
-    and in the exit code, 1.  From a server that answers
-    scores there follow score, bin_lower, bin_upper and precision.  Asking again is
-    safe: an answered row gets its recorded answer.
+    Feature columns are found by their names in the header; other columns are copied.  The output
+    has the input columns, followed by query_id, label, stable, phase and replayed.  For a row
+    that the server refuses these are empty: the reason is on standard error, and the exit code
+    is 1.  If the server answers with scores, score, bin_lower, bin_upper and precision follow.
+    Sending a row again is safe: it gets its recorded answer.
     """
     from app.cli.query.client import QueryClient
     from app.settings.data_section import dialect_of

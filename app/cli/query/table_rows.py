@@ -1,4 +1,4 @@
-"""From the rows of a client's CSV to the lines of ``POST /query/stream``."""
+"""Conversion of the rows of a client's CSV to lines of ``POST /query/stream``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the input: its number, 1 for the first under the header, and its fields."""
+    """A row of the client's CSV: its number (1 for the first under the header) and its fields."""
 
     number: int
     cells: list[str]
@@ -38,7 +38,7 @@ class Column:
 
 
 class Table:
-    """The header and, once, the rows of an open CSV."""
+    """An open CSV file: its header, and its rows, which can be read once."""
 
     def __init__(self, file: TextIO, source: str, dialect: CsvDialect = PLAIN_CSV) -> None:
         """Read the header; ``source`` names the file in errors."""
@@ -54,7 +54,7 @@ class Table:
         self._cells = self._read(dialect.rows(file))
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse a header without some of the names, if another dialect would find more of them.
+        """Refuse a header that lacks names which another CSV dialect would find.
 
         Raises:
             ConfigurationError: names the option to give.
@@ -73,7 +73,7 @@ class Table:
         return f"is not a CSV in {self.dialect.encoding.upper()}: set --encoding"
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows; empty lines are passed over.
+        """Yield the rows; empty lines are skipped.
 
         Raises:
             ConfigurationError: a row that is not as long as the header.
@@ -93,7 +93,7 @@ class Table:
 
 
 class LineWriter:
-    """Writes a row as one query, its values in schema order."""
+    """A converter from CSV rows to queries with values in schema order."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class LineWriter:
         *,
         precision: int | None = None,
     ) -> None:
-        """Find each feature's column by its name; other columns are passed by.
+        """Find each feature's column by its name; other columns are ignored.
 
         Args:
             schema: the server's.
@@ -121,7 +121,7 @@ class LineWriter:
         self._columns = [_column(feature, table.header, table.source) for feature in features]
 
     def line(self, row: Row) -> bytes:
-        """Return the row's query.
+        """Return a row's query as one JSON line.
 
         Raises:
             ConfigurationError: names the column and the row of a cell that is no number.

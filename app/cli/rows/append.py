@@ -1,4 +1,4 @@
-"""``conclave append``: a further generation of rows, beside a running server too."""
+"""``conclave append``: add a batch of rows (a generation), also while the release is served."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import typer
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave append``."""
+    """Add the command ``conclave append`` to the application."""
     application.command("append")(append)
 
 
 def append(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="The rows, as data.source would have them."),
+        typer.Argument(metavar="SOURCE", help="Source of the rows, in a form of data.source."),
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
 ) -> None:
-    """Append rows as a further generation, with a budget of its own; it joins at a tick.
+    """Append rows as a new batch (generation) with its own budget, which votes from an update on.
 
-    Where a row does not fit, nothing is appended or charged.  A server on the ledger fits the
-    generation, and its votes count from the tick on that the ledger names.
+    A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing
+    is appended or charged.  A server on the ledger fits the generation's learners, and their votes
+    count from the tick that the ledger names.
     """
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress

@@ -1,4 +1,4 @@
-"""``conclave correct``: records are replaced at the next tick, beside a running server too."""
+"""``conclave correct``: replace records at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.cli.rows.erase import CORRECTED, show, tell
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave correct``."""
+    """Add the command ``conclave correct`` to the application."""
     application.command("correct")(correct)
 
 
@@ -25,12 +25,14 @@ def correct(
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
     *,
-    now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
+    ] = False,
 ) -> None:
-    """Replace records by rows of the same identifiers; their chunks are fitted anew.
+    """Replace records by rows with the same identifiers; their learners are fitted anew.
 
-    Where a row does not fit, nothing changes.  Exit code 1 where a record is not known; the others
-    are corrected all the same.
+    If a row does not fit the schema, nothing changes.  The exit code is 1 if a record is not known;
+    the command still corrects the others.
     """
     from app.cli.opening_progress import OpeningProgress
     from app.main import change_from_settings

@@ -1,4 +1,4 @@
-"""``conclave erase``: records are forgotten at the next tick, beside a running server too."""
+"""``conclave erase``: forget records at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORRECTED: Final = "corrected"
 
 
 def register(application: typer.Typer) -> None:
-    """Add ``conclave erase``."""
+    """Add the command ``conclave erase`` to the application."""
     application.command("erase")(erase)
 
 
@@ -38,12 +38,15 @@ def erase(
         str | None,
         typer.Option("--from", help="File of identifiers, one a line; - for standard input."),
     ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Make a tick at once.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
+    ] = False,
 ) -> None:
-    """Forget records: their slots are emptied, and their chunks fitted anew without them.
+    """Forget records: their rows are removed, and their learners fitted anew without them.
 
-    Nothing that is sent out tells of it.  Exit code 1 where a record is not known; the others are
-    forgotten all the same.  --from keeps identifiers out of the shell's history.
+    No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
+    not known; the command still forgets the others.  The option --from keeps identifiers out of
+    the shell's history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
@@ -76,7 +79,7 @@ def _read(source: str) -> list[str]:
 
 
 def show(receipt: Receipt, *, done: str) -> None:
-    """Print a receipt, and exit with 1 where a record is not known.
+    """Print the confirmation of a request; exit with code 1 if a record is not known.
 
     Args:
         receipt: of the command.

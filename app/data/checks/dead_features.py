@@ -1,4 +1,4 @@
-"""Dead features: no category occurs, all values lie on one bound, or all are missing.
+"""Detection of uninformative ("dead") features: constant, out of range, or all missing.
 
 What is said of a feature depends on private rows: it is for the operator's terminal.
 """
@@ -26,28 +26,28 @@ ON_ONE_BOUND = "every value lies on or beyond one bound"
 
 
 class NumericSummary:
-    """The range of a numeric feature's values."""
+    """The smallest and largest value of a numeric feature, to find out if it is constant."""
 
     def __init__(self, feature: NumericFeature) -> None:
-        """Start with no value."""
+        """Start with no values."""
         self._bounds = (feature.lower, feature.upper)
         self._lowest, self._highest = math.inf, -math.inf
 
     def add(self, encoded: NDArray[np.float64]) -> None:
-        """Count encoded values, NaN where one is missing."""
+        """Add encoded values, with NaN for missing ones."""
         present = encoded[~np.isnan(encoded)]
         if len(present):
             self._lowest = min(self._lowest, float(present.min()))
             self._highest = max(self._highest, float(present.max()))
 
     def merge(self, other: NumericSummary) -> None:
-        """Count what another summary of the same feature counted."""
+        """Add the values that another summary of the same feature has seen."""
         self._lowest = min(self._lowest, other._lowest)
         self._highest = max(self._highest, other._highest)
 
     @property
     def dead(self) -> str | None:
-        """The reason why the feature is dead; None if it is not."""
+        """The reason why the feature is uninformative; None if it is not."""
         if self._lowest > self._highest:
             return ALL_MISSING
         is_on_bound = self._lowest == self._highest and self._lowest in self._bounds
@@ -55,26 +55,26 @@ class NumericSummary:
 
 
 class CategoricalSummary:
-    """The codes of a categorical feature that occur."""
+    """The categories of a feature that occur in its values."""
 
     def __init__(self, feature: CategoricalFeature) -> None:
-        """Start with no value."""
+        """Start with no values."""
         self._other_code = feature.other_code
         self._has_category = self._has_other = False
 
     def add(self, encoded: NDArray[np.float64]) -> None:
-        """Count encoded values."""
+        """Add encoded values."""
         self._has_category = self._has_category or bool((encoded < self._other_code).any())
         self._has_other = self._has_other or bool((encoded == self._other_code).any())
 
     def merge(self, other: CategoricalSummary) -> None:
-        """Count what another summary of the same feature counted."""
+        """Add the values that another summary of the same feature has seen."""
         self._has_category = self._has_category or other._has_category
         self._has_other = self._has_other or other._has_other
 
     @property
     def dead(self) -> str | None:
-        """The reason why the feature is dead; None if it is not."""
+        """The reason why the feature is uninformative; None if it is not."""
         if self._has_category:
             return None
         return NO_CATEGORY if self._has_other else ALL_MISSING
@@ -84,7 +84,7 @@ FeatureSummary = NumericSummary | CategoricalSummary
 
 
 def merged_summary(first: FeatureSummary, second: FeatureSummary) -> FeatureSummary:
-    """Return what two summaries of one feature counted together; neither is changed."""
+    """Return one summary for the values of two summaries; neither is changed."""
     merged = copy(first)
     merged.merge(second)  # type: ignore[arg-type]  # of the same feature
     return merged
@@ -98,7 +98,7 @@ def summary_of(feature: Feature) -> FeatureSummary:
 
 
 def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]:
-    """Return the reason for each dead feature, by the feature's name.
+    """Return the reason for each uninformative feature, by the feature's name.
 
     Args:
         schema: the public schema.
@@ -112,7 +112,7 @@ def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]
 
 
 def dead_of_summaries(schema: Schema, summaries: Sequence[FeatureSummary]) -> dict[str, str]:
-    """Return the reason for each dead feature, by the feature's name, of summaries in order."""
+    """Return the reason for each uninformative feature by name, from summaries in schema order."""
     found = {}
     for feature, summary in zip(schema.features, summaries, strict=True):
         if summary.dead is not None:

@@ -1,4 +1,4 @@
-"""Checks that a file of public points is not the private source and holds none of its rows.
+"""Checks that a file of public points neither is the private source nor contains its rows.
 
 Nothing protects public points.  Whoever gives the private file as the public one
 gives people away, so it is refused, before anything is charged, where
@@ -60,7 +60,7 @@ MIXES: Final = (
 
 
 def refuse_source_file(public: Path, source: str) -> None:
-    """Refuse a public file that is also the private one, or a part of it; none is opened.
+    """Refuse a public file that is also a private file, by their paths; none is opened.
 
     Args:
         public: the file of public points.
@@ -86,7 +86,7 @@ def refuse_source_file(public: Path, source: str) -> None:
 def refuse_source_rows(
     points: NDArray[np.float64], rows: NDArray[np.float64], warn: Callable[[str], None]
 ) -> None:
-    """Refuse public points that are private rows in the same order; count the equal ones.
+    """Refuse public points that are the private rows in order; warn of single equal ones.
 
     Args:
         points: encoded public points, float64 (m, d).
@@ -160,21 +160,21 @@ def _shared_codes(
 
 
 class EqualPoints:
-    """Counts public points that equal some private row."""
+    """A counter of public points that equal some private row."""
 
     def __init__(self, points: NDArray[np.float64]) -> None:
-        """Keep encoded public points, shape (m, d), m at least 1."""
+        """Store encoded public points, shape (m, d), m at least 1."""
         self._points = _as_bytes(points)
         self._is_equal = np.zeros(len(points), dtype=bool)
 
     def add(self, private_values: NDArray[np.float64]) -> None:
-        """Compare with encoded rows, shape (B, d)."""
+        """Compare the public points with encoded private rows, shape (B, d)."""
         if len(private_values):
             self._is_equal |= np.isin(self._points, _as_bytes(private_values))
 
     @property
     def share(self) -> float:
-        """Share of the public points that equal a record read so far."""
+        """The fraction of the public points that equal a row seen so far."""
         return float(self._is_equal.mean())
 
 

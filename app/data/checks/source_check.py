@@ -1,4 +1,4 @@
-"""The problems of a source: fields that do not fit the schema, for all columns at once.
+"""Checks of a source of private rows for fields that do not fit the schema, in all columns.
 
 The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row
 that does not fit is counted and not refused.  Every count is of private rows: a report is for the
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Misfit(StrEnum):
-    """The kinds of problem."""
+    """The kinds of problem that a source of rows may have."""
 
     MISSING_COLUMN = "missing-column"
     BAD_CELL = "bad-cell"
@@ -60,7 +60,7 @@ MORE: Final = "and {count} more: conclave check has them all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem of the source.
+    """One problem found in a source of rows.
 
     Attributes:
         kind: what it is.
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """The problems of a source.
+    """All problems found in a source of rows.
 
     Attributes:
         row_count: rows that were read.
@@ -108,14 +108,14 @@ class _Rows:
     names: Counter[str] = field(default_factory=Counter)
 
     def note(self, row_number: int, name: str | None = None) -> None:
-        """Count one row."""
+        """Count one row with this problem."""
         self.first = self.first or row_number
         self.count += 1
         if name is not None:
             self.names[name] += 1
 
     def finding(self, kind: Misfit, problem: str, column: str | None = None) -> Finding:
-        """Return what is said of them."""
+        """Return the problem as a finding, with its rows."""
         return Finding(
             kind=kind,
             problem=problem,
@@ -132,7 +132,7 @@ class _Column:
     def __init__(
         self, source: SourceColumn, feature: Feature | None, names: tuple[str, ...]
     ) -> None:
-        """Start with nothing found; the label is no feature, and nor are persons."""
+        """Start with no problems; features, the label and person names are checked differently."""
         self.source = source
         self._summary = None if feature is None else summary_of(feature)
         self._other_code = None
@@ -144,7 +144,7 @@ class _Column:
         self._blanks, self._near_rows = _Rows(), _Rows()
 
     def add(self, cells: Cells, rows_before: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Count the cells of a block; return their encodings, and which of them fit."""
+        """Count the fields of a block; return their encodings, and which of them are valid."""
         fits = np.ones(len(cells), dtype=bool)
         try:
             encoded = self.source.encode(cells)
@@ -187,7 +187,7 @@ class _Column:
             self._near_rows.note(row_number, near)
 
     def findings(self, row_count: int) -> Iterator[Finding]:
-        """Yield what does not fit, the worst first."""
+        """Yield the column's problems, the worst first."""
         name = self.source.name
         if row_count and self._summary is not None and self._summary.dead is not None:
             yield Finding(kind=Misfit.DEAD_FEATURE, problem=self._summary.dead, column=name)
@@ -210,7 +210,7 @@ class _Source:
         points: NDArray[np.float64] | None,
         person: PersonColumn | None,
     ) -> None:
-        """Start with nothing found in any column of the schema, or in the persons'."""
+        """Start with no problems in any column."""
         self._schema = schema
         self._equal = None if points is None else EqualPoints(points)
         self._findings: list[Finding] = []
@@ -231,7 +231,7 @@ class _Source:
         dialect: CsvDialect,
         progress: Callable[[int], None],
     ) -> None:
-        """Read every row; of columns that are missing, the others'."""
+        """Read every row; if columns are missing, check the other ones."""
         columns = [column.source for column in self._columns]
         try:
             with open_source(source, query, columns, dialect, refuse_row=self._note_row) as blocks:
@@ -289,7 +289,7 @@ class _Source:
         self._bad_rows.setdefault(problem, _Rows()).note(row_number)
 
     def report(self, rows_expected: int | None) -> SourceReport:
-        """Return all of it."""
+        """Return all problems found in the source."""
         count = self._row_count
         whole = [rows.finding(Misfit.BAD_ROW, text) for text, rows in self._bad_rows.items()]
         if self._columns and not any(each.kind is Misfit.BROKEN for each in self._findings):
@@ -303,7 +303,7 @@ class _Source:
 
 
 def further_complaints(report: SourceReport, first: str) -> tuple[str, ...]:
-    """Return a few further reasons to refuse a load, one line per column, without counts.
+    """Return a few further reasons to refuse the rows, one line per column, without counts.
 
     Args:
         report: of the source.
@@ -362,7 +362,7 @@ def check_source(
     points: NDArray[np.float64] | None = None,
     progress: Callable[[int], None],
 ) -> SourceReport:
-    """Return the problems of every column of a source.
+    """Return the problems of every column of a source of private rows.
 
     Args:
         source: as :func:`app.data.sources.sources.read_rows` takes it.

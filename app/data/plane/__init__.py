@@ -1,4 +1,4 @@
-"""The data plane of an opening: private rows as parts, of which only sums are ever put together.
+"""Streamed reading of private rows in parts, of which only counts are ever combined.
 
 Whatever an opening needs of many rows is a pure function of one part, and a sum over parts that
 does not depend on their order.  Rows of a part stay where the part was read.

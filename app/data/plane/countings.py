@@ -1,4 +1,4 @@
-"""What an engine counts of parts: a function of one part, a sum, and what follows from the sum.
+"""The counts over parts of the rows: a function of each part, summed over all parts.
 
 Each is sent to whoever holds parts, and holds no row itself.
 """
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The summary of all parts."""
+    """The count that gives the summary (sizes, ranges, fingerprint) of all parts."""
 
     def of(self, part: PackedRows) -> Summary:
-        """Return the summary of a part."""
+        """Return the summary of one part."""
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the summary of both."""
+        """Return the joint summary of two parts."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
-        """Return it."""
+        """Return the total summary unchanged."""
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Rows by label and cells, for the mechanism that draws what relabels.
+    """Counts of rows by label and feature cells, from which a relabelling tree is drawn.
 
     Attributes:
         coding: of the tests.
@@ -55,24 +55,24 @@ class LabelCounts:
     depth: int
 
     def of(self, part: PackedRows) -> Tables:
-        """Count the rows of a part."""
+        """Return the counts of one part's rows."""
         labels = part.labels.astype(np.int64)
         return cell_tables(
             self.coding, part.codes, labels, group_count=self.class_count, size=self.depth
         )
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Add counts."""
+        """Return the sum of two counts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> Tables:
-        """Return the counts."""
+        """Return the total counts unchanged."""
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class UpperLevels:
-    """The tests of all levels but the last of the trees of some chunks.
+    """Counts that determine all but the last level of each chunk's tree.
 
     Attributes:
         trees: that are fitted.
@@ -86,23 +86,23 @@ class UpperLevels:
     rows_max: int
 
     def of(self, part: PlacedRows) -> Tables:
-        """Count the rows of the chunks that a part has."""
+        """Return the counts of one part's rows, by chunk."""
         rows = part.of_chunks(self.chunks)
         return self.trees.upper_counts(*rows, chunk_count=self.chunks.stop - self.chunks.start)
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Add counts."""
+        """Return the sum of two counts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> NDArray[np.int64]:
-        """Return the tests, shape ``(chunks, 2**(depth - 1) - 1)``."""
+        """Return the chosen tests, shape ``(chunks, 2**(depth - 1) - 1)``."""
         count = self.chunks.stop - self.chunks.start
         return self.trees.upper_tests(total, chunk_count=count, rows_max=self.rows_max)
 
 
 @dataclass(frozen=True, slots=True)
 class LowerLevels:
-    """The last level and the leaves of the trees of some chunks.
+    """Counts that determine the last level and the leaves of each chunk's tree.
 
     Attributes:
         trees: that are fitted.
@@ -116,13 +116,13 @@ class LowerLevels:
     upper: NDArray[np.int64] = field(repr=False)
 
     def of(self, part: PlacedRows) -> Tables:
-        """Count a part's rows of the chunks, by the regions that the upper tests make."""
+        """Return the counts of one part's rows, by chunk and by region of the upper tests."""
         return self.trees.lower_counts(self.upper, *part.of_chunks(self.chunks))
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Add counts."""
+        """Return the sum of two counts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> NDArray[np.int64]:
-        """Return the trees, shape ``(chunks, 2**(depth + 1) - 1)``."""
+        """Return the complete trees, shape ``(chunks, 2**(depth + 1) - 1)``."""
         return self.trees.trees(self.upper, total)

@@ -1,4 +1,4 @@
-"""The engine ``dask``: the workers of a cluster read parts, hold them and count.
+"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count in them.
 
 Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
 merged already, tests and trees.  What a worker computes is a pure function of the source, so
@@ -29,7 +29,7 @@ SAME_CHARGE: Final = "what was charged stays charged once, and the next start go
 
 
 class DaskEngine:
-    """Parts in the memory of a cluster's workers.
+    """An engine that holds parts of the rows in the memory of a Dask cluster's workers.
 
     Args:
         address: of the scheduler.
@@ -38,7 +38,7 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, workers: int | None = None) -> None:
-        """Connect to the scheduler, and wait for its workers.
+        """Connect to the Dask scheduler, and wait for its workers.
 
         Raises:
             ConfigurationError: nobody answers there, or too few workers come.
@@ -55,7 +55,7 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Let the workers read every item; the first refusal ends it."""
+        """Read every part on the workers; the first invalid row ends the reading."""
         futures = [self._submit(read, item) for item in items]
         places = {future.key: place for place, future in enumerate(futures)}
         for future in self._completed(futures):
@@ -63,7 +63,7 @@ class DaskEngine:
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join the parts of each worker."""
+        """Join the parts that each worker holds."""
         by_worker: dict[str, list[Future]] = {}
         futures = cast("list[Future]", held.parts)
         holders = self._asked(lambda: self._client.who_has(futures))
@@ -84,14 +84,14 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Count on the workers, and merge in pairs there; results alone come back."""
+        """Return counts made and added up on the workers; no row is transferred."""
         finished = [self._finished(counting, held.parts) for counting in countings]
         for count, _ in enumerate(self._completed(finished), start=1):
             done(count)
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
 
     def close(self) -> None:
-        """Let the cluster forget what it holds of this opening."""
+        """Delete everything that the cluster holds of this opening."""
         self._client.close(timeout=CONNECT_SECONDS)
 
     def _finished(

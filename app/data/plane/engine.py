@@ -1,4 +1,4 @@
-"""The interface of an engine, which runs functions of parts and adds up what they return.
+"""The interface of a computing engine, which applies counts to parts of rows and adds them up.
 
 No answer depends on it: the functions are the same, their results are whole numbers, and adding
 them does not depend on order.
@@ -22,24 +22,24 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
-    """A count over parts."""
+    """The interface of a count over parts of rows."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of one part: a pure function of it."""
+        """Return the counts of one part, a pure function of the part."""
         ...
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
-        """Return the counts of two parts together; associative, and order does not matter."""
+        """Return the sum of two parts' counts; associative and commutative."""
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return what follows from the counts of all parts."""
+        """Return the result that follows from the counts of all parts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held(Generic[PartT]):
-    """Parts where they are held; only an engine looks into it.
+    """A handle on parts that an engine holds in memory.
 
     Attributes:
         parts: them, or what stands for those that other machines hold.
@@ -50,12 +50,12 @@ class Held(Generic[PartT]):
 
 
 class Engine(Protocol):
-    """Who reads parts, holds them and counts."""
+    """The interface of an engine, which reads parts of rows, holds them and counts in them."""
 
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return parts read from items, held where they were read.
+        """Return a handle on parts that were read and are held in memory.
 
         Args:
             read: a pure function of an item.
@@ -66,7 +66,7 @@ class Engine(Protocol):
         ...
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return parts joined with those held in the same place; what was held is let go."""
+        """Return a handle on the parts joined, each with others in the same process."""
         ...
 
     def counted(
@@ -75,7 +75,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return what follows from each count over all parts, in order.
+        """Return the result of each count over all parts, in order.
 
         Args:
             countings: one a result.
@@ -86,5 +86,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything that is held."""
+        """Release all parts that the engine holds."""
         ...

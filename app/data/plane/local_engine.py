@@ -1,4 +1,4 @@
-"""The engine ``local``: threads of this process, as many as it has cores.
+"""The engine ``local``: threads of this process, one per core, read rows and count in them.
 
 Reading, decoding and adding are done by libraries that let other threads run meanwhile.  Parts
 are held as codes, a byte a feature and one for the label, whatever the source takes.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LocalEngine:
-    """Parts in the memory of this process.
+    """An engine that holds parts of the rows in this process's memory.
 
     Args:
         workers: threads; as many as cores where it is None.
@@ -28,13 +28,13 @@ class LocalEngine:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        """Start with no thread."""
+        """Prepare the engine without starting a thread."""
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, "conclave-engine")
 
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every item; the first refusal ends it, and what has not begun is left."""
+        """Return parts read by threads; the first invalid row ends the reading."""
         begun = [self._pool.submit(read, item) for item in items]
         places = {future: place for place, future in enumerate(begun)}
         try:
@@ -47,7 +47,7 @@ class LocalEngine:
         return Held([future.result() for future in begun])
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join all parts, which lie in one place."""
+        """Return all parts joined into one."""
         return Held([join(held.parts)])
 
     def counted(
@@ -56,7 +56,7 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Count one result a thread, or one part a thread where there is one result."""
+        """Return each count's result, one thread per count, or per part if there is one count."""
         if len(countings) == 1:
             counting = countings[0]
             total = reduce(counting.merged, self._pool.map(counting.of, held.parts))

@@ -1,4 +1,4 @@
-"""Packed rows in chunks: which slot a row has, and which label it takes.
+"""Packed rows in chunks: the position in the permutation and the label of each row.
 
 A row's slot follows from its position in the public order of parts and from the release's key;
 its label from its own codes, where a hypothesis relabels.
@@ -41,7 +41,7 @@ class PlacedRows:
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return codes, labels and chunks, from 0, of the rows of some chunks."""
+        """Return codes, labels and chunk numbers (from 0) of the rows of some chunks."""
         ends = self.offsets[chunks.start : chunks.stop + 1]
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -50,7 +50,7 @@ class PlacedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """How packed rows are put into chunks.
+    """The rule that assigns packed rows to chunks.
 
     Attributes:
         firsts: position of each part's first row.
@@ -70,7 +70,7 @@ class Placing:
     hypothesis: Tree | None = field(repr=False)
 
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
-        """Return the rows of some parts together; each part is let go as it is taken."""
+        """Return the rows of some parts in the order of chunks; each part is freed once copied."""
         slots = Slots(self.key, self.row_count)
         chunks = [self._chunks(part, slots) for part in parts]
         counts = sum(

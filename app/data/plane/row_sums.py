@@ -53,7 +53,7 @@ def sum_of_rows(values: NDArray[np.float64], labels: NDArray[np.int64], key: byt
 
 
 def fingerprint_of_sum(row_sum: int, *, row_count: int, width: int, key: bytes) -> str:
-    """Return the fingerprint of rows by their sum: 64 hexadecimal digits.
+    """Return the fingerprint that a sum of row hashes gives: 64 hexadecimal digits.
 
     Args:
         row_sum: of all rows.

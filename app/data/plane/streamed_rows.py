@@ -1,4 +1,4 @@
-"""The private rows of a release whose opening needs only counts of them.
+"""The streamed private rows of a release whose opening needs only counts of them.
 
 Whoever needs the rows themselves, as a classifier may that is drawn later, makes them be read
 into memory then; they are compared with what was opened before anything is drawn from them.
@@ -33,7 +33,7 @@ CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
-    """Private rows that are known by their counts, and read into memory on request only.
+    """Private rows that are counted part by part, and loaded into memory only on request.
 
     Args:
         reading: how a part is read.
@@ -54,7 +54,7 @@ class StreamedRows:
         told: Callable[[int, int | None], None],
         opened: tuple[int, str] | None = None,
     ) -> None:
-        """Read nothing yet."""
+        """Prepare for reading without reading anything."""
         self.reading = reading
         self.engine = engine
         self._load = load
@@ -65,19 +65,19 @@ class StreamedRows:
 
     @property
     def count(self) -> int:
-        """Return n, which is public: the number of rows."""
+        """Return n, the public number of rows."""
         return self._opened[0] if self._opened is not None else self.summary.row_count
 
     @property
     def summary(self) -> Summary:
-        """What is known of all rows, which are read for it the first time; secret."""
+        """The summary of all rows, which are read at its first use; secret."""
         if self._summary is None:
             self._summary = self._read()
         return self._summary
 
     @property
     def held(self) -> Held[PackedRows]:
-        """The packed rows of all parts; secret.  Whoever joins them takes them away."""
+        """The packed rows of all parts; secret. Joining them empties this handle."""
         if self._held is None:
             self._summary = self._read()
         held, self._held = self._held, None
@@ -86,11 +86,11 @@ class StreamedRows:
         return held
 
     def dead_features(self) -> dict[str, str]:
-        """Return the reason for each dead feature, by the feature's name."""
+        """Return the reason for each uninformative feature, by the feature's name."""
         return dead_of_summaries(self.reading.schema, self.summary.features)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the fingerprint by row sums, under the key with which rows are read."""
+        """Return the fingerprint of the rows, as a sum of keyed hashes."""
         if self._opened is not None:
             return self._opened[1]
         invariant(key == self.reading.key, "rows are summed under the fingerprint's key")
@@ -98,7 +98,7 @@ class StreamedRows:
         return fingerprint_of_sum(self.summary.row_sum, row_count=self.count, width=width, key=key)
 
     def in_memory(self) -> PrivateRows:
-        """Return all rows, read again.
+        """Return all rows in memory, after reading the source again.
 
         Raises:
             DataError: they are not the rows that were counted.
@@ -110,7 +110,7 @@ class StreamedRows:
         return rows
 
     def close(self) -> None:
-        """Let go of everything that is held, and of who holds it."""
+        """Release all rows held in memory, and the engine."""
         self._held = None
         self.engine.close()
 
@@ -141,7 +141,7 @@ class StreamedRows:
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return the fingerprint by row sums of rows in memory: 64 hexadecimal digits."""
+    """Return the row-sum fingerprint of rows in memory: 64 hexadecimal digits."""
     total = 0
     for start in range(0, len(rows.labels), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
@@ -151,7 +151,7 @@ def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
 
 
 def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> str:
-    """Return a fingerprint of rows by one of the two rules: 64 hexadecimal digits.
+    """Return a fingerprint of rows, by one of two rules: 64 hexadecimal digits.
 
     Args:
         rule: ``row sums``, or any other for the digest of sorted rows.

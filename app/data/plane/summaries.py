@@ -1,4 +1,4 @@
-"""A part of the private rows: read once, packed into a byte a feature, and summed up.
+"""Reading of one part of the private rows: one byte per feature, with a summary.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an opening must know of some parts of the rows; secret.
+    """The facts about some parts of the rows that an opening needs; secret.
 
     Attributes:
         row_counts: rows of each part, by its number.
@@ -48,7 +48,7 @@ class Summary:
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
-        """Return the summary of these parts and others."""
+        """Return the joint summary of these parts and others."""
         return Summary(
             {**self.row_counts, **other.row_counts},
             (self.row_sum + other.row_sum) % MODULUS,
@@ -59,7 +59,7 @@ class Summary:
         )
 
     def firsts(self) -> dict[int, int]:
-        """Return the position of each part's first row, by the part's number."""
+        """Return the index of each part's first row, by the part's number."""
         positions, count = {}, 0
         for number in sorted(self.row_counts):
             positions[number] = count
@@ -69,7 +69,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedRows:
-    """The rows of a part as codes; secret, and never shown by ``repr``.
+    """The rows of one part as small integer codes; secret, and never shown by ``repr``.
 
     Attributes:
         number: of the part in the public order of parts.
@@ -87,7 +87,7 @@ class PackedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How parts are read and packed: the same function in whatever process.
+    """The rule by which parts are read and packed, the same in every process.
 
     Attributes:
         source: whose parts they are.
@@ -105,7 +105,7 @@ class Reading:
     key: bytes = field(repr=False)
 
     def packed(self, numbered: tuple[int, Part]) -> PackedRows:
-        """Return the rows of a part, packed, with their summary.
+        """Return the packed rows of one part, with their summary.
 
         Raises:
             DataError: what does not fit the schema, by column and row number.

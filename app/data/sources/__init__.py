@@ -1,4 +1,4 @@
-"""The readers of private rows: one module a format.  A row is read alone, whatever its neighbours.
+"""The readers of private rows, one module per format; no row's reading depends on another row.
 
 * ``sources.py`` chooses the reader of an address and reads all rows.
 * ``csv_source.py``, ``npz_source.py``, ``parquet_source.py`` and ``database_source.py`` (any

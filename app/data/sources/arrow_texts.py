@@ -1,4 +1,4 @@
-"""Texts of one column in Arrow's form, read together without a Python object a field.
+"""The texts of one column as an Arrow array, processed together for speed.
 
 Each result is a function of a field's own text.  What is read together is only what is proved
 to be read alike alone; every other field is left to be read alone:
@@ -35,7 +35,7 @@ _CASE, _EXPONENT = np.uint8(0x20), np.uint8(0x65)
 
 
 class ArrowTexts(Texts):
-    """Texts of a column as bytes; what is not UTF-8 is refused where it is read.
+    """The texts of a column as bytes; texts that are not UTF-8 are refused at reading.
 
     Args:
         array: of type ``binary`` or ``large_binary``, without nulls.
@@ -43,7 +43,7 @@ class ArrowTexts(Texts):
     """
 
     def __init__(self, array: pa.Array) -> None:
-        """Keep the array."""
+        """Store the Arrow array."""
         self._array = array
 
     def __len__(self) -> int:
@@ -55,18 +55,18 @@ class ArrowTexts(Texts):
         return iter(_texts(self._array))
 
     def distinct(self) -> Values:
-        """Return each text once, and where it stands."""
+        """Return the distinct texts, and the index of each field's text among them."""
         coded = self._array.dictionary_encode()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return each text of these, and of others after them, once, and where it stands."""
+        """Return the distinct texts of these fields and ``others``, and each field's index."""
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Return which name each text is, -1 for none, shape (m,)."""
+        """Return the index of each text among ``names``, -1 for none, shape (m,)."""
         kind = self._array.type
         wanted = pa.array([name.encode(errors=ERRORS) for name in names], kind)
         found = compute.index_in(self._array, value_set=wanted).fill_null(-1)
@@ -81,13 +81,13 @@ class ArrowTexts(Texts):
         return True
 
     def at(self, rows: NDArray[np.bool_]) -> ArrowTexts:
-        """Return the texts of some rows, given by a flag a row."""
+        """Return the texts of the rows that a Boolean mask selects."""
         return ArrowTexts(self._array.filter(pa.array(rows)))
 
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows are to be read alone.
+        """Return finite decimal numbers, and which rows need to be parsed one by one.
 
         Args:
             missing: texts that stand for a missing value; they are read alone.
@@ -125,7 +125,7 @@ class ArrowTexts(Texts):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Some records of a CSV, divided into fields.
+    """Some records of a CSV file, divided into fields.
 
     Attributes:
         row_count: number of records.
@@ -138,7 +138,7 @@ class Fields:
 
 
 def divided(body: bytes, separator: str, *, width: int, wanted: Sequence[int]) -> Fields | None:
-    """Divide whole records of a CSV into fields, each of them a text.
+    """Return whole records of a CSV file, divided into text fields.
 
     Args:
         body: the records in UTF-8, some megabytes at the most.

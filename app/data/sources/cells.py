@@ -64,7 +64,7 @@ REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
 
 
 class Texts(ABC):
-    """Fields that are texts, laid out so that many are read at once."""
+    """The interface of a column of texts, of which many are parsed at once."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -76,15 +76,15 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct(self) -> Values:
-        """Return each text once, and where it stands."""
+        """Return the distinct texts, and the index of each field's text among them."""
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return each text of these, and of others after them, once, and where it stands."""
+        """Return the distinct texts of these fields and ``others``, and each field's index."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Return which name each text is, -1 for none, shape (m,)."""
+        """Return the index of each text among ``names``, -1 for none, shape (m,)."""
 
     @abstractmethod
     def are_unicode(self) -> bool:
@@ -92,18 +92,18 @@ class Texts(ABC):
 
     @abstractmethod
     def at(self, rows: NDArray[np.bool_]) -> Texts:
-        """Return the texts of some rows, given by a flag a row."""
+        """Return the texts of the rows that a Boolean mask selects."""
 
     @abstractmethod
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows are to be read alone; None for none."""
+        """Return finite decimal numbers, and which rows need single parsing; None if none do."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Fields of any types, as a source holds them.
+    """A column of fields of any Python types.
 
     Attributes:
         distinct: the values, or texts; secret.
@@ -127,16 +127,16 @@ class Values:
 
 
 def dates(moments: NDArray[np.generic]) -> Values:
-    """Return the dates of a ``datetime64`` array, converting each distinct one once."""
+    """Return the dates of a ``datetime64`` array; each distinct value is converted once."""
     distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
     return Values(list(distinct), places)
 
 
 class ColumnReader(Protocol):
-    """Reads the values of one column, each alone."""
+    """The interface of a column's parser, which reads each value by itself."""
 
     def read(self, value: object) -> float:
-        """Return a value's encoding.
+        """Return the encoding of one value as a number.
 
         Raises:
             CellError: the value does not fit the column.
@@ -146,7 +146,7 @@ class ColumnReader(Protocol):
 
 
 class SourceColumn(dict[str, float]):
-    """A column of the source, in which every distinct text is parsed once.
+    """A column of a source, whose parser reads every distinct text once.
 
     Attributes:
         name: of the column in the source.
@@ -155,7 +155,7 @@ class SourceColumn(dict[str, float]):
     """
 
     def __init__(self, name: str, reader: ColumnReader) -> None:
-        """Start with nothing remembered."""
+        """Start with no parsed texts."""
         super().__init__()
         self.name = name
         self.reader = reader
@@ -171,16 +171,16 @@ class SourceColumn(dict[str, float]):
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether numbers may arrive as an array, without their text."""
+        """Whether numbers are accepted as an array, without their texts."""
         return isinstance(self.reader, NumericColumn)
 
     @property
     def takes_dates(self) -> bool:
-        """Whether typed dates and timestamps are accepted here."""
+        """Whether typed dates and timestamps are accepted."""
         return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Encode a block of fields, float64 of shape (len(cells),).
+        """Return a block of fields, encoded as float64 of shape (len(cells),).
 
         Raises:
             CellError: some cell does not fit; which one is for the caller.
@@ -197,7 +197,7 @@ class SourceColumn(dict[str, float]):
         return self._looked_up(cells) if numbers is None else numbers
 
     def check(self, cell: object) -> None:
-        """Validate one field.
+        """Raise an error if a field does not fit the column.
 
         Raises:
             CellError: it does not fit.
@@ -262,7 +262,7 @@ class SourceColumn(dict[str, float]):
 
 
 class SourcePersons(SourceColumn):
-    """The column of the source that names persons.
+    """The column of a source that names the person of each row.
 
     Each field is checked when its block is read.  Persons are looked up a million rows at a
     time, in which each identifier is looked up once.
@@ -273,7 +273,7 @@ class SourcePersons(SourceColumn):
     """
 
     def __init__(self, column: PersonColumn) -> None:
-        """Start with nobody."""
+        """Start with no persons."""
         self.persons = PersonReader(column)
         super().__init__(column.name, self.persons)
         self._missing = sorted(column.missing)
@@ -281,7 +281,7 @@ class SourcePersons(SourceColumn):
         self._texts_read: list[Texts] = []
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Keep the persons of a block for :meth:`take_numbers`.
+        """Store the persons of a block, for :meth:`take_numbers`.
 
         Returns:
             Zeros of shape (len(cells),).
@@ -302,7 +302,7 @@ class SourcePersons(SourceColumn):
         return np.zeros(len(cells))
 
     def take_numbers(self) -> NDArray[np.int64]:
-        """Return the number of the person of each row read since the last call, shape (m,)."""
+        """Return the person numbers of the rows read since the last call, shape (m,)."""
         self._look_up()
         numbers = np.concatenate([np.zeros(0), *self._numbers]).astype(np.int64)
         self._numbers.clear()
@@ -324,12 +324,12 @@ class SourcePersons(SourceColumn):
 
 
 class NumericColumn:
-    """Fields of a numeric feature: decimal numbers, clipped to the bounds."""
+    """The parser of a numeric feature: decimal numbers, clipped to the bounds."""
 
     def __init__(
         self, feature: NumericFeature, missing_tokens: frozenset[str], decimal: str = POINT
     ) -> None:
-        """Keep the public bounds, what stands for a missing value, and how texts are written."""
+        """Store the public bounds, the missing-value tokens, and the decimal separator."""
         self._decimal = decimal
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
@@ -359,7 +359,7 @@ class NumericColumn:
         return number
 
     def read(self, value: object) -> float:
-        """Return a clipped number, or NaN for a missing value."""
+        """Return a value as a clipped number, or NaN if it is missing."""
         number = self.canonical(value)
         if math.isnan(number):
             return number
@@ -367,7 +367,7 @@ class NumericColumn:
         return min(max(number, self._lower), self._upper) + 0.0
 
     def read_texts(self, cells: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return the results of :meth:`read` for many texts at once.
+        """Return many texts as clipped numbers, by :meth:`read`.
 
         Returns:
             Shape ``(len(cells),)``; None where some cell may be no number, or is not
@@ -395,7 +395,7 @@ class NumericColumn:
         return encoded
 
     def read_together(self, texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return the results of :meth:`read` for many texts, and which are to be read alone.
+        """Return many texts as clipped numbers, and which of them need single parsing.
 
         A number that is among the tokens is missing by its value.
         """
@@ -403,7 +403,7 @@ class NumericColumn:
         return self._settled(numbers), alone
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return clipped numbers, with the same NaN for every missing value."""
+        """Return an array's numbers clipped, with one and the same NaN for missing values."""
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         settled = self._settled(numbers)
@@ -419,24 +419,24 @@ class NumericColumn:
 
 
 class DateColumn:
-    """Fields of a date: days, clipped to the bounds."""
+    """The parser of a date feature: days since 1970, clipped to the bounds."""
 
     def __init__(self, feature: DateFeature, missing_tokens: frozenset[str]) -> None:
-        """Keep the public bounds and what stands for a missing value."""
+        """Store the public bounds and the missing-value tokens."""
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
 
     def read(self, value: object) -> float:
-        """Return a clipped number of days, or NaN for a missing date."""
+        """Return a date as a clipped number of days, or NaN if it is missing."""
         day = day_number(value, self._tokens)
         return math.nan if day is None else min(max(day, self._lower), self._upper)
 
 
 class BooleanColumn:
-    """Fields of a boolean: true, false, or missing."""
+    """The parser of a boolean feature: true, false, or missing."""
 
     def __init__(self, feature: BooleanFeature, missing_tokens: frozenset[str]) -> None:
-        """Keep the public codes and what stands for a missing value."""
+        """Store the public codes and the missing-value tokens."""
         self._codes = feature.codes(missing_tokens)
         self._tokens = missing_tokens
 
@@ -446,23 +446,23 @@ class BooleanColumn:
 
 
 class NamedColumn:
-    """Fields that hold public names: text matched by spelling, numbers by value."""
+    """A parser of values that have public names: text matched exactly, numbers by value."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Keep the names; of two that are one number the first is its name."""
+        """Store the names; if two names are the same number, the first is used."""
         self.names = Names(names)
 
     def canonical(self, value: object) -> str:
-        """Return the public name of a value, else its shortest text; empty for a missing value."""
+        """Return the public name of a value, else its shortest text; empty if it is missing."""
         name = self.names.of(plain(value))
         return MISSING_CELL if name is None else name
 
 
 class CategoricalColumn(NamedColumn):
-    """Fields of a categorical feature: any text."""
+    """The parser of a categorical feature, which accepts any text."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
-        """Keep the public codes."""
+        """Store the public codes."""
         super().__init__((*feature.categories, *sorted(missing_tokens)))
         self._codes = feature.codes(missing_tokens)
         self._other_code = feature.other_code
@@ -477,7 +477,7 @@ class CategoricalColumn(NamedColumn):
         return self._other_code
 
     def read_together(self, texts: Texts) -> NDArray[np.float64]:
-        """Return the results of :meth:`read` for many texts, shape (m,).
+        """Return the codes of many texts, by :meth:`read`, shape (m,).
 
         Raises:
             CellError: some text is not UTF-8.
@@ -492,22 +492,22 @@ class CategoricalColumn(NamedColumn):
 
 
 class LabelColumn(NamedColumn):
-    """Fields of the label: one of the classes."""
+    """The parser of the label, which must be one of the classes."""
 
     def __init__(self, classes: Sequence[str]) -> None:
-        """Keep the index of each class."""
+        """Store the index of each class."""
         super().__init__(classes)
         self._indices = {label: index for index, label in enumerate(classes)}
 
     def read(self, value: object) -> float:
-        """Return the index of a class."""
+        """Return the index of the class that a value names."""
         index = self._indices.get(self.canonical(value))
         if index is None:
             raise CellError(NO_CLASS)
         return index
 
     def read_together(self, texts: Texts) -> NDArray[np.float64]:
-        """Return the results of :meth:`read` for many texts, shape (m,).
+        """Return the class indices of many texts, by :meth:`read`, shape (m,).
 
         Raises:
             CellError: some text is no class.
@@ -520,7 +520,7 @@ class LabelColumn(NamedColumn):
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
-    """Return a new column for each feature, and one for the label at the end.
+    """Return a new parser for each feature's column, with that of the label at the end.
 
     Args:
         schema: the public schema.
@@ -535,7 +535,7 @@ def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn
 
 
 def column_reader(feature: Feature, schema: Schema, decimal: str) -> ColumnReader:
-    """Return the reader of a feature's column."""
+    """Return the parser of a feature's column."""
     if isinstance(feature, DateFeature):
         return DateColumn(feature, schema.missing_tokens)
     if isinstance(feature, BooleanFeature):
@@ -558,14 +558,14 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 
 
 class NearNames:
-    """Finds the public name of a text that differs in blanks, capitals, dashes or number format.
+    """A look-up of public names for misspelt texts, by blanks, capitals, dashes or numbers.
 
     Such a text is no public name: in a feature it is other, as a label it is refused.  That
     it is near one is said to the operator by the public name, never by the text.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Keep the names of one column; of two that are near each other, the first."""
+        """Store the names of one column; of two similar names, the first."""
         self._names: dict[str, str] = {}
         for name in names:
             self._names.setdefault(_form(name), name)

@@ -1,4 +1,4 @@
-"""The dialect of a CSV: its separator, its decimal point and its text encoding.
+"""The dialect of a CSV file: its separator, its decimal point and its text encoding.
 
 A header that does not have the columns of the schema is compared with other dialects, so
 that whoever gave no setting hears which one is meant.  What is said names settings and
@@ -40,7 +40,7 @@ OPTION: Final = "--{} {}"
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """The dialect of a CSV.
+    """The dialect of a CSV file, as configured.
 
     Attributes:
         separator: the character between cells.
@@ -55,7 +55,7 @@ class CsvDialect:
 
     @property
     def codec(self) -> str:
-        """Return the codec of a file, by its byte order mark where it has one."""
+        """Return the text encoding of a file, by its byte order mark if there is one."""
         return "utf-8-sig" if self.encoding == UTF_8 else self.encoding
 
     def open(self, path: str | Path) -> TextIO:
@@ -75,7 +75,7 @@ class CsvDialect:
         return Path(path).open(encoding=encoding, errors=ERRORS, newline="")
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Yield the fields of each line.
+        """Yield the list of fields of each line.
 
         Raises:
             csv.Error: a line is no CSV.
@@ -84,7 +84,7 @@ class CsvDialect:
         return csv.reader(lines, delimiter=self.separator, strict=True)
 
     def header(self, file: Iterable[str]) -> Header:
-        """Read the first line that is not empty; the following lines stay unread.
+        """Return the first line that is not empty; the following lines stay unread.
 
         Raises:
             csv.Error: the line is no CSV, and not because of another dialect.
@@ -107,7 +107,7 @@ PLAIN_CSV: Final = CsvDialect()
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of a CSV.
+    """The first line of a CSV file.
 
     Attributes:
         names: of its columns; none where the file is empty, or the line is another dialect's.
@@ -121,7 +121,7 @@ class Header:
     dialect: CsvDialect
 
     def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
-        """Return the setting that is probably wrong if columns are missing; None for none.
+        """Return the dialect setting that is probably wrong if columns are missing; None if none.
 
         Args:
             wanted: public names of columns.

@@ -1,4 +1,4 @@
-"""The bytes of a CSV in UTF-8, taken from the front in lines or in blocks of whole records.
+"""A reader of a UTF-8 CSV file, by lines or by blocks of whole records.
 
 A block whose bytes show that Arrow's reader and Python's divide it into the same fields may be
 read by either.  Any other is read line by line, so that it is refused in the same words.
@@ -29,7 +29,7 @@ CELL_BYTES_MAX: Final = csv.field_size_limit()
 
 
 class CsvRecords:
-    """The text of a CSV, of which lines and blocks are taken from the front.
+    """The text of a CSV file, consumed from its start by lines or blocks.
 
     Args:
         read: gives up to so many further bytes, and none at the end.
@@ -41,7 +41,7 @@ class CsvRecords:
     """
 
     def __init__(self, read: Callable[[int], bytes], broken: tuple[type[Exception], ...]) -> None:
-        """Read nothing yet."""
+        """Prepare for reading without reading anything."""
         self._read = read
         self._broken = broken
         self._error: Exception | None = None
@@ -50,7 +50,7 @@ class CsvRecords:
         self._held_from = self.position = 0
 
     def lines(self) -> Iterator[str]:
-        """Yield lines with their ends; bytes that are no UTF-8 are escaped.
+        """Yield lines with their line ends; bytes that are not UTF-8 are escaped.
 
         Raises:
             Exception: an error of reading, after the whole lines before it.
@@ -73,12 +73,12 @@ class CsvRecords:
                 yield line.decode(errors=ERRORS)
 
     def is_small(self, limit: int) -> bool:
-        """Return whether fewer bytes are left than a limit."""
+        """Return whether fewer bytes remain than a limit."""
         self._fill(limit)
         return self._has_ended and len(self._left()) < limit
 
     def block(self) -> bytes:
-        """Return some megabytes of the records that are next, without taking them; none at the end.
+        """Return the next few megabytes of whole records without consuming them; none at the end.
 
         Raises:
             Exception: an error of reading, after the whole lines before it.
@@ -98,7 +98,7 @@ class CsvRecords:
             wanted = len(left) + BLOCK_BYTES
 
     def take(self, count: int) -> None:
-        """Take so many bytes."""
+        """Consume a number of bytes."""
         self.position += count
 
     def _left(self) -> bytes:
@@ -125,7 +125,7 @@ class CsvRecords:
 
 
 def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """Return a reader that leaves out a byte order mark at the beginning."""
+    """Return a reader that skips a byte order mark at the beginning."""
     is_begun = False
 
     def read_on(count: int) -> bytes:
@@ -142,7 +142,7 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def divides_alike(body: bytes, separator: str) -> bool:
-    """Return whether both readers divide whole records into the same fields.
+    """Return whether both CSV readers divide whole records into the same fields.
 
     They do where every quote that begins a field is the first of it, every one that ends a
     field is the last of it, two side by side stand for one, lines end alike, and no field may

@@ -54,7 +54,7 @@ SMALL_BYTES = 2**20
 def open_csv(
     source: str, columns: Sequence[SourceColumn], refuse_row: RefuseRow, dialect: CsvDialect
 ) -> Iterator[Blocks]:
-    """Open a ``.csv`` or ``.csv.gz`` file, or several.
+    """Return an opened source of one or several ``.csv`` or ``.csv.gz`` files.
 
     Args:
         source: path, address or pattern of the files.
@@ -79,7 +79,7 @@ def open_csv_parts(
     refuse_row: RefuseRow,
     dialect: CsvDialect,
 ) -> Iterator[Blocks]:
-    """Open some files of a source, with the arguments of :func:`open_csv`; the first one at once.
+    """Return some opened files of a source; arguments as in :func:`open_csv`.
 
     Raises:
         DataError: one cannot be opened, or its header does not fit.
@@ -122,7 +122,7 @@ class _Table:
         dialect: CsvDialect,
         rows_before: int,
     ) -> None:
-        """Read the header and find the columns."""
+        """Read the CSV header, and find the needed columns."""
         self._refuse_row = refuse_row
         self._part = part
         self._dialect = dialect
@@ -164,7 +164,7 @@ class _Table:
         return self._records.lines()
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the rows; of a row too long or too short, after those before it."""
+        """Yield the rows in blocks; a row of the wrong length is an error after the rows before."""
         records = self._records
         if records is None:
             yield from self._by_lines(self._dialect.rows(self._further))

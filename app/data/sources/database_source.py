@@ -46,7 +46,7 @@ STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters"
 def open_database(
     source: str, query: str | None, columns: Sequence[SourceColumn]
 ) -> Iterator[Blocks]:
-    """Connect, and begin the query.
+    """Return an opened source: a connection whose query has begun.
 
     Args:
         source: an SQLAlchemy URL, which may hold a password.

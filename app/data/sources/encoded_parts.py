@@ -1,4 +1,4 @@
-"""The parts of a source, listed without reading a row, and the encoded rows of one part.
+"""The parts of a source, listed without reading a row, and the encoded rows of each part.
 
 Whoever counts rows on several processes lists the parts once and sends each to one of them,
 which reads the file itself.  Rows are encoded as :func:`app.data.sources.sources.read_rows`
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedRows:
-    """Some consecutive rows of a part; secret, and never shown by ``repr``.
+    """Some consecutive encoded rows of a part; secret, and never shown by ``repr``.
 
     Attributes:
         values: float64 (m, d), as :class:`app.data.rows.PrivateRows` has them.
@@ -51,7 +51,7 @@ class EncodedRows:
 
 
 def list_files(source: str) -> tuple[Part, ...]:
-    """Return the files of a source, each with its size and version tag, and open none.
+    """Return the files of a source with sizes and version tags; none is opened.
 
     Args:
         source: files of Parquet or CSV.
@@ -74,7 +74,7 @@ def list_parts(
     dialect: CsvDialect = PLAIN_CSV,
     person: PersonColumn | None = None,
 ) -> tuple[Part, ...]:
-    """Return the parts of a source in their public order; no row is read.
+    """Return the parts of a source in a fixed order; no row is read.
 
     Of Parquet they are the row groups with rows, whose numbers of rows are known; of CSV the
     files.
@@ -114,7 +114,7 @@ def read_part(
     dialect: CsvDialect = PLAIN_CSV,
     person: PersonColumn | None = None,
 ) -> Iterator[EncodedRows]:
-    """Yield the rows of one part in their order, some ten thousand at a time.
+    """Yield the rows of one part in order, some ten thousand at a time.
 
     Args:
         part: of the source, from :func:`list_parts` or :func:`list_files`.

@@ -1,4 +1,4 @@
-"""Private rows from an ``.npz`` file: one array per column, by name.
+"""Private rows from an ``.npz`` file with one array per column.
 
 The arrays are read side by side, block by block, straight from the archive:
 nothing is ever unpickled, and no column is held as a whole.
@@ -45,7 +45,7 @@ class _Array:
 
 @contextmanager
 def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open an archive and the header of each required array.
+    """Return an opened ``.npz`` archive, after reading the header of each needed array.
 
     Raises:
         DataError: it cannot be opened, or the arrays are no columns of rows.

@@ -1,4 +1,4 @@
-"""Private rows from Parquet: a file, or parts in the order of their names.
+"""Private rows from Parquet: one file, or several in the order of their names.
 
 A column may hold text, numbers, decimals, booleans or, for a date, dates, nullable and
 dictionary-encoded or not; it is read batch by batch and never as a whole.
@@ -63,7 +63,7 @@ _DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
 
 @contextmanager
 def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open a Parquet file, or every part of a source.
+    """Return an opened source of one or several Parquet files.
 
     Raises:
         DataError: it cannot be opened, or a part has not the columns.
@@ -77,7 +77,7 @@ def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Block
 
 @contextmanager
 def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open one part of a Parquet source.
+    """Return one opened part of a Parquet source.
 
     Raises:
         DataError: it cannot be opened, has not the columns, or is not the file that was listed.
@@ -90,7 +90,7 @@ def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) 
 
 
 def row_groups(part: Part, source: str, columns: Sequence[SourceColumn]) -> list[Part]:
-    """Return the row groups of a file with their numbers of rows, in order; empty ones left out.
+    """Return the nonempty row groups of a file with their numbers of rows, in order.
 
     Raises:
         DataError: it cannot be opened, or has not the columns.

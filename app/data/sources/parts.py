@@ -1,4 +1,4 @@
-"""The parts of a source: files of a folder, of a pattern, or of Hive partitions.
+"""The parts of a source: files of a folder, of a path pattern, or of Hive partitions.
 
 A part is found without reading it.  Parts are sorted by name, which is public, so that every
 engine and every machine sees them in one order.  A folder named ``key=value`` gives its files
@@ -67,12 +67,12 @@ class Part:
 
     @property
     def place(self) -> str:
-        """Return what a message calls the part."""
+        """Return the name of the part for messages."""
         return self.name or "the file"
 
 
 def is_csv(source: str) -> bool:
-    """Return whether a source is a CSV, or several, by its name."""
+    """Return whether a source is one or several CSV files, by its name."""
     return _is_file_name(source) and source.lower().endswith(CSV_SUFFIXES)
 
 
@@ -109,7 +109,7 @@ def source_files(source: str, suffixes: tuple[str, ...] = (PARQUET_SUFFIX,)) -> 
 
 @contextmanager
 def opened(part: Part, source: str, *, in_order: bool) -> Iterator[IO[bytes]]:
-    """Open a part, after a look at whether it is the file that was listed.
+    """Return an opened part, after checking that the file did not change since it was listed.
 
     Args:
         part: of the source.

@@ -1,4 +1,4 @@
-"""The common part of all sources: blocks of columns in, arrays of float64 out.
+"""Reading of any source: blocks of columns in, float64 arrays out.
 
 A source yields blocks in its own order.  Every cell of a block is validated
 here, by the same rules whatever the source, so that the same rows give the
@@ -34,7 +34,7 @@ ROWS_PER_BLOCK = 8192
 
 
 class ColumnsMissingError(DataError):
-    """Columns of the schema that do not occur exactly once in a source.
+    """Columns of the schema are missing in a source, or occur more than once.
 
     Attributes:
         problems: what is wrong with each, by its name.
@@ -42,7 +42,7 @@ class ColumnsMissingError(DataError):
     """
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        """Name the first of them in the one line that is printed."""
+        """Name the first of the columns in the error's one line."""
         name, problem = next(iter(problems.items()))
         super().__init__(SOURCE, f'column "{name}" {problem}')
         self.problems = dict(problems)
@@ -50,7 +50,7 @@ class ColumnsMissingError(DataError):
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive rows.
+    """Some consecutive rows of a source, by column.
 
     Attributes:
         columns: the cells of each column that is read, in their order; secret.
@@ -67,13 +67,13 @@ class Block:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return len(self.columns[-1])
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """An open source.
+    """An open source of rows, read block by block.
 
     Attributes:
         stream: its blocks, none of them empty.
@@ -89,7 +89,7 @@ class Blocks:
 def opening(
     path: str | Path, *, invalid: str, broken: tuple[type[Exception], ...] = (), name: str = ""
 ) -> Iterator[None]:
-    """Refuse a file that is missing, unreadable, or not in the format of its name.
+    """Refuse, in the block, a file that is missing, unreadable, or of another format.
 
     Args:
         path: of the file.
@@ -142,7 +142,7 @@ def collect(
     progress: Callable[[int], None],
     named: SourcePersons | None = None,
 ) -> PrivateRows:
-    """Encode every block into arrays that grow, or have their final size from the start.
+    """Return all rows encoded, in arrays that grow or have their final size from the start.
 
     Args:
         blocks: of an open source.
@@ -185,7 +185,7 @@ def encoded_blocks(
     rows_before: int = 0,
     rows_before_part: int | None = None,
 ) -> Iterator[list[NDArray[np.float64]]]:
-    """Yield the encoded columns of each block, float64 of one length.
+    """Yield the encoded columns of each block of rows, float64 of one length.
 
     Args:
         stream: the blocks of an open source, or of one of its parts.
@@ -220,7 +220,7 @@ def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
 
 
 def refuse_row(row_number: int, problem: str) -> None:
-    """Refuse a row with more or fewer fields than columns.
+    """Raise an error for a row with more or fewer fields than columns.
 
     Raises:
         DataError: always.
@@ -230,7 +230,7 @@ def refuse_row(row_number: int, problem: str) -> None:
 
 
 def cell_error(name: str, row_number: int | str, problem: object) -> DataError:
-    """Return the error for one field."""
+    """Return the error for one invalid field."""
     return DataError(SOURCE, f'column "{name}", row {row_number}: {problem}')
 
 

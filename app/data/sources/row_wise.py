@@ -1,4 +1,4 @@
-"""Checks that the text of a query gives one row for each record.
+"""Checks that an SQL query gives one output row per record, by its text.
 
 One record must reach one row, or replacing it moves more than one.  So a query
 is one ``SELECT`` of one table or view, with ``WHERE`` and ``ORDER BY`` at most,
@@ -95,7 +95,7 @@ NEGATED = frozenset({"LIKE", "ILIKE", "BETWEEN"})
 
 
 def check_row_wise(query: str) -> None:
-    """Refuse a query whose text is not known to be row-wise.
+    """Refuse an SQL query whose text is not known to give one row per record.
 
     Args:
         query: SQL, as given to the database.
@@ -120,7 +120,7 @@ class _Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether it may name a column or a table."""
+        """Whether the token may name a column or a table."""
         if self.word.strip('"`').upper() in PLACES:
             return False
         return self.kind == "name" or (self.kind == "word" and self.word not in RESERVED)
@@ -151,13 +151,13 @@ class _Statement:
     """A reader of tokens, each of whose steps takes what it knows and refuses the rest."""
 
     def __init__(self, tokens: list[_Token]) -> None:
-        """Begin with the first token."""
+        """Start at the first token of the SQL query."""
         self._tokens = tokens
         self._position = 0
         self._nested = 0
 
     def check(self) -> None:
-        """Take ``SELECT ... FROM ... WHERE ... ORDER BY ...``, and no more."""
+        """Accept only ``SELECT ... FROM ... WHERE ... ORDER BY ...``; refuse all other SQL."""
         if not self._take("SELECT"):
             raise _refusal("must begin with SELECT")
         self._item()

@@ -1,4 +1,4 @@
-"""The private rows of any source, with every field validated.
+"""Reading of private rows from a source of any format, with every field validated.
 
 Read in blocks, so that memory stays near rows x features x 8 bytes.  Each kind
 of source is a file of its own; libraries that only one of them needs are
@@ -44,7 +44,7 @@ def read_rows(
     person: PersonColumn | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PrivateRows:
-    """Read every row of a source, and encode it by public rules.
+    """Return every row of a source, encoded by public rules.
 
     Columns may come in any order; others than the schema's and the persons' are ignored.
 
@@ -87,7 +87,7 @@ def open_source(
     *,
     refuse_row: RefuseRow = refuse_row,
 ) -> AbstractContextManager[Blocks]:
-    """Open a source in the format that its name shows.
+    """Return an opened source, in the format that its name shows.
 
     Args:
         source: as :func:`read_rows` takes it.
@@ -125,7 +125,7 @@ def open_source(
 
 
 def decimal_of(source: str, dialect: CsvDialect) -> str:
-    """Return the decimal point of a source's texts: as configured for a CSV, else a point."""
+    """Return the decimal separator of a source's texts: as configured for CSV, else a point."""
     return dialect.decimal if is_csv(source) else PLAIN_CSV.decimal
 
 

@@ -1,4 +1,4 @@
-"""The files of a source, on a local disk or in an object store.
+"""The files of a source on a local disk or in an object store.
 
 An object store is read through fsspec, by the library of its scheme; which one, and where it
 finds credentials, is its own business: the environment, and never an address.  What a store
@@ -36,7 +36,7 @@ READ_AHEAD_BYTES: Final = 8 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file at the moment when it was listed.
+    """A file with its size and version, as of when it was listed.
 
     Attributes:
         path: of the file, or the address of the object.
@@ -52,7 +52,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoreKind:
-    """An object store's library.
+    """The Python library for one kind of object store.
 
     Attributes:
         module: that fsspec needs for it.
@@ -87,18 +87,18 @@ STORES: Final[Mapping[str, StoreKind]] = {
 
 
 class Storage(Protocol):
-    """Where files are."""
+    """The interface of a place for files: local disk or object store."""
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder."""
         ...
 
     def file(self, path: str) -> StoredFile:
-        """Return a file as it is now."""
+        """Return a file's present size and version."""
         ...
 
     def below(self, folder: str) -> dict[str, StoredFile]:
-        """Return every file below a folder, by its path in the folder."""
+        """Return every file below a folder, by its path relative to the folder."""
         ...
 
     def matching(self, pattern: str) -> list[StoredFile]:
@@ -106,7 +106,7 @@ class Storage(Protocol):
         ...
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Open a file; ``in_order`` where it is read from its beginning to its end."""
+        """Return an open file; ``in_order`` says that it is read from start to end."""
         ...
 
 
@@ -136,14 +136,14 @@ def check_address(source: str) -> None:
 
 
 def has_wildcard(source: str) -> bool:
-    """Return whether a source is a pattern of paths, and no local file or folder of its name."""
+    """Return whether a source is a path pattern with wildcards, not an existing file."""
     if not any(mark in source for mark in WILDCARDS):
         return False
     return store_scheme(source) is not None or not Path(source).exists()
 
 
 def storage_of(source: str) -> Storage:
-    """Return the storage of a source.
+    """Return the file storage of a source: local disk or an object store.
 
     Raises:
         DataError: its library is not installed, or refuses.
@@ -154,43 +154,43 @@ def storage_of(source: str) -> Storage:
 
 
 class FileSystem(Protocol):
-    """What is used of a file system of fsspec."""
+    """The part of fsspec's file system interface that is used."""
 
     def isdir(self, path: str) -> bool:
-        """Return whether objects lie below a path."""
+        """Return whether files lie below a path of the object store."""
         ...
 
     def info(self, path: str) -> Mapping[str, object]:
-        """Return what the store says of an object."""
+        """Return the object store's metadata of a file."""
         ...
 
     def find(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
-        """Return what the store says of every object below a path, by its path."""
+        """Return the object store's metadata of every file below a path, by path."""
         ...
 
     def glob(self, path: str, *, detail: bool) -> Mapping[str, Mapping[str, object]]:
-        """Return what the store says of every object that matches a pattern."""
+        """Return the object store's metadata of every file that matches a pattern."""
         ...
 
     def open(self, path: str, mode: str, *, block_size: int, cache_type: str) -> IO[bytes]:
-        """Open an object."""
+        """Return an open file of the object store."""
         ...
 
 
 class LocalStorage:
-    """The disks of this machine."""
+    """File storage on the disks of this machine."""
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder."""
         return Path(path).is_dir()
 
     def file(self, path: str) -> StoredFile:
-        """Return a file as it is now."""
+        """Return a file's present size and version."""
         found = Path(path).stat()
         return StoredFile(path, found.st_size, str(found.st_mtime_ns))
 
     def below(self, folder: str) -> dict[str, StoredFile]:
-        """Return every file below a folder, by its path in the folder; folders are followed."""
+        """Return every file below a folder by its relative path; linked folders included."""
         found: dict[str, StoredFile] = {}
         for entry in Path(folder).iterdir():
             if entry.is_dir():
@@ -206,14 +206,14 @@ class LocalStorage:
         return [self.file(path) for path in paths if not self.is_folder(path)]
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Open a file; how it is read is no matter."""
+        """Return an opened file; ``in_order`` has no effect here."""
         del in_order
         return Path(path).open("rb")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStorage:
-    """An object store.
+    """File storage in an object store such as S3.
 
     Attributes:
         scheme: of its addresses.
@@ -225,15 +225,15 @@ class ObjectStorage:
     system: FileSystem = field(repr=False)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether a path is a folder: whether objects lie below it."""
+        """Return whether objects lie below a path, as in a folder."""
         return bool(self.system.isdir(path))
 
     def file(self, path: str) -> StoredFile:
-        """Return an object as it is now."""
+        """Return an object's present size and version."""
         return self._stored(self.system.info(path))
 
     def below(self, folder: str) -> dict[str, StoredFile]:
-        """Return every object below a folder, by its path in the folder."""
+        """Return every object below a folder, by its path relative to the folder."""
         # A store gives paths without a scheme; that of Azure leaves out the account too.
         root = folder.partition(SCHEME_END)[2].rstrip(SEPARATOR)
         container, _, within = root.partition(SEPARATOR)
@@ -247,7 +247,7 @@ class ObjectStorage:
         return [self._stored(info) for info in found.values() if info["type"] == "file"]
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Open an object; what is read in order is read ahead."""
+        """Return an opened object; an object read in order is read ahead."""
         cache = "readahead" if in_order else "none"
         return self.system.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache)
 
@@ -261,7 +261,7 @@ class ObjectStorage:
 
 @lru_cache
 def object_storage(scheme: str, process: int) -> ObjectStorage:
-    """Return the store of a scheme, with credentials of the environment.
+    """Return the object store of a URL scheme, with credentials from the environment.
 
     Args:
         scheme: one of ``STORES``.
@@ -286,7 +286,7 @@ def object_storage(scheme: str, process: int) -> ObjectStorage:
 
 @contextmanager
 def reaching(source: str, path: str, *, gone: str) -> Iterator[None]:
-    """Refuse what cannot be listed or read, by its kind and never by a store's own words.
+    """Turn errors of listing or reading into our own, without the store's own text.
 
     Args:
         source: that is read.
@@ -308,7 +308,7 @@ def reaching(source: str, path: str, *, gone: str) -> Iterator[None]:
 
 
 def store_problem(error: Exception) -> str:
-    """Return what an error of an object store means, without a word of the store's."""
+    """Return a description of an object store's error, without the store's own text."""
     kind = type(error).__name__
     if isinstance(error, PermissionError):
         return "the store refuses access: check the credentials in the environment"
@@ -328,7 +328,7 @@ def _unreadable(path: str, error: Exception) -> DataError:
 
 
 def store_errors(source: str) -> tuple[type[Exception], ...]:
-    """Return the errors by which reading a source may fail, those of its library included."""
+    """Return the error classes that reading a source may raise, including its library's."""
     scheme = store_scheme(source)
     found: list[type[Exception]] = [OSError, ValueError]
     for name in () if scheme is None else STORES[scheme].errors:

@@ -72,7 +72,7 @@ CALLER: Final = "conclave.caller"
 
 
 class Found(Protocol):
-    """The credential of a request: a key or a token."""
+    """A request's credential: an API key or a token."""
 
     @property
     def noun(self) -> str:
@@ -84,16 +84,16 @@ class Found(Protocol):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new and unstable answers; None for no maximum."""
+        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
 
     @property
     def asker(self) -> Asker:
-        """The asker under whom its queries are counted; a token has one while a release is open."""
+        """The name to which queries are counted; a token has one only while a release is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request with a key or token, either of which may change during a stream.
+    """The sender of a request; its key or token may be changed or revoked during a stream.
 
     Attributes:
         found: the key, or the token, when the request came.
@@ -127,7 +127,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The name in the log; tokens share one name while no release is open to name them."""
+        """The sender's name in the log; all tokens share one name while no release is open."""
         try:
             return self.found.asker.name
         except ConclaveError:
@@ -141,7 +141,7 @@ def caller_of(scope: Scope) -> Caller | None:
 
 
 def asker_of(scope: Scope) -> Asker | None:
-    """Return the asker under whom a request is counted; None on a server without keys."""
+    """Return the name under which a request is counted; None on a server without keys."""
     caller = caller_of(scope)
     return None if caller is None else caller.found.asker
 
@@ -169,7 +169,7 @@ class Access:
     tokens: Tokens | None = None
 
     async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Return the sender of a request, with any role; None where the server has no keys.
+        """Return the sender of a request, whatever its role; None where the server has no keys.
 
         Args:
             headers: of the request.
@@ -192,7 +192,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return what :meth:`identify` does; instead of a token's sender the token, unchecked."""
+        """Return the sender, as :meth:`identify` does, but a token unchecked as it came."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

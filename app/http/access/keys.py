@@ -47,7 +47,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row of the keys file.
+    """One API key as the keys file lists it: name, hash, role and limits.
 
     Attributes:
         name: whose it is; what it is given is counted by it.
@@ -70,12 +70,12 @@ class Key:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """The accepted hashes of the key, the new one first."""
+        """The accepted hashes of the key, the newest first."""
         return (self.hash,) if self.old_hash is None else (self.hash, self.old_hash)
 
 
 class FoundKey(NamedTuple):
-    """A key that was presented.
+    """An API key of the keys file that a request presented.
 
     Attributes:
         key: as the file has it now.
@@ -100,25 +100,25 @@ class FoundKey(NamedTuple):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new and unstable answers; None for no maximum."""
+        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
         return self.key.limit, self.key.unstable_limit
 
 
 class Keys(Protocol):
-    """A set of keys that can be searched, in its present state."""
+    """The interface of a set of API keys that can be searched."""
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key equal to ``presented``, or None."""
+        """Return the API key whose hash is that of ``presented``, or None."""
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the key of a digest that was found before, if the key is still accepted."""
+        """Return the API key with a hash that was found before, if the key is still accepted."""
 
     def listed(self) -> Sequence[Key]:
-        """Return every key of the file, disabled ones too."""
+        """Return every API key of the file, disabled ones included."""
 
 
 class KeyRing:
-    """The keys known to a server at one moment.
+    """The fixed set of API keys that one version of the keys file holds.
 
     A hash is looked for among those that begin with the same four bytes: how long that
     takes depends on 32 bits of hashes, which say nothing of a key of 256 random bits.
@@ -126,7 +126,7 @@ class KeyRing:
     """
 
     def __init__(self, keys: Sequence[Key]) -> None:
-        """Hold ``keys``."""
+        """Index ``keys`` by their hashes."""
         self.keys = tuple(keys)
         self._buckets: dict[bytes, tuple[FoundKey, ...]] = {}
         for key in keys:
@@ -136,11 +136,11 @@ class KeyRing:
                 self._buckets[digest[:BUCKET_BYTES]] = (*bucket, FoundKey(key, asker, digest))
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key equal to ``presented``, or None; hashes once for any number of keys."""
+        """Return the API key with this text, or None; the text is hashed once for all keys."""
         return self.known(_digest(presented))
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the key of a digest, or None."""
+        """Return the API key with a hash, or None."""
         found = None
         for each in self._buckets.get(digest[:BUCKET_BYTES], ()):
             if hmac.compare_digest(digest, each.digest):
@@ -148,7 +148,7 @@ class KeyRing:
         return found
 
     def listed(self) -> Sequence[Key]:
-        """Return every key, in order."""
+        """Return every API key, in the order of the file."""
         return self.keys
 
 
@@ -177,7 +177,7 @@ SHAPE: Final = (
 
 
 def read_key_ring(path: Path) -> KeyRing:
-    """Read a keys file that must hold at least one key.
+    """Return the keys of a keys file that must hold at least one.
 
     Raises:
         ConfigurationError: the file is missing, empty, or not a keys file.
@@ -190,7 +190,7 @@ def read_key_ring(path: Path) -> KeyRing:
 
 
 def read_keys(path: Path) -> list[Key]:
-    """Read the rows of a keys file, in order; see :func:`read_key_ring` for errors."""
+    """Return the keys of a keys file, in order; see :func:`read_key_ring` for errors."""
     return parse_keys(read_text(path), path)
 
 
@@ -210,7 +210,7 @@ def read_text(path: Path) -> bytes:
 
 
 def parse_keys(text: bytes, path: Path) -> list[Key]:
-    """Parse the rows of a keys file's text.
+    """Return the API keys that the text of a keys file lists.
 
     Raises:
         ConfigurationError: it is no keys file.
@@ -259,7 +259,7 @@ def _parse_row(row: object, number: int, path: Path) -> Key:
 
 
 def row_of(key: Key) -> str:
-    """Return a key as a table of the TOML file."""
+    """Return one API key as a table of the TOML keys file."""
     lines = [f'name = "{key.name}"', f'role = "{key.role}"', f'hash = "{key.hash}"']
     if key.old_hash is not None:
         lines.append(f'old_hash = "{key.old_hash}"')
@@ -273,12 +273,12 @@ def row_of(key: Key) -> str:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Rewrite the whole file; text that is not a key, such as a comment, is lost."""
+    """Rewrite the whole keys file; comments and anything else that is not a key are lost."""
     replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace the text of a file, for its owner only; a server never reads half of it.
+    """Replace the text of a file atomically and readable by its owner only.
 
     Raises:
         ConfigurationError: the folder or the file does not allow it.
@@ -313,7 +313,7 @@ log = structlog.get_logger("conclave.api")
 
 
 class WatchedKeys:
-    """The keys of a file as of the last check, so that changes need no restart.
+    """The API keys of a file that is read again when it changes, so that no restart is needed.
 
     The file is looked at every second or so, rather than on a signal: a secret that a
     container platform mounts changes by itself, and nobody in there sends signals.  A file
@@ -323,7 +323,7 @@ class WatchedKeys:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file, which must hold at least one key.
+        """Read the keys file, which must hold at least one key.
 
         Raises:
             ConfigurationError: the file is missing, empty, or not a keys file.
@@ -334,19 +334,19 @@ class WatchedKeys:
         self._text = read_text(path)
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key equal to ``presented``, or None."""
+        """Return the API key with this text, or None."""
         return self._ring.find(presented)
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the key of a digest that was found before, if the key is still accepted."""
+        """Return the API key with a hash that was found before, if it is still accepted."""
         return self._ring.known(digest)
 
     def listed(self) -> Sequence[Key]:
-        """Return every key of the file, as of the last check."""
+        """Return every API key of the file, as of the last check."""
         return self._ring.keys
 
     def reload(self) -> None:
-        """Load the keys of the file, if it changed and is valid."""
+        """Read the keys file again, if it changed and is valid."""
         text = _text_of(self._path)
         if text == self._text:
             return
@@ -360,7 +360,7 @@ class WatchedKeys:
         log.info("keys_reloaded", count=len(keys))
 
     async def watch(self, *, interval_seconds: float) -> None:
-        """Check the file repeatedly, until cancelled."""
+        """Check the keys file for changes repeatedly, until cancelled."""
         while True:
             await asyncio.sleep(interval_seconds)
             self.reload()

@@ -1,4 +1,4 @@
-"""``RateLimit-Policy`` and ``RateLimit``: the limits of a key, and the remaining answers.
+"""The headers ``RateLimit-Policy`` and ``RateLimit``: a key's limits and remaining answers.
 
 The structured fields of the IETF's draft "RateLimit header fields for HTTP".  A limit is
 of a release's whole life, so that a policy has no window and a quota never fills up
@@ -19,7 +19,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def rate_limit_headers(slot: ServiceSlot, caller: Caller | None) -> Headers:
-    """Return the two headers for a key that has a limit; none for any other caller.
+    """Return the two rate-limit headers for a key with a limit; none for any other caller.
 
     While no release is open there is nothing to tell of what is left.
     """

@@ -1,4 +1,4 @@
-"""Bearer tokens of an OpenID provider, accepted like keys: subject, audience and expiry.
+"""Bearer tokens of an OpenID provider, accepted like API keys after checks of their claims.
 
 A token is a signed JSON Web Token (RFC 7519), which joserfc, of the extra ``oidc``, checks.
 Who signed it is found by OpenID Connect Discovery 1.0: the provider's document names the
@@ -80,13 +80,13 @@ log = structlog.get_logger("conclave.api")
 
 
 def is_token(presented: str) -> bool:
-    """Return whether a bearer credential that is no key may be a token, with points in it."""
+    """Return whether a bearer credential looks like a token: it contains dots and is no API key."""
     return "." in presented
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
-    """A token that a request came with.
+    """A token of a request, after its signature and claims were checked.
 
     Attributes:
         roles: those of the claim that names them.
@@ -110,7 +110,7 @@ class VerifiedToken:
 
     @property
     def asker(self) -> Asker:
-        """The asker under whom queries are counted.
+        """The name under which the queries of this token's subject are counted.
 
         Raises:
             OpeningError: no release is open, whose secret names subjects.
@@ -125,7 +125,7 @@ class VerifiedToken:
 
 
 class SigningKeys:
-    """The public keys of one provider, as last fetched.
+    """The public signing keys of one OpenID provider, as last fetched.
 
     One fetch runs at a time, whoever waits for it.  A provider that cannot be reached changes
     nothing of what is known; where nothing is known yet, it is asked again after a pause.
@@ -136,7 +136,7 @@ class SigningKeys:
     """
 
     def __init__(self, issuer: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Know nothing of a provider yet."""
+        """Start with no keys fetched."""
         import httpx  # noqa: F401, PLC0415 -- loaded now, as no request should wait for it
 
         self.fetch_count = 0
@@ -147,7 +147,7 @@ class SigningKeys:
         self._tried_at = self._asked_again_at = -math.inf
 
     async def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the key with an id, or the only key for a token that names none.
+        """Return the signing key with an id, or the only signing key if the token names no id.
 
         Raises:
             IssuerUnavailableError: no key is known, and none can be fetched.
@@ -167,7 +167,7 @@ class SigningKeys:
         return self._known(key_id)
 
     def refresh(self) -> None:
-        """Fetch keys again if the last fetch was a while ago, without making a request wait."""
+        """Fetch the signing keys again if the last fetch is old, without delaying a request."""
         if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
             self._fetching = self._fetch_soon()
 
@@ -256,12 +256,12 @@ def _signing_key(published: object) -> SigningKey | None:
 
 
 class Tokens:
-    """The tokens of one provider."""
+    """The checks of tokens from one OpenID provider."""
 
     def __init__(
         self, settings: OidcSettings, keys: SigningKeys, name_of: Callable[[str], str]
     ) -> None:
-        """Take tokens of a provider.
+        """Accept tokens of this provider.
 
         Args:
             settings: issuer, audience, the claim of roles, and limits.
@@ -288,7 +288,7 @@ class Tokens:
         self._verified_by = 0
 
     async def find(self, presented: str) -> VerifiedToken:
-        """Return the token of a request after every check.
+        """Return a request's token once its signature, audience and expiry are checked.
 
         Raises:
             UnauthorizedError: it is none, or not valid here and now.

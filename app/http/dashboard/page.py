@@ -1,4 +1,4 @@
-"""The dashboard's replies, made once: its files, and a policy that lets nothing else load."""
+"""The dashboard's files as ready replies, with a security policy that blocks other sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 def page_responses() -> dict[str, Response]:
-    """Return the reply to each path of the page; none holds a number, and each is sent often."""
+    """Return the reply to each path of the dashboard; the files are static and sent often."""
     files = resources.files("app.http.dashboard").joinpath("static")
     return {
         _path(file.name): file_response(file.name, file.read_bytes())
@@ -49,7 +49,7 @@ def _path(name: str) -> str:
 
 
 def file_response(name: str, content: bytes, headers: Mapping[str, str] = HEADERS) -> Response:
-    """Return the reply that is a file of a page."""
+    """Return the reply that serves one file of the dashboard."""
     return Response(content, media_type=MEDIA_TYPES[_suffix(name)], headers=headers)
 
 

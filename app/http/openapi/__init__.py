@@ -1,4 +1,4 @@
-"""The OpenAPI document: models of bodies, declared by routes, added to FastAPI's document.
+"""The OpenAPI document: models of request and reply bodies, added to FastAPI's own document.
 
 * ``declaring.py`` has the base of all models, and how a route declares its bodies and replies.
 * ``query_models.py`` has the bodies of queries, answers and statistics.

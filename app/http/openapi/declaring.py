@@ -1,4 +1,4 @@
-"""How a route declares its bodies: a strict model for each media type."""
+"""Declaration of request and reply bodies: a strict pydantic model for each media type."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 class Body(BaseModel, strict=True, frozen=True, extra="forbid"):
-    """A body of a request or a reply, or a part of one; text is never read as a number."""
+    """The base model of request and reply bodies; text is never read as a number."""
 
     @classmethod
     def read(cls, body: bytes) -> Self | None:
-        """Return the model of a JSON body; None where it is not JSON, or of another form."""
+        """Return the model of a JSON body; None if it is not JSON or does not match."""
         try:
             return cls.model_validate(msgspec.json.decode(body))
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -28,7 +28,7 @@ class Body(BaseModel, strict=True, frozen=True, extra="forbid"):
 
 
 class Text(RootModel[str]):
-    """A body that is not JSON."""
+    """A body that is plain text or bytes, not JSON."""
 
 
 class Problem(Body):
@@ -48,12 +48,12 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return the examples of a model, in the form of an addition to its schema."""
+    """Return a schema addition that holds the examples of a model."""
     return {"examples": list(examples)}
 
 
 def forms(models: Mapping[str, type[BaseModel]]) -> dict[str, Content]:
-    """Return the content of a body: a reference to a model for each media type."""
+    """Return the OpenAPI content of a body: a reference to a model for each media type."""
     return {
         media_type: {"schema": {"$ref": REFERENCE.format(model=model.__name__)}}
         for media_type, model in models.items()
@@ -61,10 +61,10 @@ def forms(models: Mapping[str, type[BaseModel]]) -> dict[str, Content]:
 
 
 def takes(models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:
-    """Return the documented body of a request that its route reads itself."""
+    """Return the OpenAPI description of a request body that the route parses itself."""
     return {"requestBody": {"required": True, "content": forms(models)}}
 
 
 def gives(models: Mapping[str, type[BaseModel]]) -> Responses:
-    """Return the documented success reply of a route that makes it itself."""
+    """Return the OpenAPI description of a success reply that the route builds itself."""
     return {200: {"content": forms(models)}}

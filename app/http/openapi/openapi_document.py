@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: FastAPI's, with the refusals, roles and headers of all routes."""
+"""The OpenAPI 3.1 document: FastAPI's, plus the refusals, roles and headers of all routes."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ SECURITY_SCHEMES: Final = {
 
 
 class InOrder(GenerateJsonSchema):
-    """Schemas whose members and examples keep the order of the bodies."""
+    """A schema generator that keeps members and examples in the order of the bodies."""
 
     def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
-        """Leave a schema unsorted."""
+        """Return a schema with its members in their original order."""
         del parent_key
         return value
 
 
 @cache
 def build_document(*, with_keys: bool) -> dict[str, Any]:
-    """Return the document; ``with_keys`` says that callers need a key."""
+    """Return the OpenAPI document; ``with_keys`` says that callers need an API key."""
     document = get_openapi(
         title="Conclave",
         version=installed_version(),

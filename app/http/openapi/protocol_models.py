@@ -1,4 +1,4 @@
-"""The bodies of other protocols, Open Inference and MLflow's."""
+"""The bodies of two foreign protocols: Open Inference Protocol and MLflow's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shape = list[Annotated[int, Field(ge=0)]]
 
 
 class Lenient(Body, extra="ignore"):
-    """A body to which clients add members of their own."""
+    """The base model of a body in which unknown members are allowed."""
 
 
 class V2Server(
@@ -51,7 +51,7 @@ class V2ModelReady(Body, json_schema_extra=like({"name": "adult-income", "ready"
 
 
 class V2Tensor(Body):
-    """An input or output of the model."""
+    """An input or output tensor of the model, as declared."""
 
     name: str
     datatype: str
@@ -181,7 +181,7 @@ class V2Outputs(
         }
     ),
 ):
-    """The outputs; after a halt rows have an empty label, false and 0."""
+    """The output tensors; after a halt, rows have an empty label, false and 0."""
 
     model_name: str
     outputs: list[V2OutputTensor] = Field(description="label is empty where unstable")

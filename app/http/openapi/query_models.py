@@ -1,4 +1,4 @@
-"""The bodies of queries and statistics; queries themselves are read and written by msgspec."""
+"""The bodies of queries and statistics, for the OpenAPI document; msgspec parses real queries."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class StatisticsTable(
     RootModel[dict[str, Any]],
     json_schema_extra=like({"format": "conclave-statistics", "version": 1}),
 ):
-    """The released table; docs/statistics.md has its members."""
+    """The released statistics table; docs/statistics.md has its members."""
 
 
 async def documented_key(
@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Document a header that the routes read themselves."""
+    """Declare, for the OpenAPI document, the header that the routes read themselves."""
     del key

@@ -1,4 +1,4 @@
-"""The bodies of the cheap routes: outlook, parameters, ledger, schema, classifier, probes."""
+"""The bodies of the reading routes: outlook, parameters, ledger, schema, classifier, probes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Parameters(
 
 
 class LedgerHead(Body, json_schema_extra=like(HEAD)):
-    """The newest entry."""
+    """The newest ledger entry: its number and hash."""
 
     sequence: int
     hash: str = Field(description="SHA-256 of the entry, hex")
@@ -64,7 +64,7 @@ class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
 
 
 class KeyUsage(Body):
-    """The answer counts of one key; a limit is null for a key without one, or not in the file."""
+    """The answer counts of one API key; a limit is null if the key has none."""
 
     name: str
     answers: Count = Field(description="fresh answers of the ensemble")
@@ -89,7 +89,7 @@ class KeysUsage(
         }
     ),
 ):
-    """The keys of the file, and every other name with an answer in this release, by name."""
+    """The API keys of the keys file, and all other names that have answers in this release."""
 
     keys: list[KeyUsage]
 
@@ -200,7 +200,7 @@ class Metrics(
 
 
 class Pace(Body):
-    """Answers of the ensemble per second, over a window."""
+    """The private answers per second, over a window of time."""
 
     window_seconds: int
     answers_per_second: Number
@@ -237,7 +237,7 @@ class Server(
         }
     ),
 ):
-    """The process that answers: what it was asked since it started, whatever state it is in."""
+    """The serving process: its version, its state, and its counts of requests since it started."""
 
     version: str = Field(description="of the installed package")
     state: Literal["opening", "open", "draining", "stopped"]
@@ -249,7 +249,7 @@ class Server(
 
 
 class OverTime(Body):
-    """Counts by time since this server opened the release, each until the next; 240 at most."""
+    """Counts of answers over time since this server opened the release; 240 points at most."""
 
     times: list[Count]
     answered: list[Count]
@@ -257,14 +257,14 @@ class OverTime(Body):
 
 
 class OverAnswers(Body):
-    """The count of the cutoff at each answer that changed it; 240 points at most."""
+    """The number of unstable answers after each answer that raised it; 240 points at most."""
 
     answers: list[Count]
     unstable: list[Count]
 
 
 class Rate(Body):
-    """Unstable answers, or units, per answer, with a confidence band."""
+    """The mean number of unstable answers (or units) per answer, with a confidence band."""
 
     mean: Number
     lower: Number
@@ -273,7 +273,7 @@ class Rate(Body):
 
 
 class Ahead(Body):
-    """The expected end: a number of answers, and of seconds if queries keep arriving."""
+    """An expected end: in answers, and in seconds if queries keep arriving."""
 
     answers: Number
     seconds: Number | None = Field(
@@ -282,7 +282,7 @@ class Ahead(Body):
 
 
 class CutoffAhead(Body):
-    """When the cutoff is expected; null where it may never come."""
+    """The expected time until unstable answers have used the budget up; null if it may never be."""
 
     earliest: Ahead | None
     expected: Ahead | None
@@ -290,7 +290,7 @@ class CutoffAhead(Body):
 
 
 class Forecast(Body):
-    """The end of the ensemble, at the present rate."""
+    """A forecast of the end of private answering, at the present rate of queries."""
 
     answers_per_second: Number = Field(description="0 where too few came to forecast by")
     confidence: Number
@@ -300,7 +300,7 @@ class Forecast(Body):
 
 
 class Alarm(Body):
-    """Whether unstable answers come faster than the cutoff allows, by more than chance explains."""
+    """Whether unstable answers come faster than the budget allows, by more than chance explains."""
 
     raised: bool
     raised_at_answer: int | None
@@ -311,7 +311,7 @@ class Alarm(Body):
 
 
 class Chain(Body):
-    """Which entries this server has folded again from the first, hash by hash."""
+    """The ledger entries whose hash chain this server has checked again, from the first."""
 
     checked_from: int
     checked_to: Count
@@ -371,7 +371,7 @@ class Outlook(
         }
     ),
 ):
-    """Times are seconds since 1970; figures from the ledger's entries are null until it is read."""
+    """Past answers and a forecast; times are seconds since 1970, and unknown figures are null."""
 
     time: int = Field(description="of this outlook")
     opened_at: int = Field(description="when this server opened the release")

@@ -1,4 +1,4 @@
-"""The refusals of an operation in the OpenAPI document: by status, each with an example."""
+"""The documented refusals of each route in the OpenAPI document, each with an example."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ HEADER_OF_STATUS: Final = {
 
 
 def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
-    """Return the documented replies of refusals, by status, for a route's declaration."""
+    """Return the documented refusals of a route, by status."""
     responses: Responses = {}
     for refusal in refusals:
         _add(responses, refusal, in_v2_form=in_v2_form)
@@ -119,7 +119,7 @@ def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
 
 
 def all_refused(own: Responses, route: EdgeRoute, *, with_keys: bool) -> Responses:
-    """Return the replies of an operation with the refusals of all routes, of any connection."""
+    """Return a route's documented replies, with the refusals that any route can give."""
     responses = {**own}
     for refusal in _common(route, with_keys=with_keys):
         _add(responses, refusal, in_v2_form=is_below_v2(route.path))

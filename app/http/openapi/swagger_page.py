@@ -1,4 +1,4 @@
-"""The page that shows the document: Swagger UI, from files of an installed package.
+"""The page that shows the OpenAPI document by Swagger UI, from files of an installed package.
 
 The package is there for two files; its code does not run, and a page of ours starts them.
 """
@@ -29,7 +29,7 @@ HEADERS_OF_LIBRARY: Final = {**HEADERS, "content-security-policy": POLICY}
 
 @cache
 def swagger_responses() -> Mapping[str, Response]:
-    """Return the reply to each path of the page."""
+    """Return the reply to each path of the Swagger UI page."""
     ours = resources.files("app.http.openapi").joinpath("swagger")
     installed = distribution(DISTRIBUTION)
     library = {

@@ -1,4 +1,4 @@
-"""``POST /invocations`` and ``GET /ping``: MLflow's scoring protocol.
+"""MLflow's scoring protocol: ``POST /invocations`` and ``GET /ping``.
 
 Many rows in one request: validated whole, then answered in order, part by part.
 """
@@ -52,7 +52,7 @@ ONE_ROW: Final = (
 
 
 async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) -> list[Vector]:
-    """Check every row against the schema, yielding to the event loop now and then.
+    """Return every row checked against the schema, yielding to the event loop now and then.
 
     Args:
         schema: the public schema.
@@ -83,7 +83,7 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
 def as_queries(
     vectors: Sequence[Vector], idempotency_key: str | None, asker: Asker | None
 ) -> Queries:
-    """Return one query per row; an idempotency key is bound to one vector, so to one row alone.
+    """Return one query per row; with one row, the request's idempotency key goes with it.
 
     Raises:
         InvalidParameterError: a key with any other number of rows.
@@ -95,7 +95,7 @@ def as_queries(
 
 
 async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
-    """Answer rows in order; None for a row after the halt, or beyond its key's limit.
+    """Return the answers of rows in order; None for a row after a halt or beyond its key's limit.
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
@@ -148,10 +148,10 @@ REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, 
 
 
 class QuickDocument(Document):
-    """A document with its headers in the same order as the fast replies to queries."""
+    """A JSON reply whose headers have the same order as those of the fast query path."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """Put the type before the length."""
+        """Set the header of the content type before that of the length."""
         super().init_headers(headers)
         self.raw_headers.reverse()
 

@@ -1,4 +1,4 @@
-"""``/v2``: the Open Inference Protocol, for clients of Triton, KServe and MLServer.
+"""The Open Inference Protocol V2 under ``/v2``, for clients of Triton, KServe and MLServer.
 
 The outputs of an inference: labels, whether they are stable, and their numbers.
 """
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 class OutputTensor(msgspec.Struct, omit_defaults=True):
-    """One output; its values are here or in the binary part."""
+    """One output tensor; its values are in the JSON or in the binary part."""
 
     name: str
     datatype: str
@@ -77,7 +77,7 @@ class OutputTensor(msgspec.Struct, omit_defaults=True):
 
 
 class InferenceReply(msgspec.Struct, omit_defaults=True):
-    """The JSON of an inference's reply."""
+    """The JSON of the reply to an inference request."""
 
     model_name: str
     outputs: list[OutputTensor]
@@ -87,7 +87,7 @@ class InferenceReply(msgspec.Struct, omit_defaults=True):
 def inference_response(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
 ) -> Response | JsonReply:
-    """Return the requested outputs, in JSON, or some in the binary part behind it."""
+    """Return the reply to an inference request: JSON, with some outputs perhaps in binary."""
     document, pieces = _inference_parts(model_name, asked, answers)
     if not pieces:
         return JsonReply(document)
@@ -133,7 +133,7 @@ probe_router = router_of(OpenRoute)
 
 
 def service_of_model(api: Api, name: str) -> ConclaveService:
-    """Return the service of a model.
+    """Return the answering service of the model with a name; any other name is refused.
 
     Raises:
         NotFoundError: it is not the release's.

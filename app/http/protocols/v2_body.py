@@ -1,4 +1,4 @@
-"""Parsing of an inference request: from bytes to validated rows, before any charge."""
+"""Parsing of an inference request: from bytes to validated rows, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class InferenceBody(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A validated inference request.
+    """An inference request whose rows are validated.
 
     Attributes:
         vectors: one a row.
@@ -85,7 +85,7 @@ _BODY: Final = msgspec.json.Decoder(InferenceBody)
 
 
 def header_length(headers: Headers, body: bytes) -> int:
-    """Return the number of bytes that are JSON: all of them without the header.
+    """Return the number of body bytes that are JSON: all of them if the header is absent.
 
     Raises:
         InvalidParameterError: the header is no such number.
@@ -104,7 +104,7 @@ def header_length(headers: Headers, body: bytes) -> int:
 async def parse_inference(
     schema: Schema, body: bytes, json_length: int, *, rows_max: int
 ) -> Inference:
-    """Return a parsed inference request; raises as :func:`checked_inference` does.
+    """Return the inference request of a body; errors are those of :func:`checked_inference`.
 
     Args:
         schema: the public schema.
@@ -128,7 +128,7 @@ async def parse_inference(
 async def checked_inference(
     schema: Schema, body: InferenceBody, binary: bytes, *, rows_max: int
 ) -> Inference:
-    """Return a decoded inference request, once every row of it is valid.
+    """Return a decoded inference request after every row is validated.
 
     Args:
         schema: the public schema.

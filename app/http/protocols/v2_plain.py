@@ -1,4 +1,4 @@
-"""Inferences with a head that was seen before, of one row in JSON: past the framework.
+"""A fast path for inference requests of one row in JSON, whose headers were seen before.
 
 The request is parsed by the route's own functions, and the reply is made by them.
 """
@@ -26,16 +26,16 @@ ResultT = TypeVar("ResultT")
 
 
 class PlainInferences(PlainQueries):
-    """``POST /v2/models/NAME/infer``, for a row."""
+    """The fast path of ``POST /v2/models/NAME/infer``, for requests of one row."""
 
     def is_path(self, path: str) -> bool:
-        """Return whether it is an inference's."""
+        """Return whether a path is that of an inference request."""
         return INFER.fullmatch(path) is not None
 
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the one query of a body and what its reply names; None where rows are several.
+        """Return the only query of a body, and the parsed request; None if there are more rows.
 
         Raises:
             RequestError: as the endpoint's handler does.
@@ -50,7 +50,7 @@ class PlainInferences(PlainQueries):
         return alone(Query(asked.vectors[0], asker=asker)), asked
 
     def document(self, asked: Asked, answer: Answer) -> bytes:
-        """Return the outputs that the request names."""
+        """Return the JSON of the requested outputs."""
         form = asked.form
         if not isinstance(form, Inference):
             raise TypeError("an inference keeps what it asked for")

@@ -1,4 +1,4 @@
-"""Tensors of the Open Inference Protocol, in JSON and in the binary extension."""
+"""Input and output tensors of the Open Inference Protocol, in JSON and in binary."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class InputParameters(msgspec.Struct):
 
 
 class InputTensor(msgspec.Struct):
-    """One posted input; its values are here or in the binary part."""
+    """One input tensor; its values are in the JSON or in the binary part."""
 
     name: str
     shape: list[int]
@@ -63,12 +63,12 @@ class InputTensor(msgspec.Struct):
 
     @property
     def binary_size(self) -> int | None:
-        """Number of its bytes in the binary part; None where its values are in the JSON."""
+        """The number of the tensor's bytes in the binary part; None if its values are in JSON."""
         return None if self.parameters is None else self.parameters.binary_data_size
 
 
 class DeclaredInput(NamedTuple):
-    """An input of the model: its name, its datatype and its number of values per row."""
+    """The declaration of one model input: its name, datatype and number of values per row."""
 
     name: str
     datatype: str
@@ -88,7 +88,7 @@ def declared_inputs(schema: Schema) -> list[DeclaredInput]:
 def read_rows(
     schema: Schema, tensors: Sequence[InputTensor], binary: bytes
 ) -> list[Sequence[object]]:
-    """Return the rows of a request, values in schema order, each still to be validated.
+    """Return the rows of a request, with values in schema order, not yet validated.
 
     Args:
         schema: the public schema.
@@ -115,7 +115,7 @@ def read_rows(
 
 
 def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
-    """Return an output's values; "", false and 0 stand for a row without an answer."""
+    """Return the values of an output; a row without an answer has "", false or 0."""
     if name == LABEL:
         return ["" if each is None else each.label or "" for each in answers]
     if name == STABLE:
@@ -124,7 +124,7 @@ def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
 
 
 def pack(datatype: str, values: Sequence[str | bool | int | float]) -> bytes:
-    """Return an output's values in the form of the binary extension."""
+    """Return the values of an output as bytes of the binary extension."""
     if datatype == BYTES:
         texts = [str(value).encode() for value in values]
         return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))

@@ -1,4 +1,4 @@
-"""``POST /query``, ``POST /query/stream`` and ``/statistics``: bodies in, answers out.
+"""The routes ``POST /query``, ``POST /query/stream`` and ``/statistics``.
 
 * ``query_route.py`` answers one query, and ``statistics_route.py`` hypotheses.
 * ``plain_query.py`` answers one query too, where its head is known, past the framework.

@@ -1,4 +1,4 @@
-"""Division of a byte stream into lines of bounded length.
+"""Splitting of a byte stream into lines of bounded length.
 
 A bounded queue between two tasks, measured in bytes.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overlong:
-    """A placeholder for a line that exceeded the limit and was dropped."""
+    """A placeholder for a dropped line that exceeded the length limit."""
 
     def __len__(self) -> int:
         """Return 1, the length that counts in a :class:`Channel`."""
@@ -30,16 +30,16 @@ Line = bytes | Overlong
 
 
 class LineCutter:
-    """Turns chunks of bytes into whole lines; blank lines are dropped."""
+    """A splitter of byte chunks into whole lines; blank lines are dropped."""
 
     def __init__(self, *, line_bytes_max: int) -> None:
-        """Start at the beginning of a line."""
+        """Start with no bytes received."""
         self._line_bytes_max = line_bytes_max
         self._rest = bytearray()
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """Return the lines that ``chunk`` completes."""
+        """Return the lines that end within ``chunk``, joined with bytes received before."""
         first, *others = chunk.split(b"\n")
         self._append(first)
         if not others:
@@ -54,7 +54,7 @@ class LineCutter:
         return lines
 
     def finish(self) -> list[Line]:
-        """Return the last line, if no newline ended it."""
+        """Return the last line, if it had no newline at its end."""
         return self._end_line()
 
     def _append(self, piece: bytes) -> None:
@@ -75,14 +75,14 @@ ItemT = TypeVar("ItemT", bound="Sized")
 
 
 class Channel(Generic[ItemT]):
-    """Items in order from one putting task to one taking task of an event loop.
+    """A bounded queue between one producer task and one consumer task of an event loop.
 
     The length of an item is its bytes.  The bound is on the bytes inside before a put,
     so that an item larger than the bound still passes, alone.
     """
 
     def __init__(self, *, bytes_max: int) -> None:
-        """Start empty and open."""
+        """Start with an empty, open queue."""
         self._items: deque[ItemT] = deque()
         self._bytes_inside = 0
         self._bytes_max = bytes_max
@@ -91,11 +91,11 @@ class Channel(Generic[ItemT]):
         self._has_news = asyncio.Event()
 
     async def put(self, item: ItemT) -> None:
-        """Wait for room, then append ``item``."""
+        """Append ``item`` after waiting until the queue has room."""
         await self.put_all([item])
 
     async def put_all(self, items: Sequence[ItemT]) -> None:
-        """Wait for room and append items, repeatedly if needed."""
+        """Append all items in order, waiting whenever the queue is full."""
         while items:
             while self._bytes_inside >= self._bytes_max:
                 self._has_room.clear()
@@ -108,7 +108,7 @@ class Channel(Generic[ItemT]):
             self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
-        """Wait for items, then return up to ``count_max`` of them; none at the end."""
+        """Return up to ``count_max`` items once some are there; none after the end."""
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
@@ -119,6 +119,6 @@ class Channel(Generic[ItemT]):
         return taken
 
     def close(self) -> None:
-        """Let the taking task end after the remaining items."""
+        """Let the consumer task end after the items that remain."""
         self._closed = True
         self._has_news.set()

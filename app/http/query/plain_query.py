@@ -1,4 +1,4 @@
-"""Queries with a head that was seen before: one vector, one answer, no framework.
+"""A fast path for queries of one vector, whose request headers were seen before.
 
 What a refusal would say is left to the ordinary way, which finds it again: nothing is counted,
 logged or charged here before the query is in the queue.  A decision that is no answer goes
@@ -41,7 +41,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Admitted:
-    """What is known of every request with one head.
+    """The checked properties of all requests with the same header bytes.
 
     Attributes:
         path: that it is sent to.
@@ -53,14 +53,14 @@ class Admitted:
     __slots__ = ("caller", "is_plain", "path")
 
     def __init__(self, path: str, caller: Caller | None) -> None:
-        """Keep what was found."""
+        """Store the path and the sender."""
         self.path = path
         self.caller = caller
         self.is_plain = True
 
 
 class Asked:
-    """A query under way.
+    """A query in progress on the fast path.
 
     Attributes:
         service: that was asked.
@@ -76,7 +76,7 @@ class Asked:
     def __init__(
         self, service: ConclaveService, caller: Caller | None, started: float, form: object
     ) -> None:
-        """Begin with what is asked of whom."""
+        """Store the service, the sender and the start time."""
         self.service = service
         self.caller = caller
         self.started = started
@@ -85,10 +85,10 @@ class Asked:
 
 
 class PlainQueries:
-    """``POST /query``: answers requests of a known form, as the route's endpoint does."""
+    """The fast path of ``POST /query``, with the same replies as the ordinary endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Answer in place of an endpoint, with its counters."""
+        """Answer in place of ``endpoint``, and increment its counters."""
         self._endpoint = endpoint
         self._api = endpoint.api
         self._observe = None if self._api.observe is observe_nothing else self._api.observe
@@ -96,13 +96,13 @@ class PlainQueries:
     # -- what differs by the protocol ------------------------------------------
 
     def is_path(self, path: str) -> bool:
-        """Return whether requests to a path are answered here."""
+        """Return whether the fast path answers requests to a path."""
         return path == self._endpoint.path
 
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the one query of a body, and the form of its reply; None where there are others.
+        """Return the only query of a body, and the form of its reply; None for any other body.
 
         Raises:
             RequestError: as the endpoint's handler does.
@@ -117,14 +117,14 @@ class PlainQueries:
         return queries, None
 
     def document(self, asked: Asked, answer: Answer) -> bytes:
-        """Return the body of the reply."""
+        """Return the reply's body: the answer as JSON."""
         del asked
         return _encode(answer)
 
     # -- of a request ----------------------------------------------------------
 
     def admit(self, scope: Scope) -> Admitted | None:
-        """Return the sender that a head names; None where it is refused, or has to be looked at."""
+        """Return the checked sender of requests with these headers; None for the ordinary path."""
         headers, api = NamedHeaders(scope["headers"]), self._api
         is_watched = api.watching.log_requests or api.watching.tracing is not None
         is_long = int(headers["content-length"]) > api.limits.body_bytes_max
@@ -143,7 +143,7 @@ class PlainQueries:
         return Admitted(scope["path"], caller)
 
     def ask(self, exchange: Exchange) -> bool:
-        """Take a query; False where the ordinary way refuses it, or has to look."""
+        """Queue a query for an answer; False if the ordinary path must handle the request."""
         api, admitted = self._api, exchange.head.allowed
         started = time.monotonic() if api.meter.with_times else 0.0
         try:
@@ -173,7 +173,7 @@ class PlainQueries:
         return True
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Reply to a query with the decision on it."""
+        """Send the reply to a query, given the decision about it."""
         asked: Asked = exchange.kept
         if isinstance(result, Decided) and asked.queries is not None:
             try:

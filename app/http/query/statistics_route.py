@@ -1,4 +1,4 @@
-"""``/statistics``: means of hypotheses over the rows, from the released table."""
+"""The route ``/statistics``: means of hypotheses over the rows, from a released noisy table."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode_replies(replies: Sequence[Reply]) -> bytes:
-    """Return one line per reply."""
+    """Return the reply bytes of several answers, one line each."""
     return _ENCODER.encode_lines(
         [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
     )
@@ -101,7 +101,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({NDJSON: models.QueryLine}),
 )
 async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
-    """Open a stream of queries; refusals that concern all of it come before its first line."""
+    """Return the reply that streams answers; errors of the request are raised before it begins."""
     api.slot.check_open()
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:
@@ -116,7 +116,7 @@ class QueryStream:
     """The reply to one stream of queries."""
 
     def __init__(self, api: Api, caller: Caller | None, identity: Identity) -> None:
-        """Start with nothing read and nothing to send."""
+        """Start a stream with nothing read and nothing to send."""
         self._api = api
         self._caller = caller
         self._is_idle = False

@@ -1,4 +1,4 @@
-"""Identifiers of a request: its id, and its place in a trace.
+"""Identifiers of a request: its request id, and its ids in a distributed trace.
 
 A client may send ``X-Request-Id``, and ``traceparent`` of W3C's Trace Context; what is
 not well formed is left aside, as if it had not been sent.  Nothing here costs a request
@@ -51,7 +51,7 @@ class Identity:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The fields for its log lines."""
+        """The identifiers as fields of a log line."""
         named = {
             "request_id": self.request_id,
             "trace_id": self.trace_id,
@@ -61,7 +61,7 @@ class Identity:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers for its reply."""
+        """The identifiers as headers of the reply."""
         told = [(REQUEST_ID.encode(), self.request_id.encode())]
         if self.trace_id is not None:
             response = f"00-{self.trace_id}-{self.span_id}-{self.flags}"
@@ -69,7 +69,7 @@ class Identity:
         return told
 
     def telling(self, send: Send) -> Send:
-        """Return ``send`` wrapped to add these headers to the reply."""
+        """Return ``send`` wrapped so that it adds these identifiers to the reply's headers."""
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -80,10 +80,10 @@ class Identity:
 
 
 class RequestIds:
-    """Makes unique identifiers that no other process makes."""
+    """A generator of request ids that no other process repeats."""
 
     def __init__(self, secret: bytes) -> None:
-        """Number requests after eight random bytes, which are not secret."""
+        """Start with eight random bytes, which are not secret, and a counter."""
         self._prefix = secret.hex()
         self._first = int.from_bytes(secret, "big")
         self._numbers = count(1)
@@ -104,12 +104,12 @@ class RequestIds:
 
 
 def is_named(headers: Headers) -> bool:
-    """Return whether a request came with an identifier."""
+    """Return whether a request's headers hold an identifier."""
     return REQUEST_ID in headers or TRACEPARENT in headers
 
 
 def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
-    """Return the identifiers of a request, which are made once."""
+    """Return the identifiers of a request, made at the first call."""
     known = known_identity(scope)
     if known is None:
         known = scope[_KEY] = ids.identity(headers)
@@ -117,6 +117,6 @@ def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
 
 
 def known_identity(scope: MutableMapping[str, Any]) -> Identity | None:
-    """Return the existing identifiers of a request."""
+    """Return the identifiers of a request that were made before; None if none were."""
     found = scope.get(_KEY)
     return found if isinstance(found, Identity) else None

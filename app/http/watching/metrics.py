@@ -1,4 +1,4 @@
-"""``GET /metrics``: public quantities for Prometheus.
+"""The route ``GET /metrics``: public quantities in Prometheus' format.
 
 A registry of its own holds what is listed and nothing else: no processor time, memory,
 garbage or raw time of the deciding process, and no label that tells clients apart.
@@ -47,7 +47,7 @@ Samples = Iterable[tuple[tuple[str, ...], Value]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The public quantities at one moment.
+    """The public quantities of the server at one moment.
 
     Attributes:
         state: of the server: opening, open, draining or stopped.
@@ -71,7 +71,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric.
+    """The declaration of one Prometheus metric.
 
     Attributes:
         name: as it is exposed; a counter's ends with ``_total``.
@@ -89,7 +89,7 @@ class Metric:
     labels: tuple[str, ...] = ()
 
     def family(self, facts: Facts) -> Family:
-        """Return the metric with its values."""
+        """Return the metric with its values at one moment."""
         if self.kind == HISTOGRAM:
             return self._histogram(facts)
         kind = CounterMetricFamily if self.kind == COUNTER else GaugeMetricFamily
@@ -412,11 +412,11 @@ class _Public(Collector):
     """Gives the metrics of one moment."""
 
     def __init__(self, facts: Facts) -> None:
-        """Keep the facts."""
+        """Keep the public quantities to be exported."""
         self._facts = facts
 
     def collect(self) -> Iterator[Family]:
-        """Yield every metric."""
+        """Yield every Prometheus metric."""
         return (metric.family(self._facts) for metric in METRICS)
 
 

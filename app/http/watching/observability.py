@@ -1,4 +1,4 @@
-"""Observation of requests for operators: times, log lines, spans.
+"""Recording of requests for operators: times, log lines, trace spans.
 
 What a process counts of its requests; it costs a request two looks at the clock.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The options for observing requests.
+    """The options for recording requests: metrics of times, log lines, traces.
 
     Attributes:
         times: whether their times are counted, in coarse buckets.
@@ -70,7 +70,7 @@ QUERY_STREAMS: Final = "queries"
 
 
 class RequestMeter:
-    """Requests in progress, open streams, and the times until replies began.
+    """Counters of requests in progress, of open streams, and of times until replies began.
 
     Attributes:
         in_flight: requests whose reply has not begun.
@@ -80,7 +80,7 @@ class RequestMeter:
     """
 
     def __init__(self, *, with_times: bool = True) -> None:
-        """Start at zero; without times nothing looks at the clock."""
+        """Start all counters at zero; without times the clock is never read."""
         self.in_flight = 0
         self.streams: Counter[str] = Counter({EVENT_STREAMS: 0, QUERY_STREAMS: 0})
         self.started = int(time.time())
@@ -88,18 +88,18 @@ class RequestMeter:
         self._routes: dict[tuple[str, str], dict[int, Buckets]] = {}
 
     def route(self, method: str, path: str) -> dict[int, Buckets]:
-        """Return the counters of one route by status, for its endpoint to increment."""
+        """Return the counters of one route by status, which its endpoint increments."""
         return self._routes.setdefault((method, path), {})
 
     def times(self) -> Iterator[tuple[tuple[str, str, str], Buckets]]:
-        """Yield the counts of every route and status that occurred: method, route, status."""
+        """Yield the time counts of every method, route and status that occurred."""
         for (method, path), by_status in list(self._routes.items()):
             for status, buckets in sorted(by_status.items()):
                 yield (method, path, str(status)), buckets
 
     @contextmanager
     def stream(self, kind: str) -> Iterator[None]:
-        """Count one stream as open during the block."""
+        """Count one stream as open during the ``with`` block."""
         self.streams[kind] += 1
         try:
             yield
@@ -108,7 +108,7 @@ class RequestMeter:
 
 
 def count_reply(by_status: dict[int, Buckets], status: int, seconds: float) -> None:
-    """Count one reply in the bucket of its status."""
+    """Count one reply by its status and its time."""
     buckets = by_status.get(status)
     if buckets is None:
         buckets = by_status[status] = Buckets(SECONDS_BOUNDS)

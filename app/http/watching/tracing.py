@@ -1,4 +1,4 @@
-"""Spans for a collector of traces, by OpenTelemetry; off unless a setting names one.
+"""Trace spans sent to a collector by OpenTelemetry; off unless a setting names a collector.
 
 A span of every request, and of every batch with its votes and its commit.  A span has
 times, and the time of an answer is outside the guarantee (``docs/guarantee.md``): they
@@ -38,7 +38,7 @@ _SPAN_OF: Final = {Step.VOTE: "vote", Step.COMMIT: "commit"}
 
 
 class Tracing:
-    """Makes spans and passes them to a processor."""
+    """A maker of trace spans that passes them to an OpenTelemetry processor."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Tracing:
         resolution_seconds: float,
         service_name: str,
     ) -> None:
-        """Trace to a processor.
+        """Send spans to ``processor``.
 
         Args:
             processor: takes spans that ended; OpenTelemetry's own.
@@ -76,7 +76,7 @@ class Tracing:
         self._last = 0
 
     def begin_request(self, name: str, identity: Identity) -> Span:
-        """Begin the span of a request, and give the request the ids of the span."""
+        """Begin the trace span of a request, and give the request the ids of the span."""
         from opentelemetry.trace import SpanKind  # noqa: PLC0415 -- loaded by now
 
         span = self._tracer.start_span(
@@ -89,7 +89,7 @@ class Tracing:
         return span
 
     def end(self, span: Span, attributes: Mapping[str, str | int], *, failed: bool) -> None:
-        """End a span, with its public attributes."""
+        """End a trace span with its public attributes."""
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 -- loaded by now
 
         span.set_attributes(attributes)
@@ -98,7 +98,7 @@ class Tracing:
         span.end(self._ended())
 
     def observe(self, step: Step, edge: Edge) -> None:
-        """Make the spans of a batch from the steps of its writer.
+        """Record trace spans of a batch of queries, one for each step of its processing.
 
         Whatever goes wrong with a trace must not reach a batch, whose votes are cast.
         """
@@ -176,7 +176,7 @@ def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) ->
 
 
 def observing(first: Observer, tracing: Tracing | None) -> Observer:
-    """Return an observer that notifies another one, and then the tracer."""
+    """Return an observer that calls another observer and then records trace spans."""
     if tracing is None:
         return first
 
@@ -192,7 +192,7 @@ def _ids(secret: Callable[[int], bytes]) -> Ids:
     from opentelemetry.sdk.trace.id_generator import IdGenerator  # noqa: PLC0415 -- an extra's
 
     class DrawnIds(IdGenerator):
-        """Ids of random bytes; zero is none."""
+        """A generator of random, nonzero span ids and trace ids."""
 
         def generate_span_id(self) -> int:
             return int.from_bytes(secret(8), "big") or 1

@@ -1,4 +1,4 @@
-"""Bytes of requests and replies, below the framework, where measurements showed a gain.
+"""Reading and writing of raw bytes below the web framework, where measurements showed a gain.
 
 * ``bodies.py`` reads bodies up to a limit: media types, compression, CSV.
 * ``connection_guard.py`` limits connections, and ends those with slow headers, slow bodies or

@@ -1,4 +1,4 @@
-"""Reading request bodies: media types, encodings, sizes.
+"""Reading of request bodies: media types, compression, size limits.
 
 Compressed request bodies, read no further than the limit of a plain one.
 
@@ -46,7 +46,7 @@ LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"
 def check_media_type(
     headers: Headers, accepted: frozenset[str], *, encodings: frozenset[str] = UNCOMPRESSED
 ) -> None:
-    """Accept a listed media type, or none at all; if JSON is listed, any ``+json`` too.
+    """Check that the media type is listed or absent; if JSON is listed, any ``+json`` passes.
 
     Raises:
         UnsupportedMediaTypeError: another type, or an encoding that is not listed.
@@ -66,17 +66,17 @@ def check_media_type(
 
 
 def media_type(headers: Headers) -> str:
-    """Return the declared type without its parameters, in lower case; empty without one."""
+    """Return a request's media type in lower case, without parameters; empty if absent."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def content_encoding(headers: Headers) -> str:
-    """Return the body's compression in lower case; ``identity`` without one."""
+    """Return the name of the body's compression in lower case; ``identity`` if it has none."""
     return headers.get("content-encoding", "identity").strip().lower()
 
 
 async def read_body(request: Request, *, bytes_max: int) -> bytes:
-    """Return the whole body, reading at most ``bytes_max`` bytes of it.
+    """Return the whole request body; an error if it is longer than ``bytes_max`` bytes.
 
     Raises:
         TooLargeError: it is longer, by its own account or in fact.
@@ -165,13 +165,13 @@ NO_ROWS: Final = (
 
 
 def number_in(cell: str) -> float | None:
-    """Return the finite number in a field; None if it holds no number."""
+    """Return the finite number that a CSV field holds; None if it holds no number."""
     number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
     return number if math.isfinite(number) else None
 
 
 def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
-    """Return one object per row, by column name, with null for a missing field.
+    """Return one dictionary per CSV row, by column name, with None for a missing field.
 
     Raises:
         MalformedBodyError: not a CSV, or without a header.

@@ -1,4 +1,4 @@
-"""Limits on connections: their number, their speed, the length of their headers.
+"""Limits on connections: how many, how slow, and how long their headers are.
 
 Uvicorn's protocol with a deadline for each thing that a client can put off: the end of
 its headers, the end of its body, and the reading of its reply.  A request sets a number
@@ -76,7 +76,7 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(slots=True)
 class Guard:
-    """State shared by all connections of one server.
+    """The connection limits and counts that all connections of one server share.
 
     Attributes:
         limits: the maxima.
@@ -90,7 +90,7 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return the reason to refuse one connection too many, if any; ``count`` includes it."""
+        """Return the reason to refuse a connection over the limit, or None; ``count`` has it."""
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:
@@ -99,7 +99,7 @@ class Guard:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection.  Deadlines are times of the event loop, infinite where nothing is due."""
+    """One HTTP connection with deadlines: times of the event loop, infinite if none is set."""
 
     guard: ClassVar[Guard]
 
@@ -125,7 +125,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection from the counts."""
         self.guard.by_address[self._address] -= 1
         if not self.guard.by_address[self._address]:
             del self.guard.by_address[self._address]
@@ -134,7 +134,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- receiving -------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Parse received bytes, within the limit on a request's head."""
+        """Parse received bytes, up to the length limit of a request's headers."""
         if self._is_cut:
             return
         self._received_at = self.loop.time()
@@ -149,7 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._cut(self._long_headers())
 
     def on_message_begin(self) -> None:
-        """Start the deadline of the headers."""
+        """Start the deadline for receiving the headers."""
         self._message_count += 1
         self._head_bytes = 0
         self._is_in_head = self._is_in_message = True
@@ -157,7 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Refuse long headers, and start the deadline of the body."""
+        """Refuse headers over the limit, and start the deadline for receiving the body."""
         self._is_in_head = False
         if self._is_cut:
             return
@@ -175,25 +175,25 @@ class GuardedProtocol(HttpToolsProtocol):
         )
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body, unless the request was refused."""
+        """Accept a piece of the body, unless the request was refused."""
         if not self._is_cut:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Clear the deadline."""
+        """Clear the deadline for receiving the request."""
         self._is_in_message = False
         self._receive_due = math.inf
         if not self._is_cut:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Set a deadline for draining the rest of an unread body."""
+        """Set a deadline for reading and discarding the rest of an unread body."""
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer malformed HTTP in the common form of errors."""
+        """Answer malformed HTTP with a problem body."""
         del msg
         if not self._is_cut:
             self._cut(MalformedRequestError(MALFORMED))
@@ -201,19 +201,19 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- sending ---------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Start the client's deadline for reading."""
+        """Start a deadline for a client that does not read its reply."""
         self._write_due = self.loop.time() + self.guard.limits.stalled_seconds_max
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Clear the client's deadline for reading."""
+        """Clear the deadline for a client that does not read its reply."""
         self._write_due = math.inf
         super().resume_writing()
 
     # -- ending ----------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Answer the requests received so far, then close the connection."""
+        """Answer the requests that were already received, then close the connection."""
         if self._is_ending or self._is_cut:
             return
         self._is_ending = True
@@ -223,7 +223,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.loop.call_later(self.guard.limits.drain_quiet_seconds, self._end_if_quiet)
 
     def leave(self) -> None:
-        """Close after the last reply, but read a client that still sends for a while.
+        """Close the connection after the last reply, and discard late bytes of the client first.
 
         Closed over unread bytes, the connection would be reset, and what the client has not
         read of its reply would be lost.
@@ -262,7 +262,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- cutting off -----------------------------------------------------------
 
     def cut_off_if_due(self, now: float) -> None:
-        """Disconnect a client that keeps the server waiting beyond its deadline."""
+        """Close the connection if its deadline has passed."""
         limits = self.guard.limits
         if self.transport.is_closing():
             # It waits for the client to read what was written.
@@ -334,12 +334,12 @@ class LastTransport(Transport):
     """The transport of a connection's last reply, which closes the connection afterwards."""
 
     def __init__(self, connection: GuardedProtocol) -> None:
-        """Write to the transport of a connection."""
+        """Wrap the transport of a connection."""
         super().__init__()
         self._connection = connection
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Write to the client."""
+        """Write bytes to the client."""
         self._connection.transport.write(data)
 
     def is_closing(self) -> bool:
@@ -347,7 +347,7 @@ class LastTransport(Transport):
         return self._connection.transport.is_closing()
 
     def close(self) -> None:
-        """Close once the client's remaining bytes are read."""
+        """Close after reading and discarding the bytes that the client still sends."""
         self._connection.leave()
 
 
@@ -367,7 +367,7 @@ def _forget_unsent(transport: Transport) -> None:
 
 
 def cut_off_overdue(connections: Iterable[object], now: float) -> None:
-    """Check every connection for an expired deadline; called about once a second."""
+    """Close every connection whose deadline has passed; called about once a second."""
     for connection in list(connections):
         if isinstance(connection, GuardedProtocol):
             connection.cut_off_if_due(now)

@@ -1,4 +1,4 @@
-"""Request headers by name: each request looks a dozen of them up.
+"""Fast look-up of request headers by name; each request needs a dozen of them.
 
 A whole reply of JSON, for the busiest route.
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class NamedHeaders(Headers):
-    """Starlette's headers, read once into a dictionary: ten times faster per look-up.
+    """Starlette's headers, indexed once by a dictionary: look-ups are ten times faster.
 
     Names are asked for in lower case, as ASGI gives them.
     """
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
-        """Keep the first header of each name; further ones are found in the list."""
+        """Index the first header of each name; further ones stay in the list."""
         super().__init__(raw=raw)
         self._first: dict[str, str] = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in reversed(raw)
@@ -42,16 +42,16 @@ class NamedHeaders(Headers):
         return key in self._first
 
     def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]  # of text only
-        """Return the first header of a name, or ``default``."""
+        """Return the first header with a name, or ``default``."""
         return self._first.get(key, default)
 
     def getlist(self, key: str) -> list[str]:
-        """Return every header of a name."""
+        """Return every header with a name."""
         return super().getlist(key) if key in self._first else []
 
 
 class NamedRequest(Request):
-    """A request with :class:`NamedHeaders`."""
+    """A Starlette request whose headers are a :class:`NamedHeaders`."""
 
     @property
     def headers(self) -> Headers:
@@ -66,13 +66,13 @@ _CONTENT_TYPE: Final = (b"content-type", JSON.encode())
 
 
 class JsonReply:
-    """A whole reply of JSON, with status 200."""
+    """A complete JSON reply with status 200."""
 
     __slots__ = ("_body", "raw_headers")
     status_code: Final = HTTPStatus.OK
 
     def __init__(self, body: bytes) -> None:
-        """Reply with a document's bytes; ``raw_headers`` may be added to."""
+        """Make a reply of JSON bytes; ``raw_headers`` may be extended."""
         self._body = body
         self.raw_headers = [_CONTENT_TYPE, (b"content-length", b"%d" % len(body))]
 

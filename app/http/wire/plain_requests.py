@@ -1,4 +1,4 @@
-"""Requests of a known form, answered past the parser, the framework and its tasks.
+"""A fast path for requests whose header bytes were seen before: no parser, no framework.
 
 A client that keeps its connection sends the same head again and again.  Once the web server
 has parsed a head, and the route has said that nothing in it needs a look, the same bytes
@@ -56,7 +56,7 @@ log = structlog.get_logger("conclave.api")
 
 
 class Head:
-    """A head that was parsed before.
+    """Parsed request headers, kept so that the same bytes need no second parsing.
 
     Attributes:
         body_bytes: of the body that follows.
@@ -71,7 +71,7 @@ class Head:
     def __init__(
         self, body_bytes: int, scope: Mapping[str, Any], route: PlainRoute, allowed: object
     ) -> None:
-        """Keep what is known of a head."""
+        """Store the parsed headers with their route."""
         self.body_bytes = body_bytes
         self.scope = scope
         self.route = route
@@ -79,10 +79,10 @@ class Head:
 
 
 class PlainRoute(Protocol):
-    """What answers requests of a known form."""
+    """The interface of a route that answers requests on the fast path."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Return what is known of every request with this head; None where each needs a look.
+        """Return what all requests with these headers share; None if each must be parsed.
 
         Args:
             scope: of a request with one Content-Length, as the web server made it.
@@ -90,24 +90,24 @@ class PlainRoute(Protocol):
         """
 
     def ask(self, exchange: Exchange) -> bool:
-        """Take a request, whose reply is written later or was; False where it must be parsed."""
+        """Start to answer a request; False if the ordinary path must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Answer a request with the result that it waited for."""
+        """Send the reply to a request, given its result."""
 
 
 class _Nobody:
     """Stands in for the event that a task of the web server would wait for."""
 
     def set(self) -> None:
-        """Wake nobody."""
+        """Do nothing, since no task waits."""
 
 
 _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply; a future to the service, a cycle to the web server.
+    """One request and its reply on the fast path; a future to the service that answers it.
 
     Attributes:
         head: its head.
@@ -132,7 +132,7 @@ class Exchange:
     response_started: ClassVar = False
 
     def __init__(self, connection: PlainProtocol, head: Head, body: bytes) -> None:
-        """Begin with a request that came whole."""
+        """Start with a request that was received whole."""
         self.connection = connection
         self.transport: Transport = connection.transport
         self.head = head
@@ -144,15 +144,15 @@ class Exchange:
     # -- a future, to the service ----------------------------------------------
 
     def done(self) -> bool:
-        """Return whether a result has no use any more."""
+        """Return whether a result is no longer needed, as of a cancelled future."""
         return self._is_left
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop on whose thread it is told."""
+        """Return the event loop on whose thread the result must be set."""
         return self.connection.loop
 
     def set_result(self, result: object) -> None:
-        """Answer with a result; nothing escapes to others who are told in the same turn."""
+        """Send the reply for a result; errors are logged here and never raised."""
         try:
             self.head.route.settle(self, result)
         except Exception as error:  # noqa: BLE001 -- its text may be private
@@ -165,7 +165,7 @@ class Exchange:
     # -- a task, to the web server ---------------------------------------------
 
     def cancel(self, msg: object = None) -> None:
-        """Give the request up, as the web server does with tasks it waits for in vain."""
+        """Cancel the request, as the web server does with tasks at the end of a shutdown."""
         del msg
         # In a turn of its own: the web server goes through all that wait in one.
         self.connection.loop.call_soon(self._give_up)
@@ -177,13 +177,13 @@ class Exchange:
     # -- replies ---------------------------------------------------------------
 
     def leave(self) -> None:
-        """Have no more to do with the request."""
+        """Remove the request from the server's set of tasks."""
         self._is_left = True
         tasks: set[Any] = self.connection.server_state.tasks
         tasks.discard(self)
 
     def reply(self, headers: bytes, body: bytes) -> None:
-        """Write a reply with status 200, as the web server would.
+        """Write a reply with status 200.
 
         Args:
             headers: lines, each with its end.
@@ -202,7 +202,7 @@ class Exchange:
         self.connection.end_exchange()
 
     def go_on(self, told: Mapping[str, object]) -> None:
-        """Let the framework reply, from a scope to which something is added."""
+        """Pass the request to the framework, with additions to its ASGI scope."""
         self.leave()
         connection = self.connection
         own = {"server": connection.server, "client": connection.client}
@@ -230,19 +230,19 @@ class Exchange:
 
 
 class PlainProtocol(GuardedProtocol):
-    """One connection, whose requests of a known form are not parsed."""
+    """One HTTP connection that answers known requests without the parser."""
 
     routes: ClassVar[Sequence[PlainRoute]]
     heads: ClassVar[dict[bytes, Head]]
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """Begin with a parser that stands before a request."""
+        """Start the connection with no request in progress."""
         self._is_between = True
         self._idle_until = -math.inf
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take a request of a known form as it is; parse any other bytes."""
+        """Answer the bytes on the fast path if their headers are known; parse them otherwise."""
         is_between = self._is_between
         if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
@@ -259,18 +259,18 @@ class PlainProtocol(GuardedProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Note that the parser is within a request."""
+        """Note that the parser is inside a request."""
         self._is_between = False
         super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        """Note that the parser stands before a request, unless the last one ends it all."""
+        """Note that no request is in progress, unless the connection closes or is upgraded."""
         parser = self.parser
         self._is_between = parser.should_keep_alive() and not parser.should_upgrade()
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection; one that was not idle all the time has longer."""
+        """Close the connection if it was idle for the whole keep-alive time; otherwise wait on."""
         self.timeout_keep_alive_task = None
         cycle = self._cycle()
         if cycle is not None and not cycle.response_complete:
@@ -282,7 +282,7 @@ class PlainProtocol(GuardedProtocol):
             super().timeout_keep_alive_handler()
 
     def end_exchange(self) -> None:
-        """Go on after the reply of an exchange, with what came meanwhile or the next idle time."""
+        """Process bytes that arrived during a reply, or start the keep-alive time."""
         if self.pipeline or self._is_in_message or self.transport.is_closing():
             self.on_response_complete()
             return
@@ -292,7 +292,7 @@ class PlainProtocol(GuardedProtocol):
             self._close_when_idle(self.timeout_keep_alive)
 
     def replace_cycle(self, exchange: Exchange, cycle: RequestResponseCycle) -> None:
-        """Let the framework answer a request."""
+        """Let the framework answer a request in place of the fast path."""
         newest: object = self.cycle
         if newest is exchange:
             self.cycle = cycle
@@ -346,7 +346,7 @@ class PlainProtocol(GuardedProtocol):
 
 
 def guarded(limits: Limits, routes: Sequence[PlainRoute] = ()) -> type[GuardedProtocol]:
-    """Return the protocol class for a server with these limits.
+    """Return the connection class of a server with these limits.
 
     Args:
         limits: of connections.

@@ -1,4 +1,4 @@
-"""Every labelling of a public partition's cells, with exact exponential weights.
+"""The class of all labellings of a public partition's cells, with exact exponential weights.
 
 The errors of a labelling add over its cells, so the weights of all ``L**C`` labellings
 are a product, and each cell's label is drawn by itself, from its own counts.
@@ -34,7 +34,7 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class CellSplits:
-    """Tests from a root down to cells, every one of them public.
+    """A public tree of tests that divides the feature space into cells.
 
     Attributes:
         tests: one at each inner node; node 0 is the root.  None leaves one cell.
@@ -63,11 +63,11 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return the starting point of every row: node 0, or the only cell."""
+        """Return the node at which every row starts: node 0, or the only cell."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the cell of each row, a function of that row's values.
+        """Return the index of each row's cell.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -99,7 +99,7 @@ def _descend(bits: NDArray[np.uint8], branches: NDArray[np.int32]) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class CellLabels:
-    """A label for every cell.
+    """A hypothesis with one label for every cell.
 
     Attributes:
         labels: class indices, one a cell.
@@ -114,13 +114,13 @@ class CellLabels:
         return labels[encoded[:, 0].astype(np.intp, copy=False)]
 
     def to_dict(self) -> dict[str, list[int]]:
-        """Return the labels as a list, for private state."""
+        """Return the labels as a list, to be stored privately."""
         return {"cell_labels": list(self.labels)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellClass:
-    """All labellings of public cells.
+    """The class of all labellings of public cells.
 
     Attributes:
         splits: the public partition.
@@ -133,26 +133,26 @@ class CellClass:
 
     @property
     def size(self) -> int:
-        """Return ``L**C``."""
+        """The number of labellings, ``L**C``."""
         size: int = self.class_count**self.splits.cell_count
         return size
 
     @property
     def dimension(self) -> int:
-        """Bound the VC dimension by the logarithm to base 2 of the size: C for two labels."""
+        """An upper bound on the VC dimension: the base-2 log of the size (C for two labels)."""
         return self.size.bit_length() - 1
 
     @property
     def truncation_variation(self) -> Fraction:
-        """Total variation of a whole draw, which is the sum over the cells."""
+        """The total variation from rounding in a whole draw, summed over the cells."""
         return self.splits.cell_count * truncation_variation(self.class_count)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the cell of every row, shape ``(n, 1)``."""
+        """Return the index of every row's cell, shape ``(n, 1)``."""
         return self.splits.places(values)[:, np.newaxis]
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw, whatever the rows and epsilon.
+        """Return a bound (eta) on the error of log weights in one draw, for any rows and epsilon.
 
         Numbers of errors are exact, so a cell's log weights lose only what
         :func:`app.learning.lists.enumerated_class.choice_roundoffs` counts; a labelling's
@@ -180,7 +180,7 @@ class CellClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> CellLabels:
-        """Draw a labelling with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a labelling drawn with probability proportional to ``exp(-epsilon errors / 2)``.
 
         Args:
             encoded: cells of private rows, shape ``(n, 1)``.
@@ -201,11 +201,11 @@ class CellClass:
         return CellLabels(tuple(drawn))
 
     def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
-        """Return each cell's commonest label, the first of tied ones."""
+        """Return the labelling with each cell's most frequent label, the first one among ties."""
         return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:
-        """Return the class itself: its cells are public, whatever the points."""
+        """Return the class unchanged, since its cells do not depend on public points."""
         del public_points
         return self
 

@@ -1,4 +1,4 @@
-"""The row of ``cells``: every labelling of a public partition."""
+"""The entry of ``cells`` in the table of hypothesis classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners over labellings of public cells, one per chunk; they take turns in breaking ties.
+"""Learners that label public cells, one per chunk; each breaks ties by a different rotation.
 
 A learner votes the commonest label among its own rows in the query's cell.  Where labels
 tie, and so in every cell where it has no row, the first of them counts from the label
@@ -33,7 +33,7 @@ _COUNT = np.dtype("<i8")
 
 
 class CellEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` whose vote depends only on the cell.
+    """An ensemble whose votes on a vector depend only on the vector's public cell.
 
     Args:
         splits: the public cells.
@@ -53,41 +53,41 @@ class CellEnsemble:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return self._size
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return int(self._counts.shape[1])
 
     @property
     def is_scored(self) -> bool:
-        """A vote over cells has no score."""
+        """Whether every vote has a score: False, since votes on cells have none."""
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse: votes over cells have no scores."""
+        """Raise an error, since votes on cells have no scores."""
         del values
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote repeated."""
+        """Return a larger ensemble in which every vote is repeated."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:
-        """Return a header and the counts, little-endian, as private state."""
+        """Return a header and the vote counts as little-endian bytes, to be stored privately."""
         cell_count, class_count = self._counts.shape
         header = _HEADER.pack(_MAGIC, cell_count, class_count, self._size)
         return header + self._counts.astype(_COUNT).tobytes()
 
     @classmethod
     def from_bytes(cls, splits: CellSplits, class_count: int, body: bytes) -> Self:
-        """Rebuild the ensemble from :meth:`to_bytes` and the same public cells.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public cells.
 
         Raises:
             LedgerCorruptError: the body is no ensemble over these cells.
@@ -119,7 +119,7 @@ def fit_cells(
     hypothesis_class: CellClass,
     progress: Callable[[int, int], None] | None = None,
 ) -> CellEnsemble:
-    """Fit one learner per chunk.
+    """Return an ensemble of one learner per chunk, fitted on the labels in each cell.
 
     Args:
         encoded: cells of permuted rows, shape ``(n, 1)``.

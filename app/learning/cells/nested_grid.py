@@ -1,4 +1,4 @@
-"""Nested public grids over a few numbers, and the label of each cell.
+"""Public grids of several resolutions over a few numeric features, with a label per cell.
 
 A number is read as its rank among public cuts, how many of them it is at or above; a missing
 one is at or above none.  A cell of a coarser level holds whole cells of the finest.
@@ -27,7 +27,7 @@ BINARY: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """Cells at several resolutions.
+    """Public grids over the same features at several resolutions.
 
     Attributes:
         features: indices of the numbers, in schema order.
@@ -50,7 +50,7 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return each row's ranks, a function of that row's numbers, shape ``(n, d)``.
+        """Return for each row the ranks of its numbers among the finest cuts, shape ``(n, d)``.
 
         Args:
             values: encoded by the public schema, shape ``(n, features)``.
@@ -63,11 +63,11 @@ class Grid:
         return np.stack(columns, axis=1).astype(np.uint8)
 
     def cell_count(self, side: int) -> int:
-        """Return the number of cells of a level."""
+        """Return the number of grid cells at a resolution."""
         return int(side ** len(self.features))
 
     def cells(self, ranks: NDArray[np.uint8], side: int) -> NDArray[np.int64]:
-        """Return the cell of each row at a level, shape ``(n,)``; the first number counts most."""
+        """Return the index of each row's grid cell at a resolution, shape ``(n,)``, in C order."""
         places = ranks.astype(np.int64) // (self.sides[-1] // side)
         cells = np.zeros(len(ranks), dtype=np.int64)
         for column in places.T:
@@ -82,7 +82,7 @@ class Grid:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Count the rows of each label in every cell of a level, shape ``(cells, L)``.
+        """Return the number of rows of each label in every grid cell, shape ``(cells, L)``.
 
         Args:
             ranks: of the rows, shape ``(n, d)``.
@@ -98,7 +98,7 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return the cuts that divide bounds equally, each rounded to a double above the lower bound.
+    """Return the cuts that divide an interval equally, as doubles above its lower bound.
 
     So that a number that is clipped to its bounds has the rank of the number itself.
     """
@@ -110,7 +110,7 @@ def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
 def decided(
     grid: Grid, noisy_counts: Sequence[NDArray[np.int64]], scales: Sequence[Fraction]
 ) -> NDArray[np.int64]:
-    """Return the label of every finest cell, shape ``(cells,)``, from noisy counts alone.
+    """Return the label of every finest cell, shape ``(cells,)``, computed from noisy counts.
 
     A cell answers by the finest level at which its lead stands out of the noise, and where none
     does, by the coarsest.

@@ -1,4 +1,4 @@
-"""The public encodings of rows for learners.
+"""The public encodings of rows as inputs for learners.
 
 * ``binary_tests.py`` answers public yes-or-no tests of features, for classes over tests.
 * ``cell_codes.py`` has what the tests of each feature say of a row as one number.

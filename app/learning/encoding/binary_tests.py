@@ -48,7 +48,7 @@ class BinaryTest:
 
 
 class PackedTests:
-    """The same tests as arrays, for repeated evaluation of small batches.
+    """Binary tests as arrays, for fast evaluation of small batches.
 
     Args:
         tests: the public tests, one column of bits each.
@@ -56,13 +56,13 @@ class PackedTests:
     """
 
     def __init__(self, tests: Sequence[BinaryTest]) -> None:
-        """Lay the tests out as three arrays of shape ``(t,)``."""
+        """Store the tests as three arrays of shape ``(t,)``."""
         self._feature_indices = np.array([test.feature_index for test in tests], dtype=np.intp)
         self._is_cut = np.array([test.cut is not None for test in tests], dtype=np.bool_)
         self._references = np.array([_reference(test) for test in tests], dtype=np.float64)
 
     def evaluate(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return ``bits``: 1 where a row satisfies a test.
+        """Return an array of bits: 1 where a row satisfies a test.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -82,12 +82,12 @@ class PackedTests:
 
 
 def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return ``bits`` of shape ``(n, t)`` for encoded ``values`` of shape ``(n, d)``."""
+    """Return an array of bits of shape ``(n, t)`` for encoded ``values`` of shape ``(n, d)``."""
     return PackedTests(tests).evaluate(values)
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return the index of the first test for every distinct division of some rows.
+    """Return the index of one test for every distinct way in which tests divide some rows.
 
     Without rows nothing can be told apart and every test stays.
 

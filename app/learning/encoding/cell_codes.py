@@ -1,4 +1,4 @@
-"""The tests of each feature as one code a row: in which of the feature's cells its value lies.
+"""One integer code per row and feature: the interval or category between the feature's tests.
 
 Cuts divide a number into intervals, and categories are told apart from all others, so what
 any test says of a row follows from one small number a feature.  Rows held as codes take a
@@ -28,7 +28,7 @@ CELLS_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedFeature:
-    """A feature's tests and the cells that they tell apart.
+    """The tests of one feature, and the intervals or categories that they distinguish.
 
     Attributes:
         feature_index: in schema order.
@@ -46,11 +46,11 @@ class CodedFeature:
 
     @property
     def cell_count(self) -> int:
-        """Number of cells, one more than tests."""
+        """The number of intervals or categories, one more than tests."""
         return len(self.references) + 1
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the cell of each value, shape ``(n,)``; a missing number is in cell 0."""
+        """Return the code of each value, shape ``(n,)``; a missing number has code 0."""
         if self.is_cut:
             cells = np.searchsorted(self.references, column, side="right")
             cells[np.isnan(column)] = 0
@@ -61,13 +61,13 @@ class CodedFeature:
         return table[np.minimum(column, len(table) - 1).astype(np.intp)]
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return which test holds in which cell, shape ``(cells, t_f)``."""
+        """Return which test holds for which code, shape ``(cells, t_f)``."""
         cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
         held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return the test that holds where two do, shape ``(t_f, t_f)``; t_f where none does."""
+        """Return the test that holds exactly if two tests do, shape ``(t_f, t_f)``; else t_f."""
         tests = np.arange(len(self.references))
         first, second = tests[:, np.newaxis], tests[np.newaxis]
         if self.is_cut:
@@ -76,7 +76,7 @@ class CodedFeature:
 
 
 class CellCodes:
-    """A list of tests, feature by feature.
+    """A list of tests grouped by feature, with codes instead of test outcomes.
 
     Args:
         features: those that have a test, with all of them.
@@ -84,7 +84,7 @@ class CellCodes:
     """
 
     def __init__(self, features: Sequence[CodedFeature]) -> None:
-        """Lay the outcome of every test in every cell out as one table."""
+        """Store the outcome of every test at every code in one table."""
         self.features = tuple(features)
         self.test_count = sum(len(feature.test_indices) for feature in features)
         self._table = np.zeros((self.test_count, CELLS_MAX), dtype=np.uint8)
@@ -95,7 +95,7 @@ class CellCodes:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
-        """Return the codes of some tests.
+        """Return the coding of some tests.
 
         Returns:
             None where a test stands twice, a feature has more cells than a byte tells apart,
@@ -110,7 +110,7 @@ class CellCodes:
         return cls(known) if known and len(known) == len(found) else None
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the cells of encoded rows.
+        """Return the codes of encoded rows, feature by feature.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -132,7 +132,7 @@ class CellCodes:
         return outcomes
 
     def outcomes(self, codes: NDArray[np.uint8], tests: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return the outcome of a test of its own for each row, shape ``(n,)``.
+        """Return for each row the outcome of one given test, shape ``(n,)``.
 
         Args:
             codes: shape ``(f, n)``.

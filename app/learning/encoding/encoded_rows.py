@@ -1,4 +1,4 @@
-"""Encoded private rows: an array of all, or parts that are encoded on request.
+"""Encoded private rows, as one array or as parts that are encoded on request.
 
 Bits of tests, or other codes, may take more memory than the rows themselves.  What
 counts rows needs each part only once, and forgets it before the next one.
@@ -22,7 +22,7 @@ ROWS_PER_PART: Final = 1 << 16
 
 
 class EncodedRows(Protocol):
-    """n encoded rows: an array of them, or :class:`RowsByPart`."""
+    """The type of n encoded rows: an array, or :class:`RowsByPart`."""
 
     def __len__(self) -> int:
         """Return the number of rows, n."""
@@ -34,7 +34,7 @@ class EncodedRows(Protocol):
 
 
 class RowsByPart:
-    """Rows that are encoded again at every request.
+    """Rows that are encoded part by part, again at every request, to save memory.
 
     Args:
         encode: of a class; a row's code is a function of its own values.
@@ -49,7 +49,7 @@ class RowsByPart:
         values: NDArray[np.float64],
         positions: NDArray[np.int64] | None = None,
     ) -> None:
-        """Keep references; nothing is copied."""
+        """Store references to the rows; nothing is copied."""
         self._encode = encode
         self._values = values
         self._positions = positions
@@ -66,7 +66,7 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows requested in order, one chunk at a time, and encoded a few chunks at a time.
+    """Rows that are requested chunk by chunk in order, and encoded a few chunks ahead.
 
     Args:
         rows: all of them.
@@ -74,7 +74,7 @@ class RowsInTurn:
     """
 
     def __init__(self, rows: EncodedRows) -> None:
-        """Hold no part yet."""
+        """Start with no encoded part."""
         self._rows = rows
         self._held = rows[:0]
         self._start = 0
@@ -93,7 +93,7 @@ class RowsInTurn:
 
 
 def parts(row_count: int) -> Iterator[slice]:
-    """Yield slices that cover a number of rows in order; one empty slice for no rows."""
+    """Yield consecutive slices that cover a number of rows; one empty slice for no rows."""
     for start in range(0, max(row_count, 1), ROWS_PER_PART):
         yield slice(start, min(start + ROWS_PER_PART, row_count))
 
@@ -101,7 +101,7 @@ def parts(row_count: int) -> Iterator[slice]:
 def weighed_parts(
     encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
 ) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
-    """Yield the rows part by part, with equal weights in a part, and that weight.
+    """Yield parts of the rows in which all rows have one weight, with that weight.
 
     Args:
         encoded: rows as a class encodes them, n of them.
@@ -123,7 +123,7 @@ def weighed_parts(
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:
-    """Return a hypothesis's labels for the rows, part by part, shape ``(n,)``."""
+    """Return the labels that a hypothesis gives to the rows, shape ``(n,)``, part by part."""
     labels = np.empty(len(encoded), dtype=np.int64)
     for rows in parts(len(encoded)):
         labels[rows] = predict(encoded[rows])

@@ -1,4 +1,4 @@
-"""Public encoding of values as columns, for learners that use numbers.
+"""The public encoding of values as numeric columns, for learners that use numbers.
 
 Every choice is public: numbers are scaled by their public bounds and
 categories are known beforehand, so nothing is fitted on private rows.
@@ -25,7 +25,7 @@ COLUMNS_A_NUMBER = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicColumn:
-    """The facts of the public schema that encoding one feature needs.
+    """The public facts about one feature that its encoding needs.
 
     Attributes:
         bounds: lower and upper bound of a number; None for a category.
@@ -42,12 +42,12 @@ class PublicColumn:
 
     @property
     def width(self) -> int:
-        """Number of encoded columns."""
+        """The number of encoded columns of the feature."""
         return COLUMNS_A_NUMBER if self.bounds else (self.category_count or 0) + EXTRA_CODES
 
 
 class PackedColumns:
-    """The same encoding as arrays, for repeated evaluation of small batches.
+    """The encoding of features as arrays, for fast use on small batches.
 
     Args:
         columns: one a feature.
@@ -55,7 +55,7 @@ class PackedColumns:
     """
 
     def __init__(self, columns: Sequence[PublicColumn]) -> None:
-        """Lay out where the columns of numbers and of categories are."""
+        """Store the positions of the columns of numbers and of categories."""
         starts = np.cumsum([0, *(column.width for column in columns)])
         self.width = int(starts[-1])
         numbers = [index for index, column in enumerate(columns) if column.bounds]
@@ -77,7 +77,7 @@ class PackedColumns:
         self._is_numeric = len(numbers) == len(columns)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Encode values as finite numbers in [0, 1].
+        """Return values encoded as finite numbers in [0, 1].
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -114,5 +114,5 @@ class PackedColumns:
 def encode_columns(
     columns: Sequence[PublicColumn], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Encode values ``(n, d)`` once, as :meth:`PackedColumns.encode` does."""
+    """Return values ``(n, d)`` encoded as by :meth:`PackedColumns.encode`, once."""
     return PackedColumns(columns).encode(values)

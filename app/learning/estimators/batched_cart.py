@@ -1,4 +1,4 @@
-"""Decision trees of all chunks at once, level by level, each from its own chunk alone.
+"""Decision trees for all chunks, grown together level by level, each on its own chunk.
 
 The tree is that of CART: at every node the cut with the least Gini impurity of the two
 sides, weighted by their rows, half-way between neighbouring values in single precision,
@@ -27,7 +27,7 @@ _NO_CUT: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class CompleteTrees:
-    """Complete trees of one depth.
+    """Complete decision trees of one depth.
 
     Attributes:
         columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
@@ -45,7 +45,7 @@ class CompleteTrees:
 def fit_cart(
     rows: NDArray[np.float64], labels: NDArray[np.int64], *, depth: int, class_count: int
 ) -> CompleteTrees:
-    """Fit trees on chunks of equal size.
+    """Return decision trees (CART) fitted on chunks of equal size.
 
     Args:
         rows: encoded columns, shape ``(K, m, c)``, m at least one.
@@ -112,7 +112,7 @@ class _Nodes:
         self._cut = np.full(places.shape, np.inf)
 
     def consider(self, column: int, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:
-        """Take the cuts of one column where they are better.
+        """Replace the best cut so far by a column's cuts at the nodes where they are better.
 
         Args:
             column: its number.
@@ -129,7 +129,7 @@ class _Nodes:
         self._cut[better] = _half_way(values[better], following[better])
 
     def chosen(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the column and cut of every node, shape ``(K, nodes)`` each."""
+        """Return the chosen column and cut of every node, shape ``(K, nodes)`` each."""
         columns = np.zeros(self._shape, dtype=np.int64)
         cuts = np.full(self._shape, np.inf)
         best = np.full(self._shape, _NO_CUT)

@@ -1,4 +1,4 @@
-"""L2-regularised logistic regression of all chunks at once, each to its own optimum.
+"""L2-regularised logistic regression for all chunks at once, each to its own optimum.
 
 The minimum is scikit-learn's: the sum of logistic losses, and the squared length of the
 weights over 2 C, the intercepts free.  It is unique, so that votes differ from
@@ -39,7 +39,7 @@ ROUNDING_SHARE: Final = 1e-14
 
 
 class Functions(Protocol):
-    """K convex functions of p variables each."""
+    """The interface of K convex functions of p variables each."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -52,7 +52,7 @@ class Functions(Protocol):
         ...
 
     def values(self, which: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of some functions, at one point each, shape ``(K',)``."""
+        """Return the values of some of the functions, at one point each, shape ``(K',)``."""
         ...
 
     def derivatives(
@@ -63,7 +63,7 @@ class Functions(Protocol):
 
 
 def minimise(functions: Functions) -> NDArray[np.float64]:
-    """Return the point that minimises each function, shape ``(K, p)``.
+    """Return the minimiser of each function, shape ``(K, p)``.
 
     Args:
         functions: convex, and started from zero.
@@ -131,7 +131,7 @@ def fit_logistic(
     inverse_strength: float,
     has_intercept: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit every chunk.
+    """Return logistic regressions, one fitted per chunk.
 
     Args:
         rows: encoded columns of permuted rows, shape ``(n, c)``.
@@ -189,7 +189,7 @@ class _Chunk:
         offsets: NDArray[np.int64],
         index: int,
     ) -> Self:
-        """Cut one chunk out of permuted rows."""
+        """Return the rows of one chunk, cut out of all permuted rows."""
         own = slice(int(offsets[index]), int(offsets[index + 1]))
         classes, targets = np.unique(labels[own], return_inverse=True)
         columns = np.flatnonzero(rows[own].any(axis=0))
@@ -198,7 +198,7 @@ class _Chunk:
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """What chunks that are worked together have in common."""
+        """The shape and classes that chunks must share to be fitted together."""
         return len(self.targets), len(self.classes), len(self.columns)
 
 

@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier by import path, checked before private rows are read."""
+"""A scikit-learn classifier named by its import path, checked before private rows are read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PRINTING_PARAMETERS = ("verbose", "verbosity")
 
 
 class Classifier(Protocol):
-    """The part of scikit-learn's interface that is used here."""
+    """The part of scikit-learn's estimator interface that is used here."""
 
     def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64], /) -> object:
         """Fit the estimator on one chunk."""
         ...
 
     def predict(self, rows: NDArray[np.float64], /) -> NDArray[np.generic]:
-        """Return one label a row."""
+        """Return one label per row."""
         ...
 
     def get_params(self, deep: bool = ...) -> dict[str, object]:  # noqa: FBT001 -- as there
@@ -42,7 +42,7 @@ class Classifier(Protocol):
 def estimator_factory(
     path: str, params: Mapping[str, object], *, section: str = "learner"
 ) -> Callable[[], Classifier]:
-    """Return a factory of new estimators, after checking the public choice.
+    """Return a function that makes new estimators, after checking the configured choice.
 
     Args:
         path: ``package.module.Class`` or ``package.module:Class``.

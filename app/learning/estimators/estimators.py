@@ -1,4 +1,4 @@
-"""k fitted scikit-learn classifiers, and their votes.
+"""The votes of k fitted scikit-learn classifiers.
 
 A model that fails in predicting votes class 0 in silence; that the machine fails is no
 vote.  Estimators whose fitted forms can be laid out together vote together
@@ -36,7 +36,7 @@ Model: TypeAlias = Classifier | int
 
 
 class EstimatorEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` of scikit-learn classifiers.
+    """An ensemble of fitted scikit-learn classifiers, one per chunk.
 
     Args:
         columns: the public encoding.
@@ -56,7 +56,7 @@ class EstimatorEnsemble:
         fallback: int = FALLBACK_LABEL,
         packing: Packing | None = None,
     ) -> None:
-        """Keep the models in the order of their chunks."""
+        """Store the fitted models in the order of their chunks."""
         self._columns = tuple(columns)
         self._encoder = PackedColumns(columns)
         self._models = tuple(models)
@@ -74,16 +74,16 @@ class EstimatorEnsemble:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return len(self._models)
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return self._class_count
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
         rows = self._encoder.encode(values)
         if self._packed is not None:
             return self._packed.vote_counts(rows)
@@ -95,11 +95,11 @@ class EstimatorEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score too: estimators are asked for probabilities."""
+        """Whether every vote has a score, which is the estimator's predicted probability."""
         return self._class_count == len(("no", "yes"))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+        """Return each model's score of each encoded query, shape ``(B, k)``; secret.
 
         The last bits of what an estimator computes may depend on the batch, as its votes
         may; the batch is made of queries, and a row still moves one model's scores only.
@@ -108,7 +108,7 @@ class EstimatorEnsemble:
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated."""
+        """Return a larger ensemble in which every model is repeated."""
         return type(self)(
             self._columns,
             self._models * times,
@@ -118,7 +118,7 @@ class EstimatorEnsemble:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the fitted models as private state, each on its own."""
+        """Return the fitted models as bytes, each separately, to be stored privately."""
         stored = tuple(
             model if isinstance(model, int) else model_bytes(model) for model in self._models
         )
@@ -133,7 +133,7 @@ class EstimatorEnsemble:
         fallback: int = FALLBACK_LABEL,
         packing: Packing | None = None,
     ) -> Self:
-        """Rebuild the ensemble; the caller has checked the body's digest.
+        """Return the ensemble that bytes encode; the caller has checked their digest.
 
         Raises:
             LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
@@ -151,12 +151,12 @@ class EstimatorEnsemble:
 
 
 def model_bytes(model: Classifier) -> bytes:
-    """Return a fitted estimator as private state."""
+    """Return a fitted estimator as bytes, to be stored privately."""
     return pickle.dumps(model, protocol=5)
 
 
 def read_model_bytes(body: bytes) -> Classifier:
-    """Read back what :func:`model_bytes` wrote, in this process or under a checked digest."""
+    """Return the estimator that :func:`model_bytes` wrote; the digest is already checked."""
     model: Classifier = pickle.loads(body)  # noqa: S301 -- as above
     return model
 

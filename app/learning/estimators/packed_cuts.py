@@ -1,4 +1,4 @@
-"""All decision trees of an ensemble, each with its own cuts, as flat arrays.
+"""All decision trees of an ensemble as flat arrays, each tree with its own cuts.
 
 Every node of every tree is complete, padded below a leaf by nodes that say the leaf's
 label on both sides, up to a depth that the configuration fixes.  The comparisons are
@@ -40,7 +40,7 @@ class PackedCuts:
         class_count: int,
         column_count: int,
     ) -> None:
-        """Lay nodes out one array a node, and once more sorted by column and cut."""
+        """Store the nodes in two orders: one array per node, and sorted by column and cut."""
         order = selection_order(leaves.shape[1].bit_length() - 1)
         self._selection = LeafSelection(leaves, class_count=class_count)
         self._columns = np.ascontiguousarray(columns[:, order].T, dtype=np.intp)
@@ -53,12 +53,12 @@ class PackedCuts:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         count: int = self._selection.tree_count
         return count
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Evaluate every tree on every query.
+        """Return the votes of every tree on every query.
 
         Args:
             rows: encoded columns, shape ``(B, c)``.
@@ -111,7 +111,7 @@ class PackedCuts:
 
 
 def single_precision(cuts: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest single-precision number that is at most each cut.
+    """Return the largest single-precision number that is not above each cut.
 
     A number in single precision is at most a cut exactly where it is at most that.
     """

@@ -1,4 +1,4 @@
-"""An ensemble of estimators that were fitted together, kept as arrays of numbers."""
+"""An ensemble of estimators that were fitted together, stored as numeric arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEPTH_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """A score for each class; the class with the largest one gets the vote, the first of ties.
+    """Linear models with one score per class; the largest score wins the vote, ties to the first.
 
     Attributes:
         weights: shape ``(k, L, c)``.
@@ -49,7 +49,7 @@ Form: TypeAlias = LinearForm | CompleteTrees
 
 
 class PackedEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` of models that were fitted together.
+    """An ensemble of models that were fitted together, one per chunk.
 
     Args:
         columns: the public encoding.
@@ -61,7 +61,7 @@ class PackedEnsemble:
     is_scored = False
 
     def __init__(self, columns: Sequence[PublicColumn], form: Form, *, class_count: int) -> None:
-        """Lay the models out for repeated evaluation."""
+        """Store the models in a form for repeated evaluation."""
         self.columns = tuple(columns)
         self.form = form
         self.class_count = class_count
@@ -70,32 +70,32 @@ class PackedEnsemble:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
         return self._packed.vote_counts(self._encoder.encode(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse: where scores are requested, estimators are fitted one by one."""
+        """Raise an error, since models with scores are fitted one by one instead."""
         del values
         raise InvariantError("these estimators were fitted for votes only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated."""
+        """Return a larger ensemble in which every model is repeated."""
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
     def to_bytes(self) -> bytes:
-        """Return a header and the numbers of every model, little-endian."""
+        """Return a header and every model's numbers as little-endian bytes."""
         kind, depth, numbers = _numbers(self.form)
         header = _HEADER.pack(MAGIC, kind, self.class_count, depth, *numbers.shape)
         return header + numbers.astype(_NUMBER).tobytes()
 
     @classmethod
     def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes) -> Self:
-        """Rebuild the ensemble from :meth:`to_bytes` and the same public encoding.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public encoding.
 
         Raises:
             LedgerCorruptError: the body is no such ensemble over these columns.
@@ -119,7 +119,7 @@ class PackedEnsemble:
 
 
 def joined(forms: Sequence[Form]) -> Form:
-    """Concatenate the models of blocks of chunks; all are of one kind."""
+    """Return the models of several blocks of chunks as one; all are of one kind."""
     linear = [form for form in forms if isinstance(form, LinearForm)]
     trees = [form for form in forms if isinstance(form, CompleteTrees)]
     invariant(not (linear and trees), "the models of an ensemble are of one kind")

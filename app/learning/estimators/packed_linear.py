@@ -1,4 +1,4 @@
-"""All linear models of an ensemble in one product, whose rounding changes no vote.
+"""Votes of all linear models by one matrix product, whose rounding changes no vote.
 
 A product of matrices rounds as its kernel likes: by the size of the batch, the place
 in it, the number of threads and the processor.  A vote must not.  It is therefore
@@ -55,7 +55,7 @@ class _Room:
 
     @classmethod
     def of(cls, query_count: int, size: int) -> Self:
-        """Make room for a block."""
+        """Return allocated arrays for a block of models."""
         flags = np.zeros((2, query_count, padded_size(size)), dtype=np.bool_)
         return cls(np.empty((query_count, size)), flags[0], flags[1])
 
@@ -79,7 +79,7 @@ class PackedLinear:
         *,
         class_count: int,
     ) -> None:
-        """Scale every model by a power of two, and lower each class below the one before."""
+        """Scale every model by a power of two, and shift classes so that ties go to the first."""
         size, score_count, column_count = weights.shape
         invariant(score_count == (1 if class_count == BINARY else class_count), "scores of classes")
         self.size = size
@@ -100,7 +100,7 @@ class PackedLinear:
         self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Evaluate every model on every query.
+        """Return the votes of every model on every query.
 
         Args:
             rows: encoded columns, each in [0, 1], shape ``(B, c)``.

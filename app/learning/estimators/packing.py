@@ -1,4 +1,4 @@
-"""The estimators that vote together, and the layout of their fitted forms.
+"""The kinds of estimator whose votes are computed together, and their array layouts.
 
 Whether an ensemble is packed is a function of the public choice of estimator alone,
 as the time of an evaluation tells it.  A packed form holds no more than the fitted
@@ -44,15 +44,15 @@ _LIBRARY = "sklearn."
 
 
 class PackedVotes(Protocol):
-    """All votes of an ensemble of estimators at once."""
+    """The interface of all votes of an ensemble of estimators, computed together."""
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded columns ``(B, c)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded columns, summed, shape ``(B, L)``; secret."""
         ...
 
 
 class Packing(Protocol):
-    """Lays out the models of one kind of estimator for joint votes."""
+    """The array layout for the joint votes of one kind of estimator."""
 
     def __call__(
         self, models: Sequence[object], *, column_count: int, class_count: int, fallback: int
@@ -87,7 +87,7 @@ class _Tree(Protocol):
 
 
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
-    """Return the packing for ensembles of an estimator, None if there is none.
+    """Return the array layout for ensembles of an estimator; None if there is none.
 
     Args:
         path: import path of the estimator.
@@ -104,13 +104,13 @@ def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
 
 
 def scikit_learn_name(path: str) -> str | None:
-    """Return the name of a scikit-learn class by its import path; None for any other class."""
+    """Return a scikit-learn class's name, given its import path; None for any other class."""
     dotted = path.replace(":", ".")
     return dotted.rpartition(".")[2] if dotted.startswith(_LIBRARY) else None
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the public bound on the depth of trees, if it is low enough for padding."""
+    """Return the configured maximum depth of trees, if it is small enough for padding."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None
@@ -119,7 +119,7 @@ def packable_depth(params: Mapping[str, object]) -> int | None:
 def pack_linear(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int
 ) -> PackedLinear:
-    """Pack linear estimators into one product.
+    """Return linear estimators as one matrix for joint votes.
 
     Args:
         models: fitted, or the label of a constant.
@@ -147,7 +147,7 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Pack a score for each class; for two classes, their difference.
+    """Return linear models with one score per class; for two classes, the score's difference.
 
     Args:
         weights: shape ``(k, L, c)``.
@@ -163,7 +163,7 @@ def linear_votes(
 def pack_trees(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
 ) -> PackedCuts:
-    """Pack decision trees as complete trees.
+    """Return decision trees as complete trees of one depth.
 
     Args:
         models: fitted, or the label of a constant.

@@ -1,4 +1,4 @@
-r"""Every dichotomy of given lattice points by a halfspace, found exactly.
+r"""Enumeration of every labelling of given integer points that a halfspace can make.
 
 A halfspace is written as *levels*: integer rows ``(w, b)``; a point ``u`` has
 label 1 iff the first of the values ``w . u - b`` that is not zero is positive.
@@ -42,7 +42,7 @@ CONSTANT_OFFSETS: Final = (1, -1)
 
 
 def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfspace for every dichotomy of points by halfspaces.
+    """Return one halfspace for every labelling of points that halfspaces can make.
 
     Args:
         points: lattice points, coordinates in ``[0, 2**16]``, shape
@@ -71,7 +71,7 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the smallest set of coordinates that determines the affine span of points.
+    """Return the smallest set of coordinates in which the points' affine span is determined.
 
     Args:
         points: shape ``(m, dim)``.
@@ -90,7 +90,7 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return both sides of the midpoint between neighbours on a line, shape ``(N, 1, 2)``."""
+    """Return both half-lines at each midpoint between neighbours, shape ``(N, 1, 2)``."""
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)
@@ -98,7 +98,7 @@ def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane for every dichotomy except the constants, shape ``(N, 2, 3)``.
+    """Return one halfplane per labelling of points, except the constant ones, shape ``(N, 2, 3)``.
 
     Of the lines that separate two sets, those that touch both and part them
     crosswise are two, one turned either way.  Directed so that the first set
@@ -112,7 +112,7 @@ def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def visible_pairs(points: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the ordered pairs of distinct points with no point between them.
+    """Return the ordered pairs of distinct points that have no other point between them.
 
     Seen from a point, the others lie in directions, reduced fractions; in each
     the nearest one is visible.

@@ -1,4 +1,4 @@
-"""The row of ``halfspaces``."""
+"""The entry of ``halfspaces`` in the table of hypothesis classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Halfspaces over one to three numeric features, as integers on a lattice; two labels.
+"""Halfspaces over one to three numeric features, with integer coefficients; two labels.
 
 A number is read as its place between its feature's bounds on ``2**16`` equal
 steps; a missing one lies at the lower bound.  Everything after that is exact
@@ -38,7 +38,7 @@ ROWS_PER_BLOCK: Final = 1 << 11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halfspaces:
-    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of halfspaces.
+    """A list of halfspaces as a hypothesis class.
 
     Attributes:
         lattice: how rows are read.
@@ -53,7 +53,7 @@ class Halfspaces:
 
     @property
     def class_count(self) -> int:
-        """Two labels."""
+        """The number of labels, two."""
         return CLASS_COUNT
 
     def __len__(self) -> int:
@@ -61,18 +61,18 @@ class Halfspaces:
         return len(self.levels)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return rows as lattice points, shape ``(n, dim)``."""
+        """Return rows as integer points, shape ``(n, dim)``."""
         return self.lattice.encode(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return 1 where the first level that is not zero is positive, shape ``(N, n)``."""
+        """Return 1 where a halfspace's first nonzero linear form is positive, shape ``(N, n)``."""
         points = np.asfortranarray(encoded.astype(np.int64, copy=False))
         shape = (len(self.levels), len(points))
         scratch = np.empty((2, *shape), dtype=np.int64)
         return _labels(self.levels, points, scratch).view(np.uint8)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every halfspace, exactly, shape ``(N,)``.
+        """Return the exact number of errors of every halfspace, shape ``(N,)``.
 
         Rows at the same lattice point are counted together: a halfspace errs
         on all rows of label 1, and inside it on those of label 0 instead.
@@ -86,7 +86,7 @@ class Halfspaces:
         return type(self)(self.lattice, self.levels[indices], self.public_frequencies[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the lattice and the levels of one halfspace, enough to predict by.
+        """Return the integer coefficients of one halfspace in plain values.
 
         A row has label 1 iff the first of its values ``weights . u - offset``
         that is not zero is positive; ``u`` is ``(x - lower) / (upper - lower)
@@ -125,7 +125,7 @@ class Halfspaces:
 def over(
     lattice: Lattice, points: NDArray[np.int64], *, weights: NDArray[np.int64] | None = None
 ) -> Halfspaces:
-    """Return one halfspace for every dichotomy of lattice points.
+    """Return one halfspace for every labelling of integer points that halfspaces can make.
 
     Args:
         lattice: how rows are read; the points are its own.
@@ -150,7 +150,7 @@ def over(
 def grid_halfspaces(
     tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]
 ) -> EnumeratedClass:
-    """Return one halfspace for every dichotomy of the public grid.
+    """Return one halfspace for every labelling of the public grid's points.
 
     Args:
         tests: the public tests, whose cuts make the grid.
@@ -167,7 +167,7 @@ def grid_halfspaces(
 
 
 def halfspace_dichotomies(lattice: Lattice, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one halfspace for every dichotomy of encoded rows, shape ``(m, d)``.
+    """Return one halfspace for every labelling of encoded rows, shape ``(m, d)``.
 
     Raises:
         ConfigurationError: too many rows.
@@ -177,7 +177,7 @@ def halfspace_dichotomies(lattice: Lattice, values: NDArray[np.float64]) -> Enum
 
 
 def dichotomy_bound(point_count: int, dimension: int) -> int:
-    """Return the number of dichotomies of points in general position, which is the maximum.
+    """Return the largest number of labellings by halfspaces, that of points in general position.
 
     It is ``2 sum_(i <= dim) C(m - 1, i)`` (Schlaefli; Cover 1965, Theorem 1).
     """
@@ -187,7 +187,7 @@ def dichotomy_bound(point_count: int, dimension: int) -> int:
 
 
 def refuse_points(point_count: int, dimension: int) -> None:
-    """Refuse points with too many dichotomies, by public numbers only.
+    """Refuse points that may have too many labellings, by public numbers only.
 
     Raises:
         ConfigurationError: says how many there may be and what to do instead.

@@ -1,4 +1,4 @@
-"""The integer lattice of halfspaces, and the public grid on it."""
+"""The integer coordinates that halfspaces use, and the public grid of points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARE_UNITS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The features that halfspaces read, and their public bounds.
+    """The features that halfspaces use, with their public bounds.
 
     Attributes:
         feature_indices: one to three numeric features, in schema order.
@@ -49,23 +49,23 @@ class Lattice:
 
     @property
     def dimension(self) -> int:
-        """Number of features."""
+        """The number of features."""
         return len(self.feature_indices)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return coordinates in ``[0, 2**16]`` of encoded rows, shape ``(n, dim)``."""
+        """Return encoded rows in integer coordinates from ``[0, 2**16]``, shape ``(n, dim)``."""
         points = np.empty((len(values), self.dimension), dtype=np.int64)
         for axis, feature_index in enumerate(self.feature_indices):
             points[:, axis] = self.coordinates(axis, values[:, feature_index])
         return points
 
     def coordinates(self, axis: int, column: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the lattice coordinate of every value of one feature; 0 where missing."""
+        """Return the integer coordinate of every value of one feature; 0 if missing."""
         return whole_steps(column, self.bounds[axis])
 
 
 def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """Return the distance of each value from the lower bound, in whole steps of 2^16 in all.
+    """Return each value's distance from the lower bound in whole steps, 2^16 steps in all.
 
     What is beyond a bound lies on it, and what is missing on the lower one.
     """
@@ -78,7 +78,7 @@ def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDA
 
 
 def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -> Lattice:
-    """Return the lattice of the numeric features that have a cut in use.
+    """Return the integer coordinates of the numeric features that have a cut in use.
 
     Without a cut only the constants are left, which may read any feature.
 
@@ -97,7 +97,7 @@ def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The public grid: one lattice point for every cell between cuts.
+    """The public grid: one integer point for every cell between cuts.
 
     Attributes:
         coordinates: along each axis, the middle of every cell.
@@ -111,20 +111,20 @@ class Grid:
 
     @property
     def point_count(self) -> int:
-        """Number of cells."""
+        """The number of grid cells."""
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:
-        """Return the midpoints of all cells, shape ``(m, dim)``."""
+        """Return the midpoints of all grid cells, shape ``(m, dim)``."""
         return np.array(list(product(*self.coordinates)), dtype=np.int64)
 
     def point_weights(self) -> NDArray[np.int64]:
-        """Return the share of people in every cell, as if features were independent."""
+        """Return the expected fraction of records per grid cell, if features are independent."""
         return np.array([prod(map(int, cell)) for cell in product(*self.weights)], dtype=np.int64)
 
 
 def public_grid(lattice: Lattice, tests: Sequence[BinaryTest]) -> Grid:
-    """Return the grid of the cuts of the lattice's features."""
+    """Return the grid of the cuts of the features that halfspaces use."""
     coordinates, weights = [], []
     for axis, feature_index in enumerate(lattice.feature_indices):
         shares = {

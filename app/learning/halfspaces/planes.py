@@ -1,4 +1,4 @@
-"""Dichotomies of points in space by planes, from the planes through three of them.
+"""Labellings of points in space by planes, from the planes through three of the points.
 
 A plane through points, and a dichotomy of the points on it, is a flag; a
 dichotomy that parts points which span the space has at least one, and in
@@ -50,7 +50,7 @@ class _Flags:
     is_reversed: NDArray[np.bool_]
 
     def take(self, indices: NDArray[np.intp]) -> _Flags:
-        """Return the flags at ``indices``."""
+        """Return the flags at some indices."""
         return _Flags(
             self.planes[indices],
             self.first[indices],
@@ -61,7 +61,7 @@ class _Flags:
 
 
 def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfspace for every dichotomy except the constants.
+    """Return one halfspace for every labelling of points in space, except the constant ones.
 
     Args:
         points: distinct, spanning the space, shape ``(m, 3)``.
@@ -77,7 +77,7 @@ def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def planes_through(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct planes through three points not on a line.
+    """Return the distinct planes through three points that are not on a line.
 
     Returns:
         Rows ``(w_1, w_2, w_3, b)`` without a common factor, the first weight
@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the points left of the directed line, and those on it before the pair's midpoint.
+    """Return the points left of a directed line, and those on it before the pair's midpoint.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

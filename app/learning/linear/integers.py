@@ -1,4 +1,4 @@
-"""Rows as integer vectors of bounded length, by a public linear map of bits or small integers.
+"""Rows as integer vectors of bounded length, so that their sums are exact.
 
 Every number is an integer that a double holds, so sums are exact in any order: the
 vector of a row is the same whatever rows stand beside it, and its length is checked
@@ -36,7 +36,7 @@ ROWS_PER_BLOCK: Final = 8192
 
 
 def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
-    """Return whether every image of bits under an integer map is short enough for exact sums.
+    """Return whether integer features and their map are small enough for exact sums.
 
     Args:
         matrix: integers, shape ``(t, p)``.
@@ -56,7 +56,7 @@ def _largest(matrix: NDArray[np.float64], offset: NDArray[np.float64], magnitude
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegerFeatures:
-    """A public map from small integers to integer vectors no longer than ``norm_bound``.
+    """A public linear map from small integers to integer vectors of bounded length.
 
     A row's vector is ``(features @ matrix + offset) / grid``, cut to the bound if it is
     longer, and every coordinate is then rounded towards zero.
@@ -96,11 +96,11 @@ class IntegerFeatures:
 
     @property
     def width(self) -> int:
-        """Number of coordinates, p."""
+        """The number of coordinates, p."""
         return len(self.offset)
 
     def coordinates(self, features: NDArray[np.integer]) -> NDArray[np.int16]:
-        """Return the vectors of rows, int16 of shape ``(n, p)``, each a function of its features.
+        """Return rows as integer vectors, int16 of shape ``(n, p)``.
 
         Args:
             features: bits or other integers within :attr:`magnitude`, shape ``(n, t)``.
@@ -157,7 +157,7 @@ def score_count(class_count: int) -> int:
 
 
 def squared_length_bound(class_count: int) -> int:
-    """Bound the squared length of the residuals of one row.
+    """Return a bound on the squared length of one row's residuals.
 
     With two classes there is one, between -:data:`HALF` and :data:`HALF`.  With more the
     label's lies in [-:data:`HALF`, 0], the others are not negative, and they add up to
@@ -169,7 +169,7 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return residuals divided by the row count of each row's person, rounded toward zero.
+    """Return residuals divided by the number of rows of each row's person, rounded toward zero.
 
     So what the r rows of a person add up to is no longer than what one row may add.  To the
     nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.
@@ -183,12 +183,12 @@ def shared_out(
 
 
 def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return probabilities of scores in steps, in units of 1/:data:`WHOLE`; never decreasing."""
+    """Return logistic probabilities of integer scores, as integers; monotone in the score."""
     return np.asarray(_LOGISTIC[np.clip(scores, -_PLACES, _PLACES - 1) + _PLACES])
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return probabilities minus the label's indicator, clipped, in units of 1/:data:`WHOLE`.
+    """Return probabilities minus the label's indicator, clipped, as integers.
 
     Args:
         scores: in steps of 1/:data:`SCORE_STEPS`, shape ``(n, s)``.

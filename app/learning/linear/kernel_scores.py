@@ -1,4 +1,4 @@
-"""Scores that are weighted sums of tests, waves and numbers: features of several bits.
+"""Integer scores that are weighted sums of tests, cosine features and numbers.
 
 A row's features are small integers: a term that holds counts as much as a cosine of one, and as
 a number that goes from one of its bounds to the other.  Public points whiten them, as they whiten
@@ -43,7 +43,7 @@ ROOT: Final = 76
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedTerms:
-    """The features of a row: public terms, then public numbers.
+    """The inputs of a score: outcomes of public tests, then numeric features.
 
     Attributes:
         terms: the public terms.
@@ -59,7 +59,7 @@ class NumberedTerms:
         return len(self.terms) + len(self.numbers)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return features from 0 to 256, shape ``(n, t)``, each row's a function of it alone.
+        """Return rows' inputs as integers from 0 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -70,7 +70,7 @@ class NumberedTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInputs:
-    """The features of a row: public terms, then public waves.
+    """The inputs of a score: outcomes of public tests, then random cosine features.
 
     Attributes:
         terms: the public terms.
@@ -86,7 +86,7 @@ class KernelInputs:
         return len(self.terms) + len(self.waves)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return features from -256 to 256, shape ``(n, t)``, each row's a function of it alone.
+        """Return rows' inputs as integers from -256 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -106,7 +106,7 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return the whitened integer map of terms and numbers, and the length rows are cut to.
+    """Return the whitening of tests and numbers as integers, and the length to clip rows to.
 
     Args:
         inputs: the features; numbers are told apart by public points, so there are some.
@@ -130,7 +130,7 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return the whitened integer map of all features, and the length to which rows are clipped.
+    """Return the whitening of all inputs as integers, and the length to which rows are clipped.
 
     Args:
         inputs: the features.
@@ -216,7 +216,7 @@ def _integers(found: Directions, *, norm: float, finest: bool) -> IntegerFeature
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelScores:
-    """Scores that are an intercept and weights times features, in integers.
+    """Integer scores: an intercept plus weights times inputs.
 
     Attributes:
         inputs: the public features.
@@ -252,7 +252,7 @@ class KernelScores:
         *,
         class_count: int,
     ) -> KernelScores:
-        """Return scores on the finest grid on which their sums are exact.
+        """Return the scores with weights rounded so that sums in doubles are exact.
 
         Args:
             inputs: the public features.

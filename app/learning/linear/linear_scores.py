@@ -1,4 +1,4 @@
-"""A linear classifier over public terms, in integers.
+"""A linear classifier over outcomes of public tests, with integer weights.
 
 Iterates of a linear score from noisy mean gradients, and the mean of the later ones.
 
@@ -28,7 +28,7 @@ FINENESS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearScores:
-    """Scores that are an intercept plus the weights of all terms that hold.
+    """Integer scores: an intercept plus the weights of all conjunctions of tests that hold.
 
     With two classes there is one score, and the second class is predicted iff it is
     above zero; with more there is one a class, and the largest is, of equal ones the first.
@@ -66,7 +66,7 @@ class LinearScores:
         *,
         class_count: int,
     ) -> LinearScores:
-        """Return scores on the finest grid on which their sums are exact.
+        """Return the scores with weights rounded so that sums in doubles are exact.
 
         Args:
             terms: the public terms.
@@ -98,7 +98,7 @@ class LinearScores:
 
 
 class AveragedDescent:
-    """Plain descent from zero, whose result is the mean over the later half of its iterates.
+    """Gradient descent from zero, whose result is the mean of the later half of its iterates.
 
     The mean has less of the noise that every step adds than the last iterate has.
     """
@@ -106,7 +106,7 @@ class AveragedDescent:
     def __init__(
         self, *, width: int, score_count: int, rate: float, step_count: int, length_max: float
     ) -> None:
-        """Start at zero.
+        """Start at zero weights.
 
         Args:
             width: number of coordinates, p.
@@ -126,7 +126,7 @@ class AveragedDescent:
         self.weights = np.zeros((width, score_count))
 
     def update(self, gradient: NDArray[np.float64]) -> None:
-        """Take a step against a noisy mean gradient at the present iterate, shape ``(p, s)``."""
+        """Take one step against a noisy mean gradient, shape ``(p, s)``."""
         moved = self.weights - self._rate * gradient
         found = float(np.sqrt((moved**2).sum()))
         self.weights = moved * min(1.0, self._length_max / max(found, 1.0))

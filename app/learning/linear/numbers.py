@@ -1,4 +1,4 @@
-"""A row's numbers themselves as inputs of a score, in whole steps between public quantiles.
+"""Numeric features as inputs of a score, in whole steps between public quantiles.
 
 A test of a cut says on which side a number lies.  What follows a number evenly would need a test
 at every value, so the number itself is an input beside them.  Few people are far out, so it counts
@@ -29,7 +29,7 @@ OUTER_SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Public numbers, and their values for a row.
+    """The numeric features used as inputs, with the public quantiles that scale them.
 
     Attributes:
         feature_indices: the numeric features, in schema order.
@@ -51,7 +51,7 @@ class Numbers:
 
     @classmethod
     def known(cls, public_values: NDArray[np.float64], feature_indices: Iterable[int]) -> Numbers:
-        """Return those numbers whose outer quantiles public points tell apart.
+        """Return the numeric features whose outer quantiles differ on the public points.
 
         Args:
             public_values: encoded public points, shape ``(m, d)``; m may be 0, which gives none.
@@ -68,7 +68,7 @@ class Numbers:
         return cls(tuple(found), tuple(found.values()))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the numbers of encoded rows in whole steps, shape ``(n, len(self))``.
+        """Return the numeric features of encoded rows in whole steps, shape ``(n, len(self))``.
 
         A missing number is at the lower bound, no step away.
         """

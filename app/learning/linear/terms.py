@@ -1,4 +1,4 @@
-"""Public terms: conjunctions of outcomes of public tests, each 0 or 1 for every row.
+"""Conjunctions ("terms") of the outcomes of public tests, each 0 or 1 for every row.
 
 Products of two public tests, and the few combinations of them that tests leave unsaid.
 
@@ -36,7 +36,7 @@ Term: TypeAlias = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A public list of terms over a public list of tests.
+    """A public list of conjunctions of public tests.
 
     Attributes:
         tests: the public tests.
@@ -59,11 +59,11 @@ class Terms:
 
     @classmethod
     def single(cls, tests: Sequence[BinaryTest]) -> Terms:
-        """Return one term per test, which holds when the test does."""
+        """Return one conjunction per test, which holds if the test does."""
         return cls(tuple(tests), tuple(((index, True),) for index in range(len(tests))))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return which terms hold, uint8 of shape ``(n, t)``.
+        """Return which conjunctions hold for each row, uint8 of shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -91,7 +91,7 @@ LEAST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """Pairs of tests, and the public map of tests and their pairs.
+    """The chosen pairs of tests, and the public whitening of tests and pairs.
 
     Attributes:
         pairs: indices of two tests each, of different features.
@@ -104,7 +104,7 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return the pairs and the map that public points fix; None with fewer than two features.
+    """Return the pairs and the whitening that public points determine; None if features are few.
 
     Args:
         public_bits: tests on the public points, shape ``(m, t)``.

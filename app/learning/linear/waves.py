@@ -1,4 +1,4 @@
-"""Random waves of a row's numbers: cosines of public random phases, all in integers.
+"""Random Fourier features ("waves"): cosines of random weighted sums, all in integers.
 
 Random Fourier features (Rahimi and Recht 2007), whose products come near a Gaussian
 kernel's.  A number becomes a whole number of steps between its public bounds, a phase is
@@ -60,7 +60,7 @@ HALVINGS: Final = (PLACES // 2).bit_length() - 1
 
 @cache
 def cosine_table() -> NDArray[np.int64]:
-    """Return the cosines at the midpoints of all table entries, in units of 1/:data:`MAGNITUDE`.
+    """Return a table of cosines at the midpoints of its intervals, as scaled integers.
 
     The cosine of half an angle is a square root, and those of multiples follow by sums of
     products, all in decimals with far more digits than are rounded away.
@@ -81,7 +81,7 @@ def cosine_table() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waves:
-    """Public waves of some numbers, and their values for a row.
+    """Public random cosine features of some numeric features.
 
     Attributes:
         feature_indices: the numeric features, in schema order.
@@ -111,7 +111,7 @@ class Waves:
         return len(self.shifts)
 
     def steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the numbers of encoded rows in whole steps, shape ``(n, d)``."""
+        """Return the numeric features of encoded rows in whole steps, shape ``(n, d)``."""
         columns = [
             whole_steps(values[:, index], bounds)
             for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
@@ -123,7 +123,7 @@ class Waves:
         return self.cosines(self.steps(values))
 
     def cosines(self, steps: NDArray[np.int64]) -> NDArray[np.int16]:
-        """Return the waves of numbers in whole steps, shape ``(n, K)``."""
+        """Return the cosine features of numbers given in whole steps, shape ``(n, K)``."""
         found = np.empty((len(steps), len(self)), dtype=np.int16)
         for start in range(0, len(steps), ROWS_PER_BLOCK):
             phases = steps[start : start + ROWS_PER_BLOCK] @ self.frequencies + self.shifts
@@ -133,12 +133,12 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return how large waves of so many numbers are beside tests."""
+    """Return the scale of cosine features relative to tests, by the number of their inputs."""
     return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 
 def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:
-    """Return the spread of public points in each number, as standard deviations in steps.
+    """Return the standard deviation of public points in each numeric feature, in steps.
 
     Args:
         steps: of the points, shape ``(m, d)``; m may be 0.
@@ -158,7 +158,7 @@ def drawn_waves(
     count: int,
     noise: NoiseSource,
 ) -> Waves:
-    """Draw public waves: frequencies by the discrete normal law, shifts uniformly.
+    """Return random cosine features: frequencies from a discrete normal, uniform shifts.
 
     Two people differ in d numbers by the root of ``2 d`` spreads or so; the more numbers
     there are, the smoother are the waves, lest all people be strangers to each other.

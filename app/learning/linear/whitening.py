@@ -1,4 +1,4 @@
-"""A public map that makes public terms uncorrelated and similar in size.
+"""A public linear map that makes a score's inputs uncorrelated and similar in size.
 
 Only public points enter, or public shares where there are none: private rows are
 mapped by it afterwards.
@@ -35,7 +35,7 @@ TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicMap:
-    """A public linear map of terms, with the moments of its output among people.
+    """A public linear map of a score's inputs, with the expected moments of its output.
 
     Attributes:
         matrix: shape ``(t, q)``.
@@ -54,7 +54,7 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a map, or the terms unchanged, with its moments on public points.
+        """Return a whitening map (or the identity) with its moments on the public points.
 
         Args:
             public_terms: terms on the points, or waves, shape ``(m, t)``, m positive.
@@ -74,7 +74,7 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the tests, with moments by public shares as if features were independent."""
+        """Return the tests unchanged, with moments by public frequencies, assuming independence."""
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -88,7 +88,7 @@ class PublicMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrinkage:
-    """Public shrinkage of directions that noise would dominate.
+    """Public shrinkage of the directions in which noise would dominate.
 
     Attributes:
         noise: deviation that the whole budget, spent on one step, would leave in a mean
@@ -107,7 +107,7 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Uncorrelated directions of public terms, in real numbers.
+    """Uncorrelated directions of a score's inputs, as real numbers.
 
     Attributes:
         matrix: of the terms, shape ``(t, p)``.
@@ -124,7 +124,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """A public map of terms, and the known facts about its coordinates.
+    """A public whitening map of a score's inputs, with bounds on its coordinates.
 
     Attributes:
         features: the map, in integers.
@@ -138,7 +138,7 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
-    """Return the map of :func:`directions` in integers, and its norm bound.
+    """Return the map of :func:`directions` rounded to integers, and its norm bound.
 
     Args:
         public_map: of the terms.
@@ -154,7 +154,7 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
 
 
 def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
-    """Return the map to coordinates that are uncorrelated and nearly equal in size.
+    """Return the linear map to coordinates that are uncorrelated and nearly equal in size.
 
     A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
     by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays small.  The last

@@ -1,4 +1,4 @@
-"""Boxes: label 1 where one number, or two, lie in half-open intervals; else 0.
+"""Boxes: label 1 if one or two numeric features lie in half-open intervals, else label 0.
 
 A number is read as its rank among the public cuts of its feature: how many of
 them it is at or above.  A missing number is at or above none, so it lies
@@ -39,7 +39,7 @@ BOXES_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """A numeric feature with public cuts.
+    """A numeric feature with its public cuts.
 
     Attributes:
         feature_index: which feature, in schema order.
@@ -53,17 +53,17 @@ class Axis:
     shares: NDArray[np.float64]
 
     def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return how many cuts each value is at or above; 0 where it is missing."""
+        """Return the number of cuts that each value reaches; 0 if it is missing."""
         ranks = np.searchsorted(self.cuts, column, side="right")
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
     def bound(self, rank: int) -> float | None:
-        """Return the cut at one end of a side; None for an open end."""
+        """Return the cut at one end of an interval; None for an open end."""
         return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
 
 
 class Side(NamedTuple):
-    """``lower <= x < upper`` of a feature; a None leaves that end open."""
+    """An interval ``lower <= x < upper`` of a feature; None stands for an open end."""
 
     feature: int
     lower: float | None
@@ -71,7 +71,7 @@ class Side(NamedTuple):
 
 
 class Boxes:
-    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of boxes; two labels.
+    """A list of boxes as a hypothesis class; two labels.
 
     Args:
         axes: the features with cuts; one more axis without cuts, which holds
@@ -82,13 +82,13 @@ class Boxes:
     """
 
     def __init__(self, axes: Sequence[Axis], sides: NDArray[np.int32]) -> None:
-        """Keep the public arrays."""
+        """Store the public arrays."""
         self.axes = tuple(axes)
         self.sides = sides
 
     @property
     def class_count(self) -> int:
-        """Two labels."""
+        """The number of labels, two."""
         return CLASS_COUNT
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class Boxes:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Expected share of people in each box, as if sides were independent, shape ``(N,)``."""
+        """The expected fraction of records per box, if features are independent, ``(N,)``."""
         tables = [np.array([1.0, *axis.shares, 0.0]) for axis in self.axes]
         tables.append(np.array([1.0, 0.0]))
         starts = np.cumsum([0, *map(len, tables)])[:-1]
@@ -108,7 +108,7 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return each row's rank on every axis and 0 on the one without cuts."""
+        """Return each row's number of reached cuts per feature; 0 for a feature without cuts."""
         ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
         return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
 
@@ -119,7 +119,7 @@ class Boxes:
         return inside.view(np.uint8)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every box from sums over rectangles of ranks, shape ``(N,)``.
+        """Return the number of errors of every box, shape ``(N,)``, by two-dimensional prefix sums.
 
         A box errs on the rows of label 1, less those inside it, plus the rows
         of label 0 inside it.
@@ -138,7 +138,7 @@ class Boxes:
         return type(self)(self.axes, self.sides[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the sides of a box, each as a feature, a lower cut and an upper cut."""
+        """Return the intervals of a box: feature, lower cut and upper cut of each."""
         sides = [
             {"feature": side.feature, "lower": side.lower, "upper": side.upper}
             for side in self.bounded_sides(index)
@@ -146,7 +146,7 @@ class Boxes:
         return {"kind": "box", "label": self.everywhere(index), "sides": sides}
 
     def bounded_sides(self, index: int) -> list[Side]:
-        """Return the sides that bound a feature."""
+        """Return the intervals of a box that restrict a feature."""
         return [
             self._side(axis, lower, upper)
             for axis, lower, upper in self.sides[index].tolist()
@@ -154,7 +154,7 @@ class Boxes:
         ]
 
     def everywhere(self, index: int) -> int:
-        """Return the label of a row inside every bounded side; 0 where a side is empty."""
+        """Return the label of a row inside every restricting interval; 0 if one is empty."""
         return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
 
     def _side(self, axis_index: int, lower: int, upper: int) -> Side:
@@ -229,7 +229,7 @@ def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
 
 
 def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
-    """Return the class of a family of boxes over cuts.
+    """Return the class of boxes of one kind over the cuts.
 
     Args:
         kind: ``thresholds``, ``intervals`` or ``rectangles``.
@@ -247,7 +247,7 @@ def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
 
 
 def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[int]) -> Boxes:
-    """Return one box for every dichotomy of points by boxes of a family, with any cuts.
+    """Return one box for every labelling of points that boxes of one kind can make.
 
     Any cut is one at a value of a point, as far as the points can tell.
 
@@ -265,7 +265,7 @@ def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[i
 
 
 def box_count(kind: str, cut_counts: Sequence[int]) -> int:
-    """Return the number of boxes of a family, constants included.
+    """Return the number of boxes of one kind, constant labellings included.
 
     With ``m - 1`` cuts a feature it bounds the dichotomies of m points.
     """
@@ -278,7 +278,7 @@ def box_count(kind: str, cut_counts: Sequence[int]) -> int:
 
 
 def box_dimension(kind: str, feature_count: int, *, size: int) -> int:
-    """Return the largest m for which m points can have all ``2**m`` labellings.
+    """Return the VC dimension: the largest m of which boxes can make all ``2**m`` labellings.
 
     It is the VC dimension of thresholds and intervals on one feature, of
     rectangles on two; with more features it is an upper bound of it.

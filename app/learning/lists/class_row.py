@@ -1,4 +1,4 @@
-"""The rows of ``thresholds``, ``intervals`` and ``rectangles``, and of any other listed class."""
+"""The table entries of ``thresholds``, ``intervals``, ``rectangles`` and other listed classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class that is small enough to list: exact weights from every error count.
+"""A class that is small enough to list: exact weights from every hypothesis's errors.
 
 The weight of a hypothesis is ``exp(-epsilon errors / 2)`` and errors are
 exact, whole or on the grid of the rows' weights, so hypotheses with the same number of errors
@@ -52,7 +52,7 @@ LOG_FACTOR_MAX = 690.0
 
 @dataclass(frozen=True, slots=True)
 class ScaledSums:
-    """An array of sums ``factors * exp(-decay * errors)``.
+    """An array of unevaluated sums ``factors * exp(-decay * errors)``.
 
     Attributes:
         errors: exact numbers, whole or on the grid of the rows' weights.
@@ -68,18 +68,18 @@ class ScaledSums:
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
-        """Return the products: one rounding of the factor."""
+        """Return the sums times a factor, with one rounding."""
         return ScaledSums(self.errors + other.errors, self.factors * other.factors)
 
     def total(self, decay: float, axis: int) -> ScaledSums:
-        """Return the sums over ``axis``; see :func:`total_roundoffs`."""
+        """Return the sums added over ``axis``; :func:`total_roundoffs` bounds the error."""
         least = self.errors.min(axis=axis, keepdims=True)
         terms = np.exp((least - self.errors) * decay)
         terms *= self.factors
         return ScaledSums(least.squeeze(axis), terms.sum(axis=axis))
 
     def relative_logs(self, decay: float) -> NDArray[np.float64]:
-        """Return the natural logs of the sums, up to a constant; see :func:`choice_roundoffs`."""
+        """Return the sums' logs up to a constant; :func:`choice_roundoffs` bounds the error."""
         logs: NDArray[np.float64] = np.log(self.factors)
         logs += (self.errors.min() - self.errors) * decay
         return logs
@@ -93,7 +93,7 @@ def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def total_roundoffs(term_count: int) -> int:
-    """Bound the roundoffs that :meth:`ScaledSums.total` adds to its terms' own.
+    """Return a bound on the rounding errors that :meth:`ScaledSums.total` adds.
 
     A term takes exp of an exact whole number times decay: one rounding of an
     exponent of at most 746 in size, and that of exp, then one product.  N
@@ -103,7 +103,7 @@ def total_roundoffs(term_count: int) -> int:
 
 
 def choice_roundoffs(log_factor_max: float) -> int:
-    """Bound the roundoffs of a draw by :meth:`ScaledSums.relative_logs`, beyond its sums' own.
+    """Return a bound on the rounding errors that :meth:`ScaledSums.relative_logs` adds to a draw.
 
     A choice whose exponent is 746 below the least and more than a factor makes
     up for weighs nothing on the grid of a draw, whatever its digits.  Another's
@@ -124,7 +124,7 @@ FEWER_CUTS = "lower bins, list fewer cuts, or leave a feature out by an empty li
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedHypothesis:
-    """One hypothesis of a list.
+    """One hypothesis of a listed class.
 
     Attributes:
         hypotheses: a list that holds this one alone.
@@ -141,13 +141,13 @@ class EnumeratedHypothesis:
         return labels
 
     def to_dict(self) -> Mapping[str, object]:
-        """Return its index and description, for private state."""
+        """Return the hypothesis's index and description, to be stored privately."""
         return {"index": self.index, "description": dict(self.hypotheses.describe(0))}
 
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedClass:
-    """Every hypothesis of a list, each weighed by its errors.
+    """A class of listed hypotheses, each weighted by its number of errors.
 
     Attributes:
         hypotheses: the list.
@@ -165,25 +165,25 @@ class EnumeratedClass:
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return self.hypotheses.class_count
 
     @property
     def size(self) -> int:
-        """Number of hypotheses."""
+        """The number of hypotheses."""
         return len(self.hypotheses)
 
     @property
     def truncation_variation(self) -> Fraction:
-        """One draw among all hypotheses."""
+        """The total variation from rounding in one draw among all hypotheses."""
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the list's encoding."""
+        """Return rows in the encoding of the list."""
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw, whatever the size of the list."""
+        """Return a bound (eta) on the error of log weights in one draw, for any size of list."""
         return log_weight_error(row_count, epsilon)
 
     def log_normaliser(
@@ -208,7 +208,7 @@ class EnumeratedClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> EnumeratedHypothesis:
-        """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a hypothesis drawn with probability proportional to ``exp(-epsilon errors / 2)``.
 
         Args:
             encoded: private rows as :meth:`encode` returns them.
@@ -225,7 +225,7 @@ class EnumeratedClass:
         return EnumeratedHypothesis(self.hypotheses.take(np.array([index])), index)
 
     def restricted_to(self, public_points: Encoded) -> EnumeratedClass:
-        """Return one hypothesis for every dichotomy of the public points, the first of each."""
+        """Return the first hypothesis for every labelling of the public points."""
         if not len(public_points):
             return self
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))
@@ -245,7 +245,7 @@ class EnumeratedClass:
 
 
 def log_weight_error(row_count: int, epsilon: float) -> float:
-    """Bound eta for one draw from any list of hypotheses.
+    """Return a bound (eta) on the error of log weights in one draw from any list.
 
     Numbers of errors, and of the hypotheses that have them, are exact and
     ``epsilon / 2`` is too.  With ``u = 2**-53`` and ``B = epsilon row_count / 2``,
@@ -281,7 +281,7 @@ def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:
 
 
 def refuse_labels(kind: str, class_count: int) -> None:
-    """Refuse more than two labels for a class that has two sides.
+    """Refuse more than two labels for a class of two-label hypotheses.
 
     Raises:
         ConfigurationError: names the class and what to use instead.

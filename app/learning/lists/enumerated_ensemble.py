@@ -32,7 +32,7 @@ LABELS_PER_BLOCK = 1 << 22
 
 
 class EnumeratedEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` of hypotheses of a list.
+    """An ensemble of hypotheses from a list, one or a few per vote.
 
     Args:
         hypotheses: the public list, N of them.
@@ -50,7 +50,7 @@ class EnumeratedEnsemble:
         *,
         private_side_scores: NDArray[np.float64] | None = None,
     ) -> None:
-        """Take the hypotheses out of the list, unless the list is the shorter one."""
+        """Store the hypotheses that are used, or the whole list if that is shorter."""
         self._side_scores = private_side_scores
         invariant(
             private_side_scores is None or private_side_scores.shape == (*places.shape, _SIDES),
@@ -72,21 +72,21 @@ class EnumeratedEnsemble:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return len(self._places)
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return self._class_count
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score too."""
+        """Whether every vote has a score."""
         return self._side_scores is not None
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+        """Return each model's score of each encoded query, shape ``(B, k)``; secret.
 
         A vote's score is the mean over its hypotheses.
         """
@@ -103,7 +103,7 @@ class EnumeratedEnsemble:
         return scores
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
         encoded = self._list.encode(values)
         counts = np.empty((len(values), self._class_count), dtype=np.int64)
         step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
@@ -115,7 +115,7 @@ class EnumeratedEnsemble:
         return counts
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote repeated."""
+        """Return a larger ensemble in which every vote is repeated."""
         scores = self._side_scores
         return type(self)(
             self._list,
@@ -124,7 +124,7 @@ class EnumeratedEnsemble:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a header, the indices and any scores; little-endian."""
+        """Return a header, the indices and any scores as little-endian bytes."""
         scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
@@ -134,7 +134,7 @@ class EnumeratedEnsemble:
 
     @classmethod
     def from_bytes(cls, hypotheses: HypothesisList, body: bytes) -> Self:
-        """Rebuild the ensemble from :meth:`to_bytes` and the same public list.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public list.
 
         Raises:
             LedgerCorruptError: the body is no ensemble over this list.

@@ -1,4 +1,4 @@
-"""Finitely many public hypotheses as arrays, and computations from their predictions.
+"""Finite lists of public hypotheses as arrays, and counts of their errors.
 
 A list is public: it is fixed by the schema, a grid or public points.  Rows go
 in encoded, as the list reads them, and a row's code and labels depend on that
@@ -31,16 +31,16 @@ KEY_BITS = 62
 
 
 class HypothesisList(Protocol):
-    """Finitely many functions of one row, each to a class index below ``class_count``."""
+    """The interface of a finite list of hypotheses, each a function from rows to class indices."""
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         ...
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Public estimate of the share of people each hypothesis labels 1; .5 if unknown."""
+        """A public estimate of the fraction of records that each hypothesis labels 1; else .5."""
         ...
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class HypothesisList(Protocol):
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the encoding of :meth:`predict`, each a function of its own values.
+        """Return rows in the encoding that :meth:`predict` needs.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -67,7 +67,7 @@ class HypothesisList(Protocol):
         ...
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the rows that each hypothesis gets wrong, exactly, shape ``(N,)``.  Secret."""
+        """Return each hypothesis's exact number of errors on the rows, shape ``(N,)``. Secret."""
         ...
 
     def take(self, indices: NDArray[np.int64]) -> Self:
@@ -75,14 +75,14 @@ class HypothesisList(Protocol):
         ...
 
     def describe(self, index: int) -> Description:
-        """Return one hypothesis in plain values, enough to predict by."""
+        """Return one hypothesis in plain values that suffice to predict."""
         ...
 
 
 def count_errors(
     hypotheses: HypothesisList, encoded: Encoded, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count the errors of every hypothesis from its predictions, block by block.
+    """Return the number of errors of every hypothesis, computed in blocks from predictions.
 
     Args:
         hypotheses: any list.
@@ -103,7 +103,7 @@ def count_errors(
 
 
 def distinct_on(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.int64]:
-    """Return the first hypothesis of every dichotomy of these points, in index order.
+    """Return the first hypothesis for every labelling of the points, in index order.
 
     Hypotheses are grouped by their labels on a few points at a time, each
     group then by the next ones: exact, in memory that does not grow with the

@@ -1,4 +1,4 @@
-"""Fitting the built-in rules over a listed class, chunk by chunk."""
+"""Fitting of the built-in learners over a listed class, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fit_enumerated(
     scored: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> EnumeratedEnsemble:
-    """Fit one learner per chunk.
+    """Return an ensemble of one fitted learner per chunk.
 
     A chunk with one label votes it; an empty chunk, and any failure, votes
     class 0.
@@ -83,7 +83,7 @@ def side_scores(
     encoded: Encoded,
     labels: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the share of class 1 among a chunk's rows on each side of its hypotheses.
+    """Return the fraction of class 1 among a chunk's rows, for each label of its hypotheses.
 
     Args:
         hypotheses: the public list, N of them, of two classes.
@@ -110,7 +110,7 @@ def side_scores(
 def fit_hypothesis(
     hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
 ) -> EnumeratedHypothesis:
-    """Return the hypothesis of least errors, with ties broken by the canonical rule.
+    """Return the hypothesis with fewest errors, ties broken by a fixed public order.
 
     Args:
         hypothesis_class: the public class that is searched.
@@ -147,15 +147,15 @@ class _Chooser:
 
     @property
     def vote_width(self) -> int:
-        """Hypotheses whose plurality is one vote."""
+        """The number of hypotheses whose plurality is one vote."""
         return 1 if self._order is not None else halving.TREES_PER_VOTE
 
     def constant(self, label: int) -> int:
-        """Return the place that stands for a constant."""
+        """Return the index that stands for a constant hypothesis."""
         return len(self._hypotheses) + label
 
     def choose(self, encoded: Encoded, labels: NDArray[np.int64], seed: bytes) -> NDArray[np.int64]:
-        """Choose by the errors of every hypothesis."""
+        """Return the chosen hypotheses, given the errors of every hypothesis."""
         errors = self._hypotheses.error_counts(encoded, labels)
         if self._order is not None:
             return self._order[[int(errors.argmin())]]

@@ -31,7 +31,7 @@ CLASS_COUNT = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdClass:
-    """``x_j >= cut`` says class 1, else class 0; and the constants 0 and 1.
+    """The class of rules ``x_j >= cut`` (then class 1, else 0), with the constants 0 and 1.
 
     Attributes:
         tests: the public cuts, numeric tests only; may be empty, which leaves
@@ -48,17 +48,17 @@ class ThresholdClass:
 
     @property
     def depth(self) -> int:
-        """Every hypothesis is a tree of depth 1, or of depth 0 without tests."""
+        """The depth of every hypothesis as a tree: 1, or 0 without tests."""
         return 1 if self.tests else 0
 
     @property
     def class_count(self) -> int:
-        """Two labels."""
+        """The number of labels, two."""
         return CLASS_COUNT
 
     @property
     def size(self) -> int:
-        """Number of cuts, plus two constants."""
+        """The number of cuts, plus two constants."""
         return len(self.tests) + CLASS_COUNT
 
     @property
@@ -73,7 +73,7 @@ class ThresholdClass:
 
     @property
     def dimension(self) -> int:
-        """VC dimension on one feature; an upper bound of it on several."""
+        """The VC dimension for one feature; an upper bound on it for several."""
         features = {test.feature_index for test in self.tests}
         return box_dimension("thresholds", len(features), size=self.size)
 
@@ -82,7 +82,7 @@ class ThresholdClass:
         return evaluate(self.tests, values)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every hypothesis, in the order of :attr:`hypotheses`.
+        """Return the number of errors of every hypothesis, in the order of :attr:`hypotheses`.
 
         Args:
             encoded: outcomes of :attr:`tests`, shape ``(n, t)``.
@@ -101,11 +101,11 @@ class ThresholdClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """One draw among all hypotheses."""
+        """The total variation from rounding in one draw among all hypotheses."""
         return truncation_variation(self.size)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw.
+        """Return a bound (eta) on the error of log weights in one draw.
 
         The number of errors is exact and ``epsilon / 2`` is too.  With
         ``u = 2**-53`` and ``B = epsilon row_count / 2``, the product and the
@@ -133,7 +133,7 @@ class ThresholdClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
-        """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a hypothesis drawn with probability proportional to ``exp(-epsilon errors / 2)``.
 
         Args:
             encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
@@ -147,7 +147,7 @@ class ThresholdClass:
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
-        """Return one cut for every dichotomy of the public points except the constants.
+        """Return the class with one cut for every labelling of the public points.
 
         The complement of a threshold is no threshold, so that only cuts with
         the same outcomes label the points alike.

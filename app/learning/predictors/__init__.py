@@ -1,4 +1,4 @@
-"""Hypotheses that a user wrote in Python.
+"""Hypothesis classes of predictors that a user wrote in Python.
 
 * ``own_predictors.py`` has the interface of a predictor, and calls it on one row at a time.
 * ``predictor_classes.py`` imports predictors by their path, and makes a class of them.

@@ -1,4 +1,4 @@
-"""The row of user-written predictors: ``finite``, or a class by its import path."""
+"""The table entry of user-written predictors: ``finite``, or a class by its import path."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class PublicFeature:
 
     @property
     def other(self) -> str:
-        """The string that represents every string outside the categories.
+        """The string that stands for every string outside the listed categories.
 
         It is "other", with as many underscores before it as keep it apart
         from the categories.
@@ -72,7 +72,7 @@ class PublicFeature:
         return name
 
     def value(self, encoded: float) -> Value:
-        """Return the value that an encoded one represents."""
+        """Return the value that an encoded number stands for."""
         if isnan(encoded):
             return None
         if self.categories is None:
@@ -96,7 +96,7 @@ class Predictor(Protocol):
     """One predictor of a user-defined class."""
 
     def predict(self, row: Row) -> object:
-        """Return one of the classes, by name; a whole number stands for its digits."""
+        """Return one of the class names; a whole number stands for its digits."""
         ...
 
     def describe(self) -> Mapping[str, object]:
@@ -124,7 +124,7 @@ class DescribedPredictor:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The class names, and their look-up from a predictor's output.
+    """The class names, and their look-up by a predictor's output.
 
     Attributes:
         classes: public labels, in order.
@@ -134,7 +134,7 @@ class Labels:
     classes: tuple[str, ...]
 
     def predicted(self, predictor: Predictor, row: Row) -> int:
-        """Return the class index of a predictor's output for a row; class 0 for a failure.
+        """Return the class index of a predictor's output for a row; class 0 if it fails.
 
         Raises:
             MachineError: the machine failed, and not the predictor.
@@ -157,7 +157,7 @@ def _name(said: object) -> str:
 
 
 class Predictors:
-    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of user-written predictors.
+    """A list of user-written predictors as a hypothesis class.
 
     Args:
         kind: the class that they are of, ``finite`` or an import path.
@@ -174,7 +174,7 @@ class Predictors:
         labels: Labels,
         predictors: Sequence[DescribedPredictor],
     ) -> None:
-        """Keep what is public."""
+        """Store the public parts."""
         invariant(len(labels.classes) <= CLASS_COUNT_MAX, "a label fits sixteen bits")
         self.kind = kind
         self._features = tuple(features)
@@ -183,12 +183,12 @@ class Predictors:
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return len(self._labels.classes)
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """One half each, because nothing is known."""
+        """An estimate of one half for each predictor, since nothing is known about them."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:
@@ -196,11 +196,11 @@ class Predictors:
         return len(self._predictors)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         return values
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint16]:
-        """Call every predictor on every row, shape ``(N, n)``."""
+        """Return the output of every predictor on every row, shape ``(N, n)``."""
         values = encoded.astype(np.float64, copy=False)
         labels = np.empty((len(self), len(values)), dtype=LABELS_TYPE)
         for start in range(0, len(values), ROWS_PER_BLOCK):
@@ -209,7 +209,7 @@ class Predictors:
         return labels
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every predictor, exactly, shape ``(N,)``.  Secret.
+        """Return the exact number of errors of every predictor on the rows, shape ``(N,)``. Secret.
 
         Rows with the same values are asked about once.
         """
@@ -233,7 +233,7 @@ class Predictors:
         return self._predictors[index].description
 
     def rows(self, values: NDArray[np.float64]) -> list[Row]:
-        """Return encoded rows in the read-only form that predictors get."""
+        """Return encoded rows in the read-only form that predictors receive."""
         return [row_of(self._features, row) for row in values.tolist()]
 
     def _right_counts(self, rows: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -258,7 +258,7 @@ class Predictors:
 
 
 def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
-    """Return one encoded row in the form that predictors get."""
+    """Return one encoded row in the form that predictors receive."""
     return MappingProxyType(
         {
             feature.name: feature.value(value)
@@ -270,7 +270,7 @@ def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
 def posted_row(
     features: Sequence[PublicFeature], posted: Sequence[Value], *, missing: frozenset[str]
 ) -> Row:
-    """Return one posted row in the form that predictors get.
+    """Return one posted row in the form that predictors receive.
 
     Args:
         features: the public features, in schema order.

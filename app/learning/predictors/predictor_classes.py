@@ -1,4 +1,4 @@
-"""Classes of user-written predictors, by import path.
+"""Hypothesis classes of user-written predictors, found by import path.
 
 ``finite`` is a list of functions of a row; ``package.module:Class`` is a class
 of one's own, by this protocol::
@@ -57,17 +57,17 @@ class PredictorClass(Protocol):
     dimension: int
 
     def hypotheses(self, points: Sequence[Row], /) -> Sequence[Predictor]:
-        """Return the predictors of the class that public points distinguish."""
+        """Return one predictor of the class for each labelling of the public points."""
         ...
 
     def read(self, description: Description, /) -> Predictor:
-        """Return the predictor with this description."""
+        """Return the predictor that a description names."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorSource:
-    """The source of predictors; all of it is public.
+    """The code and arguments of user-written predictors; all of it is public.
 
     Attributes:
         section: of the configuration, which errors name.
@@ -86,7 +86,7 @@ class PredictorSource:
 
     @property
     def is_finite(self) -> bool:
-        """Whether it is a list of functions."""
+        """Whether the predictors are a list of functions."""
         return self.kind == FINITE
 
     def modules(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def is_predictor_kind(kind: str) -> bool:
 def predictor_class(
     source: PredictorSource, public_values: NDArray[np.float64] | None = None
 ) -> EnumeratedClass:
-    """Import and list the predictors.
+    """Return the predictors of a class, after importing them.
 
     Args:
         source: where they come from.
@@ -124,7 +124,7 @@ def predictor_class(
 
 
 def read_predictor(source: PredictorSource, description: Description) -> Predictor:
-    """Rebuild one published predictor from its description.
+    """Return one published predictor, rebuilt from its description.
 
     Raises:
         ConfigurationError: the code cannot be imported, or refuses the description.
@@ -144,11 +144,11 @@ class _Function:
     path: str
 
     def predict(self, row: Row) -> object:
-        """Return what the function returns."""
+        """Return the output of the user's function."""
         return self.function(row)
 
     def describe(self) -> Mapping[str, object]:
-        """Return the import path."""
+        """Return the import path of the function."""
         return {"predictor": self.path}
 
 

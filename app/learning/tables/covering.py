@@ -1,4 +1,4 @@
-"""The tests, hypotheses and cells of a statistics table; all of it public.
+"""The tests, hypotheses and cells of a statistics table; all of them public.
 
 A table holds one number for every dichotomy of the public points, on all cells of
 those hypotheses, so that both must be few enough to list.  Tests that an operator
@@ -41,7 +41,7 @@ FEWER: Final = (
 
 
 def levels_of(kind: str, depth: int) -> int:
-    """Return the depth of trees or of stumps."""
+    """Return the depth of a class of trees or stumps."""
     return 1 if kind == "stumps" else depth
 
 
@@ -53,7 +53,7 @@ def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, .
 def covering(
     kind: str, tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> HypothesisList:
-    """Return H~: one hypothesis of a class for every dichotomy of the public points.
+    """Return one hypothesis of a class for every labelling of the public points.
 
     Args:
         kind: one of ``COVERED_KINDS``.
@@ -69,19 +69,19 @@ def covering(
 
 
 def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> int:
-    """Bound the number of listed hypotheses, for any public points."""
+    """Return a bound on the number of listed hypotheses, for any public points."""
     if kind in TREE_KINDS:
         return tree_candidate_count(len(tests), depth=levels_of(kind, depth))
     return box_count(kind, list(_counts(tests).values()))
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the number of points on the tests' grid, which bounds the number of cells."""
+    """Return the number of distinct test outcomes on a grid, which bounds the number of cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 
 def refuse_table(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> None:
-    """Refuse a table that some public points would make too large to list.
+    """Refuse a table that would be too large to list for some public points.
 
     Raises:
         ConfigurationError: says the size and what to lower.
@@ -105,7 +105,7 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the listed tests, and as many of the other features as keep the table small.
+    """Return the listed tests, and as many tests of other features as keep the table small.
 
     Every feature keeps the same number at most: of cuts those next to quantiles of
     the points, of categories the commonest.  Tests that no point meets, or every

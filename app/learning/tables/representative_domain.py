@@ -1,4 +1,4 @@
-"""Cells of finitely many hypotheses on the public feature space, and their cover.
+"""The cells on which finitely many hypotheses are constant, and one hypothesis per labelling.
 
 Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
 found on a public grid that meets each of them, never on the cells that private rows
@@ -36,7 +36,7 @@ LABEL_COUNT_MAX = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepresentativeDomain:
-    """All cells of some two-label hypotheses on the public feature space; public.
+    """All cells on which some two-label hypotheses are constant; public.
 
     Attributes:
         hypotheses: H~, N of them.
@@ -51,7 +51,7 @@ class RepresentativeDomain:
 
     @property
     def cell_count(self) -> int:
-        """Number of cells, C."""
+        """The number of cells, C."""
         return int(self.labels.shape[1])
 
     def private_count_at(
@@ -59,7 +59,7 @@ class RepresentativeDomain:
         private_places: NDArray[np.int64],
         private_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Count the rows in every cell by their places on the grid, shape ``(C,)``.  Secret.
+        """Return the number of rows in every cell, shape ``(C,)``, from their grid indices. Secret.
 
         Args:
             private_places: of the rows, shape ``(n,)``.
@@ -70,7 +70,7 @@ class RepresentativeDomain:
         return np.bincount(cells, private_weights, self.cell_count)
 
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Count the rows in every cell, shape ``(C,)``.  Secret.
+        """Return the number of rows in every cell, shape ``(C,)``. Secret.
 
         A row that no point of the grid stands for would be counted in the first cell:
         whether there is one is never told, and it moves one count as others do.
@@ -88,7 +88,7 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """The map from any hypothesis of the class to the one of H~ with its labels on the points.
+    """A look-up of the listed hypothesis that labels the public points like a given one.
 
     Args:
         hypotheses: H~, one hypothesis for every dichotomy of the points.
@@ -97,14 +97,14 @@ class Projection:
     """
 
     def __init__(self, hypotheses: HypothesisList, public_points: Encoded) -> None:
-        """Remember the labels of every hypothesis on the points."""
+        """Store the labels of every listed hypothesis on the public points."""
         self._words = _words(_packed_rows(hypotheses, public_points))
         self._point_count = len(public_points)
         self._indices = {row.tobytes(): index for index, row in enumerate(self._words)}
         invariant(len(self._indices) == len(hypotheses), "no two hypotheses agree on all points")
 
     def index_of(self, labels: NDArray[np.uint8]) -> int:
-        """Return the index in H~ of the hypothesis with these labels on the points.
+        """Return the index of the listed hypothesis with these labels on the points.
 
         Raises:
             InvariantError: no hypothesis labels the points so.
@@ -115,7 +115,7 @@ class Projection:
         return index
 
     def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
-        """Return the hypothesis of H~ with the nearest labels, and the points where it differs.
+        """Return the listed hypothesis with the nearest labels, and the points where it differs.
 
         Of several that are as near, the first.
         """
@@ -128,7 +128,7 @@ class Projection:
         return nearest, int(apart[nearest])
 
     def search_word_count(self, labels: NDArray[np.uint8]) -> int:
-        """Return the number of label words that :meth:`nearest` compares; 0 where one agrees."""
+        """Return the number of label words that :meth:`nearest` compares; 0 for a match."""
         known = self._packed(labels).tobytes() in self._indices
         return 0 if known else int(self._words.size)
 
@@ -139,14 +139,14 @@ class Projection:
 
 
 def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
-    """Return H~: one hypothesis for every dichotomy of the public points."""
+    """Return one hypothesis for every labelling of the public points."""
     return hypotheses.take(distinct_on(hypotheses, public_points))
 
 
 def representative_axes(
     references: Mapping[int, Iterable[float]], feature_count: int
 ) -> list[NDArray[np.float64]]:
-    """Return representative values of each feature.
+    """Return representative values of each feature, one between each two neighbouring cuts.
 
     A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
     categories (``x == code``) labels every value like one of these: a missing value,
@@ -167,7 +167,7 @@ def representative_axes(
 def product_domain(
     hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
 ) -> RepresentativeDomain:
-    """Return the cells of hypotheses that read each feature through its axis.
+    """Return the cells of hypotheses, from a product grid of each feature's values.
 
     Args:
         hypotheses: H~, with two labels; they label any vector like one of the grid.
@@ -265,7 +265,7 @@ def _blocks(row_count: int, hypothesis_count: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutGrid:
-    """The product of the tests' axes.
+    """The product grid of all features' intervals and categories.
 
     Attributes:
         axes: for each feature, values that stand for all of its values; the first
@@ -279,7 +279,7 @@ class CutGrid:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest], feature_count: int) -> Self:
-        """Return the grid of the tests on so many features."""
+        """Return the product grid of some tests on a number of features."""
         references: dict[int, list[float]] = {}
         for test in tests:
             value = test.cut if test.cut is not None else float(test.category_code or 0)
@@ -292,11 +292,11 @@ class CutGrid:
 
     @property
     def point_count(self) -> int:
-        """Number of points, a public constant."""
+        """The number of grid points, a public constant."""
         return math.prod(len(axis) for axis in self.axes)
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of each row's grid point, in the order of the product.
+        """Return the index of each row's grid point, in C order.
 
         Args:
             values: encoded rows, shape ``(n, d)``; the places are as secret as they are.

@@ -1,4 +1,4 @@
-"""The canonical learner: exact ERM, with the same order among ties in every chunk.
+"""The canonical learner: exact error minimisation, with ties broken alike in every chunk.
 
 Tests are ordered by ``q (1 - q)`` descending, q their public frequency, then
 by index; the first root that attains the least error is taken, then at each
@@ -31,12 +31,12 @@ FREQUENCY_DECIMALS = 12
 
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
-    """Return test indices by ``q (1 - q)`` descending, then by index, shape ``(t,)``."""
+    """Return the order of tests that breaks ties: the most balanced first, shape ``(t,)``."""
     return order_by_spread(np.array([test.public_frequency for test in tests]))
 
 
 def order_by_spread(frequencies: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return indices by ``q (1 - q)`` descending, q the frequencies, then by index."""
+    """Return indices by ``q (1 - q)`` descending, for frequencies q, then by index."""
     spread = np.round(frequencies * (1.0 - frequencies), FREQUENCY_DECIMALS)
     return np.argsort(-spread, kind="stable").astype(np.int64)
 
@@ -44,7 +44,7 @@ def order_by_spread(frequencies: NDArray[np.float64]) -> NDArray[np.int64]:
 def fit_tree(
     bits: NDArray[np.uint8], labels: NDArray[np.int64], *, depth: int, class_count: int
 ) -> NDArray[np.int64]:
-    """Fit one chunk.
+    """Return the tree with fewest errors on one chunk.
 
     Args:
         bits: outcomes of the tests in canonical order, shape ``(m, t)``.
@@ -61,12 +61,12 @@ def fit_tree(
 
 
 def choose_hypothesis(errors: NDArray[np.int64], order: NDArray[np.int64]) -> int:
-    """Return the first hypothesis of an enumerated class, in ``order``, with least errors."""
+    """Return the first hypothesis of a list, in ``order``, that has fewest errors."""
     return int(order[np.argmin(errors[order])])
 
 
 class CanonicalRule:
-    """(max, +) over correctly labelled rows; ties go to the first."""
+    """The rule that chooses the tree with most correct rows; ties go to the first."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
         """Return the number of rows that the majority label gets right."""
@@ -74,24 +74,24 @@ class CanonicalRule:
         return right
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Add the correctly labelled rows of both sides."""
+        """Return the sum of correct rows on both sides of a test."""
         right_rows: NDArray[np.floating] = np.add(left, right)
         return right_rows
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the best of all tests."""
+        """Return the largest number of correct rows over all tests."""
         best: NDArray[np.floating] = scores.max(axis=-1)
         return best
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Take the first best test at every node."""
+        """Return the first best test at every node."""
         first: NDArray[np.int64] = scores.argmax(axis=-1)
         return first
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Take the majority, then the parent's favourite among the tied, then the smallest."""
+        """Return each leaf's majority label; ties go to the parent's majority, then the first."""
         tied = leaf_counts == leaf_counts.max(axis=0)
         chosen: NDArray[np.int64] = np.where(tied, parent_counts, -1.0).argmax(axis=0)
         return chosen

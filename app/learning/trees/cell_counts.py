@@ -1,4 +1,4 @@
-"""Counts of rows by the cells of up to three features, and by the tests that these follow from.
+"""Counts of rows by the codes of up to three features, and the counts by tests they imply.
 
 Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
 one addition a row and set of features, whatever the number of tests.  Counts are whole
@@ -32,7 +32,7 @@ Tables = dict[Features, "NDArray[np.signedinteger]"]
 
 
 def feature_sets(coding: CellCodes, size: int) -> list[Features]:
-    """Return all sets of so many features, or of all where there are fewer; ascending places."""
+    """Return all sets of up to a number of features, as ascending indices."""
     places = range(len(coding.features))
     return list(combinations(places, min(size, len(places))))
 
@@ -45,7 +45,7 @@ def cell_tables(
     group_count: int,
     size: int,
 ) -> Tables:
-    """Count rows by group and by the cells of each set of features.
+    """Return counts of rows by group and by the interval codes of each set of features.
 
     Args:
         coding: of the tests.
@@ -89,13 +89,13 @@ def _cell_tables(
 
 
 def merged_tables(first: Tables, second: Tables) -> Tables:
-    """Return the counts of two parts together."""
+    """Return the sum of two parts' counts."""
     return {features: first[features] + second[features] for features in first}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestCounts:
-    """Counts of the rows that satisfy tests of up to ``size`` features, with groups last.
+    """Counts of the rows that satisfy up to ``size`` tests of different features at once.
 
     Attributes:
         coding: of the tests.
@@ -108,7 +108,7 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Add up the cells in which tests hold.
+        """Return counts by tests, summed from counts by codes.
 
         Args:
             coding: of the tests.
@@ -126,7 +126,7 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts by tests of features in any order, any of which may stand twice."""
+        """Return the counts by tests of given features in any order, repeats allowed."""
         distinct = tuple(sorted(set(places)))
         table = self.tables[distinct]
         if len(distinct) == len(places):
@@ -182,7 +182,7 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows that are known by their counts where up to so many tests hold.
+    """Rows that are represented only by counts of the rows that satisfy a few tests at once.
 
     Attributes:
         satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
@@ -196,7 +196,7 @@ class CountedRows:
 
     @classmethod
     def of(cls, coding: CellCodes, tables: Tables, *, depth: int) -> Self:
-        """Arrange counts by label and cells by tests.
+        """Return counts by label and codes, rearranged by tests.
 
         Args:
             coding: of the tests.
@@ -217,21 +217,21 @@ class CountedRows:
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return len(self.satisfied)
 
     @property
     def test_count(self) -> int:
-        """Number of tests, t."""
+        """The number of tests, t."""
         return int(self.satisfied.shape[-1]) - 1
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The type of counts, which is exact for this many rows."""
+        """The integer type of counts, which is exact for this many rows."""
         return np.dtype(np.float32 if self.row_count < SINGLE_PRECISION_MAX else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
@@ -240,13 +240,13 @@ class CountedRows:
         return CountedRows(satisfied, self.row_count)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
-        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
         return CountedRows(inside if outcome else self.satisfied[:, 0] - inside, self.row_count)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
+        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
         both = self._first_axes(2).sum(axis=0)
         quadrants = np.empty((self.test_count, 2, self.test_count, 2))
         whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
@@ -257,15 +257,15 @@ class CountedRows:
         return bool(np.any((quadrants.reshape(pairs.shape) > 0) & pairs))
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(L,)``."""
         return self._first_axes(0)
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return all counts that weigh trees of depth 2 on these rows, flat.
+        """Return as one array all counts that the weights of depth-2 trees on these rows need.
 
         The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
         """

@@ -1,4 +1,4 @@
-"""The rows of ``trees`` and ``stumps``, and of any other class fitted as trees.
+"""The table entries of ``trees`` and ``stumps``, and of other classes fitted as trees.
 
 How long the built-in rules search trees follows from public numbers only.  The constants are
 those of one core of a server, measured with the 86 tests of ``benchmarks/deep_trees.py``; what
@@ -53,7 +53,7 @@ def search_seconds(
     row_count: int,
     chunk_count: int,
 ) -> float:
-    """Estimate the seconds that fitting all chunks takes.
+    """Return an estimate of the seconds that fitting all chunks takes.
 
     Args:
         rule: ``canonical`` or ``halving``.

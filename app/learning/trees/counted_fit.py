@@ -1,4 +1,4 @@
-"""The canonical learner of two labels, fitted on many chunks at once from counts.
+"""The canonical tree learner for two labels, fitted on many chunks at once from counts.
 
 It chooses the trees that ``canonical.py`` chooses, from sums instead of rows.  With D the rows
 of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
@@ -57,7 +57,7 @@ SEARCH_NANOSECONDS: Final = 9.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedTrees:
-    """The trees of some chunks in the making.
+    """The trees of several chunks, fitted from counts.
 
     Attributes:
         coding: of the class's tests.
@@ -72,7 +72,7 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Search all trees of a depth over some tests; None where rows are not counted for it."""
+        """Return the search of all trees of a depth; None if counting cannot do it."""
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= DEPTH_MAX:
             return None
@@ -81,18 +81,18 @@ class CountedTrees:
 
     @property
     def counters(self) -> int:
-        """Number of counts of one chunk."""
+        """The number of counters for one chunk."""
         cells = [feature.cell_count for feature in self.coding.features]
         sets = feature_sets(self.coding, self.depth)
         return sum(math.prod(cells[place] for place in places) for places in sets)
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks that are counted at once, of so many rows in all chunks."""
+        """Return the number of chunks that are counted at once, given their number of rows."""
         chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
         return max(1, min(CHUNKS_AT_ONCE, COUNTERS_AT_ONCE // self.counters, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
-        """Return whether counting rows is quicker than searching chunk by chunk; all public."""
+        """Return whether counting is faster than a search chunk by chunk, by public numbers."""
         sets = len(feature_sets(self.coding, self.depth))
         pairs = self.coding.test_count**self.depth
         rows = row_count / chunk_count
@@ -107,7 +107,7 @@ class CountedTrees:
         offsets: NDArray[np.int64],
         progress: Callable[[int, int], None] | None,
     ) -> NDArray[np.int64]:
-        """Fit one tree per chunk, a few chunks at a time.
+        """Return one fitted tree per chunk, computed a few chunks at a time.
 
         Args:
             values: rows as the public schema encodes them, permuted, shape ``(n, d)``.
@@ -153,7 +153,7 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Count what the upper levels follow from; counts of parts add up.
+        """Return the counts that determine all but the last level; counts of parts add up.
 
         Args:
             codes: of rows in any order, shape ``(f, n)``.
@@ -205,7 +205,7 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Count what the last level follows from; counts of parts add up.
+        """Return the counts that determine the last level; counts of parts add up.
 
         Args:
             upper: what :meth:`upper_tests` returned.

@@ -1,4 +1,4 @@
-"""The halving learner: a plurality of random trees without error.
+"""The halving learner: the plurality of random trees without training errors.
 
 Each chunk draws its trees uniformly from all parametrised trees that make no
 error on it, by the same factorisation as the exponential mechanism: a leaf
@@ -32,7 +32,7 @@ def fit_trees(
     class_count: int,
     generator: LearnerGenerator,
 ) -> NDArray[np.int64]:
-    """Draw one chunk's trees.
+    """Return the random trees of one chunk.
 
     Args:
         bits: outcomes of the tests, shape ``(m, t)``.
@@ -53,7 +53,7 @@ def fit_trees(
 
 
 def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) -> NDArray[np.int64]:
-    """Draw from an enumerated class, given every hypothesis's errors; shape ``(100,)``."""
+    """Return hypotheses drawn from a list, given every hypothesis's errors; shape ``(100,)``."""
     least = int(errors.min())
     weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
     cumulative = weights.cumsum(dtype=np.float64)
@@ -65,11 +65,11 @@ def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) ->
 
 
 class NoZeroErrorTreeError(Exception):
-    """Signals, inside one chunk's fit, that every tree makes an error there."""
+    """Every tree makes an error on one chunk, so that another rule must choose."""
 
 
 class ZeroErrorRule:
-    """(+, x) over the number of trees without errors.
+    """The rule that counts the trees without errors, and draws one of them uniformly.
 
     Args:
         generator: the chunk's own.
@@ -77,28 +77,28 @@ class ZeroErrorRule:
     """
 
     def __init__(self, generator: LearnerGenerator) -> None:
-        """Keep the chunk's generator."""
+        """Store the chunk's random generator."""
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Count the labels that make no error: one if pure, all if empty, else none."""
+        """Return a leaf's number of error-free labels: one if pure, all if empty, else none."""
         weights = np.zeros(len(counts) + 1)
         weights[:2] = len(counts), 1.0
         nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)
         return np.take(weights, nonzero)
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Count the pairs of a tree for each side."""
+        """Return the number of error-free pairs of subtrees on both sides of a test."""
         trees: NDArray[np.floating] = np.multiply(left, right)
         return trees
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Count the trees of all tests."""
+        """Return the number of error-free trees over all tests."""
         count: NDArray[np.floating] = scores.sum(axis=-1)
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Draw a test at every node in proportion to its trees.
+        """Return a random test at every node, weighted by its number of error-free trees.
 
         Raises:
             NoZeroErrorTreeError: a node has none, which only a root can lack.
@@ -111,7 +111,7 @@ class ZeroErrorRule:
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Draw a label without error in every leaf.
+        """Return a random error-free label for every leaf.
 
         Raises:
             NoZeroErrorTreeError: a tree of depth 0 over several labels.
@@ -123,7 +123,7 @@ class ZeroErrorRule:
 
 
 class PenaltyRule:
-    """(log-sum-exp, +) over weights ``exp(-2 errors)``.
+    """The rule that weights trees by ``exp(-2 errors)``, and draws one by weight.
 
     Args:
         generator: the chunk's own.
@@ -131,33 +131,33 @@ class PenaltyRule:
     """
 
     def __init__(self, generator: LearnerGenerator) -> None:
-        """Keep the chunk's generator."""
+        """Store the chunk's random generator."""
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the log weight of all labels of a leaf."""
+        """Return the log of the total weight of a leaf's labels."""
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Add the log weights of both sides."""
+        """Return the sum of the log weights of both sides of a test."""
         log_weights: NDArray[np.floating] = np.add(left, right)
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the weight of all tests."""
+        """Return the log of the total weight of all tests."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)
         return log_weights
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Draw a test at every node in proportion to its weight."""
+        """Return a random test at every node, in proportion to its weight."""
         return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Draw a label of every leaf in proportion to its weight."""
+        """Return a random label of every leaf, in proportion to its weight."""
         del parent_counts
         return self.choose(np.moveaxis(_label_log_weights(leaf_counts), 0, -1))
 

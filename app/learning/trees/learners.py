@@ -1,4 +1,4 @@
-"""Fitting the built-in rules, chunk by chunk, into packed trees."""
+"""Fitting of the built-in learners, chunk by chunk, as arrays of trees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ChunkFit(Protocol):
-    """Fits one chunk: bits ``(m, t)``, labels ``(m,)``, seed; to trees ``(g, nodes)``."""
+    """A function that fits one chunk: bits ``(m, t)``, labels ``(m,)``, seed; to trees."""
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
@@ -51,7 +51,7 @@ def fit_trees(
     scored: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
-    """Fit one learner per chunk.
+    """Return an ensemble of one fitted learner per chunk.
 
     A chunk with one label votes it; an empty chunk, and any failure, votes
     class 0.
@@ -103,7 +103,7 @@ def fit_tree(
     bits: NDArray[np.uint8],
     labels: NDArray[np.int64],
 ) -> Tree:
-    """Return the tree of least errors, as the canonical rule breaks ties.
+    """Return the tree with fewest errors, ties broken by a fixed public order.
 
     Args:
         hypothesis_class: the public class that is searched.

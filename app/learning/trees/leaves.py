@@ -1,4 +1,4 @@
-"""Votes from the outcomes of every node of every tree, with equal work for every query.
+"""Votes of trees from the outcomes of all nodes, with the same work for every query.
 
 All trees of an ensemble are complete and of one depth.  A node selects between what
 its two sides say with three bitwise operations, from the leaves up to the root, so that
@@ -33,7 +33,7 @@ TREES_PER_BLOCK = 1 << 13
 
 
 class LeafSelection:
-    """The leaves of k votes, each the plurality of ``trees_per_vote`` trees.
+    """The leaf labels of k votes, each the plurality of ``trees_per_vote`` trees.
 
     Args:
         leaves: labels from left to right, shape ``(M, 2**depth)``; the trees of a
@@ -46,7 +46,7 @@ class LeafSelection:
     def __init__(
         self, leaves: NDArray[np.integer], *, class_count: int, trees_per_vote: int = 1
     ) -> None:
-        """Lay each bit of the leaves' labels out as masks of all ones or all zeros."""
+        """Store each bit of the leaf labels as bit masks."""
         self.tree_count, leaf_count = leaves.shape
         invariant(self.tree_count % trees_per_vote == 0, "every vote has its trees")
         invariant(trees_per_vote < 1 << BYTE_QUERIES, "the trees of a vote are counted in a byte")
@@ -64,7 +64,7 @@ class LeafSelection:
         query_count: int,
         outcomes: Callable[[slice, slice], NDArray[np.signedinteger]],
     ) -> NDArray[np.int64]:
-        """Count the votes on queries, at most 64 of them and some trees at a time.
+        """Return the votes on queries, computed for at most 64 queries and some trees at a time.
 
         Args:
             query_count: number of queries, B.
@@ -148,7 +148,7 @@ class LeafSelection:
 
 
 def selection_order(depth: int) -> NDArray[np.intp]:
-    """Return the nodes of a heap in the order of selection, shape ``(2**depth - 1,)``.
+    """Return the nodes of a tree in the order in which leaves are selected.
 
     Level by level, and within a level first all that are a false side, then in the same
     order their true ones: so the sides of a level are two halves of what is below it.
@@ -203,7 +203,7 @@ def leaf_scores(
     *,
     depth: int,
 ) -> NDArray[np.float64]:
-    """Return the share of class 1 among a chunk's rows in each leaf of its trees.
+    """Return the fraction of class 1 among a chunk's rows in each leaf of its trees.
 
     Args:
         trees: shape ``(g, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
@@ -229,7 +229,7 @@ def leaf_scores(
 def reached_leaves(
     nodes: NDArray[np.integer], bits: NDArray[np.uint8], *, depth: int
 ) -> NDArray[np.int64]:
-    """Return the leaf that each row reaches in each tree, counted from the left.
+    """Return the index of the leaf that each row reaches in each tree, from the left.
 
     Args:
         nodes: tests in heap order, shape ``(M, 2**depth - 1)``.
@@ -249,7 +249,7 @@ def reached_leaves(
 
 
 def vote_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over the members of each vote, added one by one in their order.
+    """Return the mean over each vote's trees, added in a fixed order.
 
     A sum over an axis adds in an order that the number of queries has a part in.
 

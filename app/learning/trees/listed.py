@@ -1,4 +1,4 @@
-"""Decision trees as a list, and one for every dichotomy that trees make of some points.
+"""Decision trees as a list, and one tree for every labelling of some points.
 
 One tree for every dichotomy that trees over public tests make of some points.
 
@@ -32,7 +32,7 @@ OUTCOMES_MAX = 1 << 30
 
 
 class TreeList:
-    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of complete trees of one depth.
+    """A list of complete decision trees of one depth as a hypothesis class.
 
     Args:
         tests: what the trees ask.
@@ -51,7 +51,7 @@ class TreeList:
         depth: int,
         class_count: int,
     ) -> None:
-        """Keep the arrays, and the tests laid out for evaluation."""
+        """Store the arrays and the tests for evaluation."""
         self.tests = tuple(tests)
         self.cells = cells
         self.depth = depth
@@ -64,7 +64,7 @@ class TreeList:
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Unknown: one half each."""
+        """The estimated fraction of records that each tree labels 1: one half, since unknown."""
         return np.full(len(self), 0.5)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -72,7 +72,7 @@ class TreeList:
         return self._packed.evaluate(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
-        """Walk every row down every tree, shape ``(N, n)``."""
+        """Return the label of every row in every tree, shape ``(N, n)``."""
         outcomes = encoded.astype(np.uint8, copy=False).T
         trees, rows = np.arange(len(self))[:, np.newaxis], np.arange(len(encoded))
         nodes = np.zeros((len(self), len(encoded)), dtype=np.int64)
@@ -83,7 +83,7 @@ class TreeList:
         return labels
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every tree; of stumps from the counts of each test's sides."""
+        """Return the number of errors of every tree."""
         if self.depth != 1:
             return count_errors(self, encoded, labels)
         region = Region.packed(encoded.astype(np.uint8, copy=False), labels, self.class_count)
@@ -99,7 +99,7 @@ class TreeList:
         return type(self)(self.tests, cells, depth=self.depth, class_count=self.class_count)
 
     def describe(self, index: int) -> Description:
-        """Return a tree's tests in heap order and its leaf labels."""
+        """Return a tree's tests in heap order, and its leaf labels."""
         node_count = (1 << self.depth) - 1
         cells = self.cells[index].tolist()
         return {
@@ -116,7 +116,7 @@ def tree_dichotomies(
     depth: int,
     class_count: int,
 ) -> TreeList:
-    """Return one tree for every dichotomy of points by trees with any cuts.
+    """Return one tree for every labelling of points that trees with any cuts can make.
 
     Any cut is one at a value of a point, as far as the points can tell.  A
     test that does not part the points adds no dichotomy: a tree that asks
@@ -141,7 +141,7 @@ def tree_dichotomies(
 def tree_count_bound(
     row_count: int, features: Mapping[int, PublicColumn], *, depth: int, class_count: int
 ) -> int:
-    """Bound the number of listed trees for a number of rows, before duplicates are dropped.
+    """Return a bound on the number of listed trees, before duplicates are dropped.
 
     Args:
         row_count: number of points.
@@ -242,7 +242,7 @@ LABEL_COUNT = 2
 def covering_trees(
     tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> TreeList:
-    """Return one tree with two labels for every dichotomy of public points.
+    """Return one two-label tree for every labelling of public points.
 
     Args:
         tests: what trees may ask; without any only the constants are left.
@@ -262,7 +262,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Bound the number of trees examined on the last level, hence of the kept ones."""
+    """Return a bound on the number of trees examined at the last level."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT

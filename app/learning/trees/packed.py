@@ -1,4 +1,4 @@
-"""All trees of an ensemble over shared tests, as flat arrays.
+"""All trees of an ensemble over the same tests, as flat arrays.
 
 Every inner node reads the outcome of its test on up to 64 queries at once, and
 :mod:`app.learning.trees.leaves` does the rest.  Every tree does the same work on
@@ -44,7 +44,7 @@ PACKED_TESTS_MAX = 1 << 16
 
 
 class PackedTrees:
-    """k votes, each the plurality of ``trees_per_vote`` complete trees of one depth.
+    """The trees of k votes, each vote the plurality of ``trees_per_vote`` trees of one depth.
 
     Args:
         trees: shape ``(k * trees_per_vote, 2**(depth + 1) - 1)``: test indices
@@ -66,7 +66,7 @@ class PackedTrees:
         trees_per_vote: int = 1,
         private_leaf_scores: NDArray[np.float64] | None = None,
     ) -> None:
-        """Lay the nodes out one array a node, and the leaves as masks of label bits."""
+        """Store one array per node, and the leaf labels as bit masks."""
         node_count = (1 << depth) - 1
         invariant(trees.shape[1] == 2 * node_count + 1, "a packed tree has its nodes and leaves")
         scored = private_leaf_scores is None or private_leaf_scores.shape == (
@@ -88,7 +88,7 @@ class PackedTrees:
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return len(self._cells) // self.trees_per_vote
 
     @property
@@ -97,7 +97,7 @@ class PackedTrees:
         return int(self._nodes.max(initial=-1)) + 1
 
     def vote_counts(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Evaluate every tree on every query.
+        """Return the votes of every tree on every query.
 
         Args:
             bits: outcomes of the tests, shape ``(B, t)``.
@@ -121,7 +121,7 @@ class PackedTrees:
         return self._leaf_scores is not None
 
     def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return each vote's score on each query: the mean over its trees.
+        """Return each vote's score on each query, the mean over its trees.
 
         Args:
             bits: outcomes of the tests, shape ``(B, t)``.
@@ -143,7 +143,7 @@ class PackedTrees:
         return scores
 
     def repeated(self, times: int) -> Self:
-        """Return these votes, repeated."""
+        """Return the same votes, repeated."""
         scores = self._leaf_scores
         return type(self)(
             np.tile(self._cells, (times, 1)),
@@ -154,7 +154,7 @@ class PackedTrees:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a header, the nodes and any scores; little-endian."""
+        """Return a header, the nodes and any scores as little-endian bytes."""
         scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
@@ -164,7 +164,7 @@ class PackedTrees:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
-        """Rebuild the trees from :meth:`to_bytes`.
+        """Return the trees that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
@@ -210,7 +210,7 @@ def _blocks(bits: NDArray[np.uint8]) -> range:
 
 
 class TreeEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` of trees over public tests.
+    """An ensemble of decision trees over public tests.
 
     Args:
         tests: the public tests, which are not stored with the trees.
@@ -219,45 +219,45 @@ class TreeEnsemble:
     """
 
     def __init__(self, tests: Sequence[BinaryTest], packed: PackedTrees) -> None:
-        """Lay out the tests for repeated evaluation."""
+        """Store the tests for repeated evaluation."""
         self._asked = tests
         self._tests = PackedTests(tests)
         self._packed = packed
 
     @property
     def size(self) -> int:
-        """Number of votes, k."""
+        """The number of votes, k."""
         return self._packed.size
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return self._packed.class_count
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score too."""
+        """Whether every vote has a score."""
         return self._packed.is_scored
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
         return self._packed.vote_counts(self._tests.evaluate(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``."""
+        """Return each model's score of each encoded query, shape ``(B, k)``; secret."""
         return self._packed.scores(self._tests.evaluate(values))
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote repeated."""
+        """Return a larger ensemble in which every vote is repeated."""
         return type(self)(self._asked, self._packed.repeated(times))
 
     def to_bytes(self) -> bytes:
-        """Return the trees as private state."""
+        """Return the trees as bytes, to be stored privately."""
         return self._packed.to_bytes()
 
     @classmethod
     def from_bytes(cls, tests: Sequence[BinaryTest], body: bytes) -> Self:
-        """Rebuild the ensemble from :meth:`to_bytes` and the same public tests.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public tests.
 
         Raises:
             LedgerCorruptError: the body is no ensemble over these tests.

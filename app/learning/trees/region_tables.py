@@ -1,4 +1,4 @@
-"""Exponential weights of trees, over every region of the upper levels of a tree.
+"""Exponential weights of trees, summed over every region of their upper levels.
 
 A region is a multiset of literals, a literal being a test and its outcome: the
 order in which a tree asks does not matter.  Trees of depth D need
@@ -50,12 +50,12 @@ def multiset_count(kind_count: int, size: int) -> int:
 
 
 def multiset_rank(members: Sequence[int]) -> int:
-    """Return the rank of one sorted multiset."""
+    """Return the index of one sorted multiset in the list of all."""
     return sum(comb(member + place, place + 1) for place, member in enumerate(members))
 
 
 def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.int64]:
-    """Return the ranks of sorted multisets, which lie along the last axis."""
+    """Return the indices of sorted multisets, which lie along the last axis."""
     ranks = np.zeros(members.shape[:-1], dtype=np.int64)
     for place in range(members.shape[-1]):
         ranks += _steps(kind_count, place)[members[..., place]]
@@ -63,7 +63,7 @@ def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.in
 
 
 def multisets(kind_count: int, size: int) -> NDArray[np.int64]:
-    """Return all multisets by rank, shape ``(count, size)``."""
+    """Return all multisets in the order of their indices, shape ``(count, size)``."""
     listed = np.array(
         list(combinations_with_replacement(range(kind_count), size)), dtype=np.int64
     ).reshape(multiset_count(kind_count, size), size)
@@ -79,7 +79,7 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of literals that no row satisfies together, shape ``(2 t, 2 t)``.
+    """Return the pairs of test outcomes that no row has together, shape ``(2 t, 2 t)``.
 
     The literal of test a with outcome o is ``2 a + o``.
     """
@@ -99,7 +99,7 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return, for each multiset of ``size`` literals, the rank of its representative.
+    """Return the index of an equivalent multiset of test outcomes, for each multiset.
 
     A literal that another one implies gives way to it; an empty region is that
     of a test both ways.  What stands for a region stands for itself.
@@ -143,7 +143,7 @@ Tests = tuple[int, ...]
 def region_tables(
     rows: RegionRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
 ) -> tuple[ScaledSums, ...]:
-    """Return ``Z(region, depth - k)`` by the rank of the region's k literals, k from 1.
+    """Return the weight sums of subtrees in every region that k test outcomes define.
 
     The literal of test a with outcome o is ``2 a + o``.
 
@@ -165,7 +165,7 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return, for each test at nodes, the product of both sides' sums.
+    """Return, for each test at a node, the product of both sides' weight sums.
 
     Args:
         table: sums by rank, of one literal more than ``regions`` have.
@@ -234,7 +234,7 @@ class _PairTable:
     def of(
         cls, rows: RegionRows, size: int, decay: float, excluded: NDArray[np.bool_] | None
     ) -> _PairTable:
-        """Set room aside; public numbers say how much."""
+        """Return an allocated table, whose size depends on public numbers only."""
         length = statistics_length(rows.test_count, rows.class_count)
         satisfied = tuple(
             np.empty((multiset_count(rows.test_count, below), length), rows.number)
@@ -247,7 +247,7 @@ class _PairTable:
         return cls(rows, size, decay, satisfied, stand_ins, sums)
 
     def fill(self) -> None:
-        """Weigh every region; threads share the work, and no result depends on how."""
+        """Compute the weights of every region, on several threads with the same result."""
         with ThreadPoolExecutor(min(os.cpu_count() or 1, THREAD_COUNT_MAX)) as pool:
             for visit in (self._count, self._weigh):
                 visit((), self.rows)

@@ -1,4 +1,4 @@
-"""Counts over regions of private rows, as exact integers.
+"""Exact integer counts over regions of private rows.
 
 A class over ``t`` binary tests sees a row only as ``t`` bits and a label, so
 the rows of each label are kept as one long bit vector a test.  Regions are
@@ -34,7 +34,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Rows of a region, by label, as bit vectors.
+    """The rows of a region by label, as bit vectors.
 
     Attributes:
         words: for each label, its rows' outcomes, shape ``(t, words)``; bits of
@@ -48,12 +48,12 @@ class Region:
 
     @classmethod
     def packed(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Pack rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``)."""
+        """Return the rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``) as bit vectors."""
         words = tuple(_packed(bits[labels == label]) for label in range(class_count))
         return cls(words, np.bincount(labels, minlength=class_count).astype(np.int64))
 
     def single_counts(self) -> NDArray[np.int64]:
-        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
         return np.stack(
             [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in self.words]
         )
@@ -80,51 +80,51 @@ Counts = NDArray[np.floating]
 
 
 class RegionRows(Protocol):
-    """The private rows of a region, as what weighs trees asks for them."""
+    """The interface of a region's private rows for computing the weights of trees."""
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         ...
 
     @property
     def test_count(self) -> int:
-        """Number of tests, t."""
+        """The number of tests, t."""
         ...
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The type of all counts, which is exact for this many rows."""
+        """The integer type of all counts, which is exact for this many rows."""
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
-        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
+        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
         ...
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(L,)``."""
         ...
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
         ...
 
     def statistics(self) -> Counts:
-        """Return all counts that weigh trees of depth 2, flat, as :class:`RegionStatistics`."""
+        """Return all counts for the weights of depth-2 trees, as :class:`RegionStatistics`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MergedRows:
-    """Distinct rows, and how many of each label they stand for.
+    """The distinct rows, with the number of rows of each label that they stand for.
 
     Rows are merged part by part, so that neither time nor memory grows faster than n;
     in different parts the same row may stand more than once.
@@ -148,7 +148,7 @@ class MergedRows:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Self:
-        """Merge rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``), each by its weight."""
+        """Return the distinct rows of ``bits`` (``(n, t)``) with weighted counts by label."""
         is_whole = row_weights is None and len(bits) < SINGLE_PRECISION_MAX
         number = np.float32 if is_whole else np.float64
         test_count = int(bits[:0].shape[1])
@@ -166,27 +166,27 @@ class MergedRows:
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return len(self.multiplicities)
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The type of all counts, which is exact for this many rows."""
+        """The integer type of all counts, which is exact for this many rows."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
-        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
         byte, place = divmod(test_index, BITS_PER_BYTE)
         outcomes = self.packed[:, byte] >> (BITS_PER_BYTE - 1 - place) & 1
         kept = np.flatnonzero(outcomes == outcome)
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
+        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
         for bits, _ in self._blocks():
             literals = np.stack([1 - bits, bits], axis=2).reshape(-1, 2 * self.test_count)
             if np.any((literals.T @ literals > 0) & pairs):
@@ -194,19 +194,19 @@ class MergedRows:
         return False
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(L,)``."""
         counts: NDArray[np.float64] = self.multiplicities.sum(axis=1, dtype=np.float64)
         return counts
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
         counts = np.zeros((self.class_count, self.test_count))
         for bits, weights in self._blocks():
             counts += weights @ bits
         return counts
 
     def statistics(self) -> Counts:
-        """Return all counts that weigh trees of depth 2 on these rows, flat.
+        """Return as one array all counts that the weights of depth-2 trees on these rows need.
 
         The layout is that of :class:`RegionStatistics`.
         """
@@ -230,7 +230,7 @@ class MergedRows:
 
 @dataclass(frozen=True, slots=True)
 class RegionStatistics:
-    """Counts in k regions.
+    """The counts of rows in k regions, by label and by pairs of tests.
 
     Attributes:
         signed: rows of label l less those of label 0, l from 1, that satisfy
@@ -246,7 +246,7 @@ class RegionStatistics:
 
     @classmethod
     def of(cls, flat: Counts, *, test_count: int, class_count: int) -> Self:
-        """Read ``k`` flat rows of :meth:`MergedRows.statistics`."""
+        """Return the counts in ``k`` arrays of :meth:`MergedRows.statistics`."""
         parts = np.split(flat, np.cumsum(_part_lengths(test_count, class_count))[:-1], axis=1)
         signed, singles, totals = (part.astype(np.float64) for part in parts)
         return cls(
@@ -257,12 +257,12 @@ class RegionStatistics:
 
 
 def statistics_length(test_count: int, class_count: int) -> int:
-    """Return the length of a region's statistics."""
+    """Return the length of the array of one region's counts."""
     return sum(_part_lengths(test_count, class_count))
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return counts by exact outcomes of K tests from counts by tests satisfied.
+    """Return the rows' counts by exact outcomes of K tests, from counts by satisfied tests.
 
     Args:
         satisfied: for each subset of K tests, as bits of its index, counts of

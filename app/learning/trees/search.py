@@ -1,4 +1,4 @@
-"""Scores of all trees over one chunk, and trees grown from them.
+"""A search over all trees on one chunk's rows, level by level.
 
 The canonical and the halving learner are the same factorised sum over trees
 in two algebras: (max, +) over the rows a tree gets right, and (+, x) over the
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 class TreeRule(Protocol):
-    """An algebra over trees, a choice among tests, and the labels of leaves."""
+    """The interface of a rule for scoring trees, choosing tests, and labelling leaves."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Score leaves with label counts of shape ``(L, ...)``; drops the first axis."""
+        """Return leaves' scores from label counts of shape ``(L, ...)``, without that axis."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Combine the scores of the two sides of a test."""
+        """Return the joint score of the two sides of a test."""
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Combine the scores of all tests, over the last axis."""
+        """Return the joint score of all tests, over the last axis."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Choose a test at every node: scores ``(G, N, t)`` to indices ``(G, N)``."""
+        """Return the chosen test at every node: scores ``(G, N, t)`` to indices ``(G, N)``."""
         ...
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Label leaves by counts ``(L, G, leaves)`` of their own and their parent's region."""
+        """Return leaf labels, from counts ``(L, G, leaves)`` in the leaf and in its parent."""
         ...
 
 
@@ -69,23 +69,23 @@ class Chunk:
 
     @classmethod
     def of(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Order the rows of ``bits`` (``(m, t)``) by ``labels`` (``(m,)``)."""
+        """Return the rows of ``bits`` (``(m, t)``) ordered by ``labels`` (``(m,)``)."""
         order = np.argsort(labels, kind="stable")
         ends = np.searchsorted(labels[order], np.arange(class_count + 1))
         return cls(np.ascontiguousarray(bits[order].T, dtype=np.float32), ends.astype(np.int64))
 
     @property
     def test_count(self) -> int:
-        """Number of tests, t."""
+        """The number of tests, t."""
         return len(self.ones)
 
     @property
     def row_count(self) -> int:
-        """Number of rows, m."""
+        """The number of rows, m."""
         return int(self.ends[-1])
 
     def count(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Count the member rows of each label that satisfy each test.
+        """Return the number of selected rows of each label that satisfy each test.
 
         Args:
             member: 1 where a row belongs to a region, shape ``(R, m)``.
@@ -97,11 +97,11 @@ class Chunk:
         return np.stack([member[:, rows] @ self.ones[:, rows].T for rows in self._label_rows()])
 
     def count_rows(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Count the member rows of each label, shape ``(L, R)``."""
+        """Return the number of selected rows of each label, shape ``(L, R)``."""
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
     def where(self, test_index: int, outcome: int) -> Chunk:
-        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1, in their order."""
+        """Return a flag for the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
         kept = self.ones[test_index] == outcome
         before = np.concatenate([[0], kept.cumsum()])
         return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])
@@ -112,7 +112,7 @@ class Chunk:
 
 
 def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArray[np.int64]:
-    """Grow trees over one chunk, level by level, as the rule chooses.
+    """Return trees grown on one chunk, level by level, as the rule chooses.
 
     Args:
         chunk: the rows.
@@ -194,7 +194,7 @@ class _Tables:
 
     @classmethod
     def of(cls, chunk: Chunk, depth: int, rule: TreeRule) -> Self:
-        """Return the score of every choice of the tests above the last of ``depth`` levels."""
+        """Return the scores of every choice of the tests above the last level."""
         if depth < DEPTH_OF_PAIRS:
             return cls(depth, np.zeros(0), np.zeros((2, 0, 0)))
         pairs = chunk.count(chunk.ones)
@@ -340,7 +340,7 @@ def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArr
 
 
 def parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return, for each leaf, the label counts of its parent region; a root is its own."""
+    """Return, for each leaf, the label counts of its parent region; a root is its own parent."""
     leaf_count = leaf_counts.shape[2]
     if leaf_count == 1:
         return leaf_counts

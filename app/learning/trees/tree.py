@@ -1,4 +1,4 @@
-"""Complete decision trees over binary tests, as plain integers.
+"""Complete decision trees over binary tests, stored as integers.
 
 Heap layout: the root is node 0, the children of node ``i`` are ``2 i + 1``
 where its test is false and ``2 i + 2`` where it is true; leaves follow the
@@ -45,7 +45,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """Number of tests between the root and a leaf."""
+        """The number of tests between the root and a leaf."""
         return len(self.leaf_labels).bit_length() - 1
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
@@ -67,12 +67,12 @@ class Tree:
         return np.array(self.leaf_labels, dtype=np.int64)[nodes - len(self.test_indices)]
 
     def to_dict(self) -> dict[str, list[int]]:
-        """Return the tree as lists of integers, for private state and publication."""
+        """Return the tree as lists of integers, for storage and publication."""
         return {"test_indices": list(self.test_indices), "leaf_labels": list(self.leaf_labels)}
 
     @classmethod
     def from_dict(cls, body: Mapping[str, object]) -> Self:
-        """Rebuild a tree from :meth:`to_dict`.
+        """Return the tree that :meth:`to_dict` wrote.
 
         Raises:
             LedgerCorruptError: the body is not what :meth:`to_dict` returns.

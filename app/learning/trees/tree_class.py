@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeClass:
-    """Depth-D trees over ``t`` tests with any label in any leaf.
+    """The class of trees of depth D over ``t`` tests with any label in any leaf.
 
     Its ``t**(2**D - 1) * L**(2**D)`` parametrised trees are a public multiset:
     two that predict alike both count, whatever the rows.
@@ -61,19 +61,19 @@ class TreeClass:
 
     @property
     def size(self) -> int:
-        """Number of parametrised trees."""
+        """The number of trees, counted by their tests and labels."""
         return self._size.tree_count
 
     @property
     def truncation_variation(self) -> Fraction:
-        """Total variation of a whole draw: it adds over the tree's nodes and leaves."""
+        """The total variation from rounding in a whole draw, summed over nodes and leaves."""
         leaf_count = 1 << self.depth
         nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
         return nodes + leaf_count * truncation_variation(self.class_count)
 
     @property
     def dimension(self) -> int:
-        """Bound the VC dimension by the logarithm to base 2 of the number of trees.
+        """An upper bound on the VC dimension: the base-2 log of the number of trees.
 
         Stumps are counted as functions: per test every pair of two different
         labels, and the constants.
@@ -84,7 +84,7 @@ class TreeClass:
         return self.size.bit_length() - 1
 
     def refuse_rows(self, row_count: int) -> None:
-        """Refuse a number of rows whose counting would take longer than minutes.
+        """Refuse a number of rows that would take longer than minutes to count.
 
         Raises:
             ConfigurationError: names ``hypotheses.depth``.
@@ -106,7 +106,7 @@ class TreeClass:
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw, whatever the rows and epsilon.
+        """Return a bound (eta) on the error of log weights in one draw, for any rows and epsilon.
 
         See :func:`app.learning.trees.weights.draw_log_error`.
         """
@@ -131,7 +131,7 @@ class TreeClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
-        """Draw a tree with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a tree drawn with probability proportional to ``exp(-epsilon errors / 2)``.
 
         Args:
             encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
@@ -147,7 +147,7 @@ class TreeClass:
         return self.weights(encoded, labels, epsilon, row_weights).draw(noise)
 
     def draw_counted(self, counted: CountedRows, epsilon: float, noise: NoiseSource) -> Tree:
-        """Draw a tree as :meth:`draw` does, on rows that are known by their counts.
+        """Return a tree drawn as by :meth:`draw`, from counts of the rows only.
 
         Args:
             counted: the private rows, counted by as many tests as the trees have levels.
@@ -166,7 +166,7 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
-        """Return the weights of all trees by region.  Secret."""
+        """Return the weights of all trees, summed by region. Secret."""
         return TreeWeights.of(
             encoded,
             labels,
@@ -178,7 +178,7 @@ class TreeClass:
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
-        """Return all trees over one test for every distinct cut of the public points.
+        """Return the class of trees over one test for every distinct cut of the public points.
 
         Tests with complementary outcomes cut alike: a tree over one is a tree
         over the other with the branches exchanged.

@@ -56,7 +56,7 @@ def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
 def single_terms(
     singles: NDArray[np.float64], totals: NDArray[np.float64], decay: float
 ) -> ScaledSums:
-    """Return, for each test above two leaves, the product of the leaves' sums.
+    """Return, for each test above two leaves, the product of the leaves' weight sums.
 
     Args:
         singles: rows of each label that satisfy each test, shape ``(L, t)``.
@@ -72,7 +72,7 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return, for each test with two levels left, the product of both sides' ``Z(side, 1)``.
+    """Return, for each test above two levels, the product of both sides' weight sums.
 
     Args:
         statistics: counts of k regions.
@@ -118,7 +118,7 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Bound the roundoffs of a sum of gains, whichever way it is computed.
+    """Return a bound on the rounding errors of a sum of gains, in any order of addition.
 
     * Each against its largest term: an exponent of at most 746 in size, exp,
       and t terms.

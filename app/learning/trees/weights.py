@@ -1,4 +1,4 @@
-"""The law of the exponential mechanism over all trees of a depth, and a draw from it.
+"""The exponential mechanism's distribution over all trees of a depth, and a draw from it.
 
 How large a class of trees is, and what its exact weights take, from public numbers.
 """
@@ -62,7 +62,7 @@ DOUBLES_PER_PAIR = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeSize:
-    """Trees of a depth over so many tests and labels.
+    """The size of a class of trees: depth, number of tests, number of labels.
 
     Attributes:
         test_count: t; may be 0 where the depth is 0.
@@ -77,13 +77,13 @@ class TreeSize:
 
     @property
     def tree_count(self) -> int:
-        """Number of parametrised trees, ``t**(2**D - 1) * L**(2**D)``."""
+        """The number of trees by tests and labels, ``t**(2**D - 1) * L**(2**D)``."""
         leaf_count = 1 << self.depth
         return int(self.test_count ** (leaf_count - 1) * self.class_count**leaf_count)
 
     @property
     def log_factor_max(self) -> float:
-        """Bound the log of every factor of :mod:`app.learning.lists.enumerated_class`.
+        """A bound on the log of every factor in the class's sums of weights.
 
         A factor is at most the number of trees that it adds, times
         ``exp(decay)`` for every region in it whose gains were narrow: fewer
@@ -95,13 +95,13 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """Number of weights that are added up, each a pair of tests in a region."""
+        """The number of weights that are added up, one for each pair of tests in a region."""
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """Estimate the cost of counting rows, in weights, from public numbers.
+        """An estimate of the work of counting rows, in weights, from public numbers.
 
         A region's rows satisfy each of its tests; were tests independent, so
         many of n would on average.  How rows are merged is private and left out.
@@ -120,7 +120,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """Bound the memory of a draw, besides its rows."""
+        """A bound on the bytes of memory that a draw needs besides its rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
@@ -129,7 +129,7 @@ class TreeSize:
         return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
-        """Return whether exact weights take at most minutes, and one or two gigabytes."""
+        """Return whether exact weights take at most minutes and one or two gigabytes."""
         if self.log_factor_max > LOG_FACTOR_MAX:
             return False
         # Without two levels no pair of tests is counted.
@@ -152,7 +152,7 @@ Path = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TreeWeights:
-    """Weights ``exp(-decay errors)`` of all trees, summed by region.  Secret.
+    """The weights ``exp(-decay errors)`` of all trees, summed by region. Secret.
 
     Attributes:
         rows: the private rows, each test turned so that few satisfy it: counts
@@ -182,7 +182,7 @@ class TreeWeights:
         excluded: NDArray[np.bool_] | None = None,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Self:
-        """Weigh all trees.
+        """Return the weights of all trees on some rows.
 
         Args:
             bits: outcomes of the tests, shape ``(n, t)``.
@@ -208,7 +208,7 @@ class TreeWeights:
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Weigh all trees on rows that are merged, or known by their counts alone.
+        """Return the weights of all trees on distinct rows with counts, or on counts only.
 
         Args:
             counted: the private rows.
@@ -235,7 +235,7 @@ class TreeWeights:
         return log(float(total.factors)) - self.decay * float(total.errors)
 
     def log_weights(self, path: Path) -> NDArray[np.float64]:
-        """Return the log weight, but for a constant, of each choice at a node or a leaf.
+        """Return the log weight, up to a constant, of each choice at a node or a leaf.
 
         Args:
             path: what leads there.
@@ -248,7 +248,7 @@ class TreeWeights:
         return self._terms(path).relative_logs(self.decay)
 
     def draw(self, noise: NoiseSource) -> Tree:
-        """Draw a tree: the root from its marginal, then each side alone."""
+        """Return a random tree: its root by the marginal distribution, then each side."""
         level: list[Path] = [()]
         tests: list[int] = []
         for _ in range(self.depth):
@@ -276,7 +276,7 @@ class TreeWeights:
 
 
 def draw_log_error(size: TreeSize) -> float:
-    """Bound eta for one whole draw of a tree, in the double arithmetic of this package.
+    """Return a bound (eta) on the error of log weights in one draw of a tree, in doubles.
 
     Numbers of errors are exact, so relative errors of sums depend on neither
     rows nor epsilon.  In roundoffs, ``u = 2**-53``:

@@ -1,4 +1,4 @@
-"""Copies of a ledger that keep every charge: backup, restore, retirement.
+"""Copies of a ledger from which no spent budget is lost: backup, restore, retirement.
 
 A copy is older than its ledger from the next answer on.  So every copy that is made
 here ends with ``ReleaseClosed``: wherever it is put, and whoever serves it, it casts no
@@ -87,7 +87,7 @@ CLOSED_FOR_GOOD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A copy that was made or restored.
+    """The result of a backup or restore.
 
     Attributes:
         head: of the release in it, before the entry that closed it; the first one's,
@@ -104,7 +104,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A ledger that was retired.
+    """The result of a retirement.
 
     Attributes:
         head: the closing entry's.
@@ -117,7 +117,7 @@ class Retired:
 
 
 def back_up(url: str, copy: Path) -> Copied:
-    """Copy a ledger as it is at one moment, closed; it may be served meanwhile.
+    """Copy a ledger to a backup that gives no new answers; the original may be in use meanwhile.
 
     Args:
         url: the ledger's address.
@@ -141,7 +141,7 @@ def back_up(url: str, copy: Path) -> Copied:
 def restore(
     copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
 ) -> Copied:
-    """Copy a backup to a ledger's place; it is closed, unless it may continue.
+    """Copy a backup to the ledger's place; it gives new answers only if the original is retired.
 
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.
@@ -167,7 +167,7 @@ def restore(
 
 
 def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
-    """Close a ledger's release for good; a copy made afterwards may continue where it is moved.
+    """Close a ledger permanently, with a code by which one copy may continue in its place.
 
     Args:
         ledger: opened to be written.

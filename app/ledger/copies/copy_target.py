@@ -74,14 +74,14 @@ _BYTE_ORDER: Final = {DIALECT: "C", "sqlite": "BINARY"}
 
 
 class TableDigest(NamedTuple):
-    """A digest of a table: the number of its rows, and a SHA-256 of them all."""
+    """A SHA-256 digest of all rows of a table, with their number."""
 
     row_count: int
     sha256: str
 
 
 def copy_rows(source: Connection, target: Connection) -> None:
-    """Copy every row into tables that are empty.
+    """Copy all ledger rows from one database into empty tables of another.
 
     Args:
         source: a transaction that sees one moment.
@@ -99,7 +99,7 @@ def copy_rows(source: Connection, target: Connection) -> None:
 
 
 def row_digests(connection: Connection) -> dict[str, TableDigest]:
-    """Return a digest of the rows of every copied table, equal in every kind of database.
+    """Return a digest of the rows of each copied table; SQLite and PostgreSQL give the same.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
@@ -157,7 +157,7 @@ _SET_REVISION: Final = text("UPDATE alembic_version SET version_num = :revision"
 
 
 class Held(Enum):
-    """The state of a database, as far as copying is concerned."""
+    """The state of a database as a target of a copy: free, reserved, or occupied."""
 
     NOTHING = "nothing"
     RESERVED = "reserved"
@@ -165,7 +165,7 @@ class Held(Enum):
 
 
 class Found(NamedTuple):
-    """The state of the database at an address.
+    """The result of inspecting the database at an address.
 
     Attributes:
         held: the kind of thing.
@@ -178,7 +178,7 @@ class Found(NamedTuple):
 
 
 def look_at(url: str) -> Found:
-    """Return the state of a database, without changing it.
+    """Return the state of a database without changing it.
 
     Raises:
         ConfigurationError: it is another program's, or cannot be read.
@@ -203,7 +203,7 @@ def _found(connection: Connection, revision: str | None) -> Found:
 
 
 def reserve(url: str, *, noise: NoiseSource) -> None:
-    """Create missing tables, and let no server open the database from now on.
+    """Create missing tables, and mark the database as reserved so that no server opens it.
 
     Args:
         url: of a database that holds no release, or that is reserved already.
@@ -224,7 +224,7 @@ def reserve(url: str, *, noise: NoiseSource) -> None:
 
 @contextmanager
 def filling(url: str) -> Iterator[Connection]:
-    """Yield a transaction that holds the write lock of a database without rows.
+    """Yield a transaction with the write lock on a database that has no rows.
 
     What the block does not commit is undone.
 

@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL: tables, statements, protections, locks, and opening.
+"""The databases of a ledger, SQLite and PostgreSQL: tables, statements, triggers, locks.
 
 The only folder that knows SQLAlchemy's dialects.
 

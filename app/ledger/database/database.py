@@ -33,22 +33,22 @@ class LedgerDatabase(Protocol):
 
     @property
     def file(self) -> Path | None:
-        """Its file; None where it is on a server."""
+        """The database's file; None for a database on a server."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether several servers may have it open."""
+        """Whether several servers may have the database open at once."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the database exists, as far as this is known without reading it."""
+        """Whether the database exists, as far as is known without reading it."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the database is certainly empty."""
+        """Whether the database is known to be empty without reading it."""
 
     def create(self) -> None:
-        """Prepare the database to hold tables, if that is this program's task.
+        """Create the empty database, if this program has to do so.
 
         Raises:
             OSError: it cannot be made.
@@ -56,16 +56,16 @@ class LedgerDatabase(Protocol):
         """
 
     def writing_engine(self) -> Engine:
-        """Return the engine of the one writer: each transaction takes the write lock at once."""
+        """Return the engine for writing, whose transactions take the write lock at their start."""
 
     def writing(self, engine: Engine) -> Writing:
-        """Return the transactions of the one writer on that engine."""
+        """Return the object that begins and ends write transactions on an engine."""
 
     def reading_engine(self) -> Engine:
-        """Return the engine of the readers, which see one moment and cannot write."""
+        """Return the engine for reading, whose transactions see one moment and cannot write."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the only turn to draw what a release publishes once.
+        """Hold the lock that lets only one process draw a release's published result.
 
         Yields what tells whether the turn is still this process's.
 
@@ -77,7 +77,7 @@ class LedgerDatabase(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SqliteDatabase:
-    """A ledger in an SQLite file.
+    """A ledger's database in an SQLite file.
 
     Attributes:
         path: of the database; the files beside it have names that begin with its own.
@@ -88,31 +88,31 @@ class SqliteDatabase:
 
     @property
     def place(self) -> str:
-        """The path."""
+        """The path of the SQLite file."""
         return str(self.path)
 
     @property
     def file(self) -> Path:
-        """The path, with its links followed."""
+        """The path of the SQLite file, with symbolic links resolved."""
         return self.path.resolve()
 
     @property
     def is_shared(self) -> bool:
-        """False: one server at a time has it open."""
+        """False: only one server at a time may have an SQLite file open."""
         return False
 
     @property
     def is_there(self) -> bool:
-        """Whether the file exists."""
+        """Whether the SQLite file exists."""
         return self.path.is_file()
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file is missing or has no byte yet."""
+        """Whether the SQLite file is missing or has no bytes."""
         return not self.path.exists() or self.path.stat().st_size == 0
 
     def create(self) -> None:
-        """Create the file where it is missing, for its owner alone.
+        """Create the SQLite file if it is missing, readable by its owner only.
 
         Raises:
             OSError: it cannot be created or closed to others.
@@ -121,19 +121,19 @@ class SqliteDatabase:
         sqlite.create_owner_only(self.path)
 
     def writing_engine(self) -> Engine:
-        """Return the engine of the one writer."""
+        """Return the engine for writing to the SQLite file."""
         return sqlite.writing_engine(self.path)
 
     def writing(self, engine: Engine) -> Writing:
-        """Return transactions on one kept connection, which nothing else ends."""
+        """Return write transactions on one connection that is kept open."""
         return KeptWriting(engine, sqlite.BEGIN_WRITING)
 
     def reading_engine(self) -> Engine:
-        """Return the engine of the readers."""
+        """Return the engine for reading the SQLite file."""
         return sqlite.reading_engine(self.path)
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the only turn to draw what a release publishes once."""
+        """Hold the lock that lets only one process draw a release's published result."""
         return turn_to_draw(self.path, release_number)
 
 
@@ -151,7 +151,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the only turn to open a release; other servers wait, then load its draws.
+    """Hold the lock that lets only one server open a release; the others load its result.
 
     Raises:
         ConfigurationError: the database cannot be reached.
@@ -161,7 +161,7 @@ def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a role to read and add rows of a ledger, but not to change or drop any.
+    """Grant a database role the right to read and add ledger rows, but not to change or drop any.
 
     Raises:
         ConfigurationError: the database has no roles, or refuses.

@@ -1,4 +1,4 @@
-"""Statements passed directly to the driver: those of every commit and look-up.
+"""Statements passed to the database driver directly, for speed: commits and look-ups.
 
 Each takes a few microseconds there, and SQLAlchemy's part of it took several times as
 long.  Errors are the same ones.
@@ -31,7 +31,7 @@ Row: TypeAlias = tuple[object, ...]
 
 
 def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> Sequence[Row]:
-    """Return every row that a statement finds.
+    """Return every row that a statement selects.
 
     Args:
         connection: inside a transaction.
@@ -53,7 +53,7 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
-    """Insert rows; raises as :func:`fetch_all` does.
+    """Insert rows; errors are those of :func:`fetch_all`.
 
     Args:
         connection: inside a transaction.
@@ -84,7 +84,7 @@ def _as_raised(connection: Connection, text: str, error: Exception) -> BaseExcep
 
 
 def is_cut_off(connection: Connection) -> bool:
-    """Return whether the database, or the network, has ended a connection.
+    """Return whether an error means that the database connection was closed from outside.
 
     A file has nobody who could.
     """
@@ -94,12 +94,12 @@ def is_cut_off(connection: Connection) -> bool:
 
 
 def is_in_transaction(connection: Connection) -> bool:
-    """Return whether a driver without automatic transactions is inside one."""
+    """Return whether a driver connection without autocommit has a transaction open."""
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
 def give_back(connection: Connection) -> None:
-    """Return a connection to the pool; one that cannot be rolled back is discarded."""
+    """Return a connection to the pool; discard it if it cannot be rolled back."""
     try:
         connection.rollback()
     except SQLAlchemyError:
@@ -108,10 +108,10 @@ def give_back(connection: Connection) -> None:
 
 
 class Writing(Protocol):
-    """Begins and ends the transactions of one writer, one at a time."""
+    """The interface that begins and ends write transactions, one at a time."""
 
     def begin(self) -> Connection:
-        """Begin a transaction, which holds the write lock.
+        """Begin a transaction that holds the write lock.
 
         Raises:
             SQLAlchemyError: the database cannot be reached, or another holds the lock.
@@ -119,7 +119,7 @@ class Writing(Protocol):
         """
 
     def commit(self, connection: Connection) -> None:
-        """Commit, durably.
+        """Commit the transaction durably.
 
         Raises:
             SQLAlchemyError: it failed, or nobody knows whether it did.
@@ -134,26 +134,26 @@ class Writing(Protocol):
 
 
 class PooledWriting:
-    """Transactions on a connection of the pool, which checks whether it was cut off."""
+    """Write transactions on pooled connections, which the pool checks before use."""
 
     def __init__(self, engine: Engine) -> None:
-        """Take connections of the engine of writers."""
+        """Take connections from ``engine``, which is for writing."""
         self._engine = engine
 
     def begin(self) -> Connection:
-        """Begin a transaction as the engine does."""
+        """Begin a transaction on a pooled connection."""
         return _begun(self._engine)
 
     def commit(self, connection: Connection) -> None:
-        """Commit as the engine does."""
+        """Commit the transaction."""
         connection.commit()
 
     def end(self, connection: Connection) -> None:
-        """Give the connection back."""
+        """Return the connection to the pool."""
         give_back(connection)
 
     def close(self) -> None:
-        """Do nothing: the pool is the engine's."""
+        """Do nothing, since the engine owns the pool."""
 
 
 def _begun(engine: Engine) -> Connection:
@@ -167,7 +167,7 @@ def _begun(engine: Engine) -> Connection:
 
 
 class KeptWriting:
-    """Transactions on one kept connection, begun and ended by its driver alone.
+    """Write transactions on one kept connection, by the driver's own statements.
 
     SQLAlchemy takes all of them for one transaction that it began with the first, so that
     its statements begin none.  What it does around a transaction of its own took 60 of the
@@ -175,7 +175,7 @@ class KeptWriting:
     """
 
     def __init__(self, engine: Engine, begin: str) -> None:
-        """Connect with the first transaction.
+        """Prepare to connect at the first transaction.
 
         Args:
             engine: of writers; its transactions begin with the statement as well.
@@ -187,7 +187,7 @@ class KeptWriting:
         self._kept: Connection | None = None
 
     def begin(self) -> Connection:
-        """Begin a transaction on the connection that is kept."""
+        """Begin a transaction on the kept connection."""
         if self._kept is None:
             self._kept = _begun(self._engine)
         else:
@@ -195,11 +195,11 @@ class KeptWriting:
         return self._kept
 
     def commit(self, connection: Connection) -> None:
-        """Commit."""
+        """Commit the transaction."""
         fetch_all(connection, "COMMIT")
 
     def end(self, connection: Connection) -> None:
-        """Roll back uncommitted changes; a connection that cannot is not used again."""
+        """Roll back uncommitted changes; drop the connection if that fails."""
         if not is_in_transaction(connection):
             return
         try:
@@ -210,7 +210,7 @@ class KeptWriting:
             give_back(connection)
 
     def close(self) -> None:
-        """Close the connection, between two transactions."""
+        """Close the kept connection, between two transactions."""
         kept, self._kept = self._kept, None
         if kept is not None:
             give_back(kept)
@@ -249,7 +249,7 @@ _TRANSLATION: Final = _Translation()
 
 
 def database_errors() -> AbstractContextManager[None]:
-    """Translate the database's errors, without their own text.
+    """Turn database errors raised in the block into ledger errors, without the original text.
 
     Raises:
         InvariantError: a row that the tables refuse.
@@ -261,7 +261,7 @@ def database_errors() -> AbstractContextManager[None]:
 
 
 def translate(error: BaseException) -> None:
-    """Raise the translation of a database error; leave any other error to the caller."""
+    """Raise the ledger error for a database error; return for any other error."""
     if isinstance(error, IntegrityError):
         raise InvariantError(REFUSED) from None
     if isinstance(error, SQLAlchemyError):

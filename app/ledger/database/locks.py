@@ -1,4 +1,4 @@
-"""A lock on a file that a crash cannot leave behind.
+"""A file lock that the operating system releases if the process dies.
 
 The lock is the kernel's (``flock``), on a file of its own which stays there and holds
 nothing.  The kernel lets go of it with the process, however that ends.  A database's own
@@ -31,16 +31,16 @@ _held: Final[set[int]] = set()
 
 
 class FileLock:
-    """A lock that is held until it is released or the process ends."""
+    """A file lock that is held until it is released or the process ends."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """Take over an open descriptor that holds the lock; None where none is needed."""
+        """Take over an open, locked file descriptor; None where no lock is needed."""
         self._descriptor = descriptor
         if descriptor is not None:
             _held.add(descriptor)
 
     def release(self) -> None:
-        """Release the lock; a second call does nothing."""
+        """Release the file lock; a second call does nothing."""
         if self._descriptor is not None and self._descriptor in _held:
             _held.discard(self._descriptor)
             os.close(self._descriptor)
@@ -48,7 +48,7 @@ class FileLock:
 
 
 def lock_file(path: Path) -> FileLock:
-    """Lock a file, which is created if missing, or refuse at once.
+    """Return a lock on a file, created if missing; fail at once if it is locked.
 
     Raises:
         BlockingIOError: somebody else has the lock.
@@ -81,7 +81,7 @@ NO_TURN: Final = "the file of the turn to draw cannot be locked; nothing was dra
 
 @contextmanager
 def turn_to_draw(path: Path, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Hold the only turn to draw, until the block or the process ends.
+    """Hold the lock that lets only one process draw a release's published result.
 
     Args:
         path: of the database's file.

@@ -1,4 +1,4 @@
-"""Idempotency keys, found by digest: a whole batch in one statement."""
+"""Look-up of idempotency keys by digest, with one statement per batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_keys(
     *,
     digests: Digests,
 ) -> list[tuple[bytes, bytes]]:
-    """Return those keys that are recorded: (key digest, vector digest), in any order.
+    """Return the recorded ones of some idempotency keys: (key digest, vector digest), unordered.
 
     Args:
         connection: inside a transaction.

@@ -1,4 +1,4 @@
-"""Opening a database: its file, its revision, its secret."""
+"""Opening of a ledger's database: its file, its schema revision, its secret."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _REVISION_FOUND: Final = text(f"SELECT version_num FROM {_REVISION_TABLE}")  # n
 
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
-    """The engines of an open database and its secret.
+    """The engines of an open ledger database, and its secret.
 
     Attributes:
         writer: None where it was opened for reading.
@@ -78,7 +78,7 @@ class OpenDatabase:
     file: Path | None
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every database connection."""
         self.readers.dispose()
         if self.writing is not None:
             self.writing.close()
@@ -89,7 +89,7 @@ class OpenDatabase:
 def open_database(
     url: str, *, create: bool, noise: NoiseSource, secret: bytes | None = None
 ) -> OpenDatabase:
-    """Open a database, and create or migrate it where ``create`` allows.
+    """Open a ledger's database; create or migrate it if ``create`` allows.
 
     Args:
         url: of the database.
@@ -136,7 +136,7 @@ def _open_to_write(
 
 @contextmanager
 def peeking(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a connection to an existing database, which changes nothing in it.
+    """Yield a read-only connection to an existing database.
 
     Raises:
         ConfigurationError: it cannot be opened.
@@ -173,7 +173,7 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
 
 @contextmanager
 def reading(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a connection that reads a ledger of any revision.
+    """Yield a connection that reads a ledger of any schema revision.
 
     Raises:
         NoLedgerError: there is none.
@@ -254,7 +254,7 @@ def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | N
 
 
 def read_revision(database: LedgerDatabase, connection: Connection) -> str | None:
-    """Return the revision of the tables; None for a database without tables.
+    """Return the schema revision of the tables; None for a database without tables.
 
     Of what a copy is being written to it is ``UNFINISHED``.
 
@@ -322,7 +322,7 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refuse_replaced(connection: Connection, secret: bytes) -> None:
-    """Refuse a database that received a copied ledger after it was opened empty.
+    """Refuse a database into which a ledger was copied after it was opened empty.
 
     Args:
         connection: inside a transaction.
@@ -351,7 +351,7 @@ def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refusal_reason(error: SQLAlchemyError | ValueError) -> str:
-    """Return the reason for a database's refusal in one line, without values of a row."""
+    """Return a database's error as one line of text, without values of a row."""
     if isinstance(error, DatabaseError):
         return str(error.orig).splitlines()[0]
     # A damaged file can make the driver stumble over its own error's text.
@@ -359,7 +359,7 @@ def refusal_reason(error: SQLAlchemyError | ValueError) -> str:
 
 
 def cannot_open(database: LedgerDatabase, reason: str) -> ConfigurationError:
-    """Return the error of a database that cannot be opened."""
+    """Return the error for a database that cannot be opened."""
     return ConfigurationError(URL_KEY, f"cannot open {database.place}: {reason}")
 
 

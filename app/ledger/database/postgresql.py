@@ -1,4 +1,4 @@
-"""PostgreSQL: every part of the ledger that differs from SQLite.
+"""PostgreSQL as a ledger's database: every part that differs from SQLite.
 
 Several servers may have one ledger open.  What orders them is one advisory lock of the
 database, which every transaction that writes takes before it reads anything, and which
@@ -126,35 +126,35 @@ class PostgresqlDatabase:
 
     @property
     def place(self) -> str:
-        """The host and the name of the database, without user and password."""
+        """The host and the database's name, without user and password."""
         host = self.url.host or self.url.query.get("host") or "localhost"
         return f"{self.url.database or 'postgres'} at {host}"
 
     @property
     def file(self) -> None:
-        """The files are those of the database's server."""
+        """None, since the files belong to the database server."""
         return
 
     @property
     def is_shared(self) -> bool:
-        """True: several servers may have it open."""
+        """True: several servers may have a PostgreSQL ledger open."""
         return True
 
     @property
     def is_there(self) -> bool:
-        """True: the operator of the server has created the database."""
+        """True, since the operator of the database server has created the database."""
         return True
 
     @property
     def is_empty(self) -> bool:
-        """False: the contents are known only after reading."""
+        """False, since the contents are known only after reading."""
         return False
 
     def create(self) -> None:
-        """Do nothing: the operator of the server creates its databases."""
+        """Do nothing, since the operator of the database server creates its databases."""
 
     def writing_engine(self) -> Engine:
-        """Return the engine of the one writer: each transaction takes the lock at once."""
+        """Return the engine for writing, whose transactions take the write lock at their start."""
         engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")
 
         @event.listens_for(engine, "begin")
@@ -164,11 +164,11 @@ class PostgresqlDatabase:
         return engine
 
     def writing(self, engine: Engine) -> Writing:
-        """Return transactions with a connection each, because any connection may be ended."""
+        """Return write transactions that each take a pooled connection."""
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
-        """Return the engine of the readers, which see one moment and cannot write."""
+        """Return the engine for reading, whose transactions see one moment and cannot write."""
         engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
 
         @event.listens_for(engine, "begin")
@@ -178,7 +178,7 @@ class PostgresqlDatabase:
         return engine
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the only turn to draw what a release publishes once."""
+        """Hold the lock that lets only one process draw a release's published result."""
         return turn_to_draw(self.url, release_number)
 
     def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
@@ -196,10 +196,10 @@ class PostgresqlDatabase:
 
 
 class SharedWriting(PooledWriting):
-    """Transactions that wait for those of other servers, but not for ever for a paused one."""
+    """Write transactions that wait for other servers' locks, and end an idle holder."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
-        """Take connections of the engine of writers.
+        """Take connections from ``engine``, which is for writing.
 
         Args:
             engine: of writers.
@@ -210,7 +210,7 @@ class SharedWriting(PooledWriting):
         self._url = url
 
     def begin(self) -> Connection:
-        """Begin a transaction; if the lock is not free, end an idle holder of it, once."""
+        """Begin a transaction; if the lock is taken, end its holder once if that is idle."""
         try:
             return super().begin()
         except DBAPIError as error:
@@ -230,7 +230,7 @@ class SharedWriting(PooledWriting):
 
 
 def postgresql_database(url: str) -> PostgresqlDatabase:
-    """Return the database that an address names.
+    """Return the PostgreSQL database that an address names.
 
     Raises:
         ConfigurationError: the address is malformed.
@@ -246,7 +246,7 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
 
 
 def allow_long_waits(connection: Connection) -> None:
-    """Let a transaction hold the lock while it works elsewhere; SQLite never forbids that.
+    """Let a transaction stay idle for long while it holds the lock, as SQLite allows.
 
     Args:
         connection: inside a transaction.
@@ -263,7 +263,7 @@ def allow_long_waits(connection: Connection) -> None:
 
 @contextmanager
 def turn_to_open(url: str, release_name: str) -> Iterator[None]:
-    """Wait for the only turn to open the release.
+    """Hold the lock that lets only one server open the release, after waiting for it.
 
     PostgreSQL gives the turn to another where this process or its connection ends.
     Two that opened at once would do no harm, only the same work twice: what is drawn
@@ -287,7 +287,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a role to serve the ledger: to read and add rows, raise counts, and move keys on.
+    """Grant a database role the right to serve a ledger: reading, adding rows, raising counts.
 
     Raises:
         ConfigurationError: there is no such role, or the tables are another's.
@@ -311,7 +311,7 @@ def grant_serving(url: str, role: str) -> None:
 
 @contextmanager
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Wait for the only turn to draw what a release publishes once.
+    """Hold the lock that lets only one process draw a release's result, after waiting.
 
     Two that drew at once would publish what was drawn first, and how long a draw takes
     may depend on what comes out: one draw is what the proofs are of.  Where this process
@@ -352,7 +352,7 @@ class _Turn:
         self._is_lost = False
 
     def is_held(self) -> bool:
-        """Ask whether the connection is still there; one that was gone once has lost the turn."""
+        """Return whether the connection still holds the lock; False for ever once it was lost."""
         with self._asking:
             try:
                 if not self._is_lost:
@@ -363,7 +363,7 @@ class _Turn:
 
     @contextmanager
     def kept_awake(self) -> Iterator[None]:
-        """Ask again and again from a thread, which a pause of the process stops as well."""
+        """Keep the connection alive from a thread, which stops if the process is paused."""
         ended = Event()
 
         def ask_on() -> None:
@@ -445,7 +445,7 @@ _INDEX: Final = (
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return the fault of the triggers, or of the index of answers, or None.
+    """Return the fault of the protecting triggers or of the answers' index, or None.
 
     A trigger that is missing, disabled or altered, one that is not ours, and a rule.
     """
@@ -463,7 +463,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def fits(column: Column[object]) -> str | None:
-    """Return the condition that the ledger wrote a column's value; None for none.
+    """Return an SQL condition that a column's value has the expected type; None if not needed.
 
     PostgreSQL keeps to the types of its columns, and knows no length of bytes.
     """

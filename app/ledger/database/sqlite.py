@@ -1,4 +1,4 @@
-"""SQLite: every part of the ledger that would differ in another database.
+"""SQLite as a ledger's database: every part that differs from PostgreSQL.
 
 WAL with ``synchronous=FULL``: a commit returns after its bytes are on disk.
 The driver opens no transaction of its own, so that ``BEGIN IMMEDIATE`` takes
@@ -64,7 +64,7 @@ _DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
 
 
 def database_path(url: str) -> Path:
-    """Return the file at a ledger's address.
+    """Return the path of the SQLite file at a ledger's address.
 
     Raises:
         ConfigurationError: the address is malformed, names another kind of
@@ -90,7 +90,7 @@ def database_path(url: str) -> Path:
 
 
 def create_owner_only(path: Path) -> None:
-    """Create the file if it is missing, and give only its owner access.
+    """Create a file if it is missing, and make it accessible to its owner only.
 
     SQLite gives the files beside it (``-wal``, ``-shm``) the same mode.
 
@@ -109,7 +109,7 @@ def create_owner_only(path: Path) -> None:
 
 
 def writing_engine(path: Path) -> Engine:
-    """Return the engine of the one writer: each transaction takes the write lock at once."""
+    """Return the engine for writing, whose transactions take the write lock at their start."""
 
     def connect() -> sqlite3.Connection:
         uri = f"{path.absolute().as_uri()}?mode=rw"
@@ -124,7 +124,7 @@ def writing_engine(path: Path) -> Engine:
 
 
 def reading_engine(path: Path) -> Engine:
-    """Return the engine of the readers, which cannot write."""
+    """Return the engine for reading, which cannot write."""
 
     def connect() -> sqlite3.Connection:
         return _connect(_reading_uri(path.absolute()), "query_only=ON")
@@ -139,7 +139,7 @@ def structural_fault(connection: Connection) -> str | None:
 
 
 def version_of(connection: Connection) -> Version:
-    """Return a value that differs after every commit of another connection.
+    """Return a value that changes with every commit by another connection.
 
     Args:
         connection: inside a transaction, for which it then holds.
@@ -227,7 +227,7 @@ def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size:
 
 
 def copy_into(source: Connection, path: Path) -> None:
-    """Copy a database as of one moment to an empty file, while others may write.
+    """Copy an SQLite database, as of one moment, to an empty file while others may write.
 
     Raises:
         sqlite3.Error: it cannot be read, or the file takes no more.
@@ -241,12 +241,12 @@ def copy_into(source: Connection, path: Path) -> None:
 
 
 def companions(path: Path) -> list[Path]:
-    """Return the paths of SQLite's companion files of a database, existing or not."""
+    """Return the paths of an SQLite database's log and journal files, existing or not."""
     return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
 
 
 def refuse_companions(path: Path) -> None:
-    """Refuse a location for a ledger if another ledger left its log there.
+    """Refuse a path for a new ledger if log files of another ledger lie there.
 
     Raises:
         ConfigurationError: it did.
@@ -290,7 +290,7 @@ _INDEXES: Final = {
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return the fault of the triggers, or of an index, or None.
+    """Return the fault of the protecting triggers or of an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
@@ -365,7 +365,7 @@ def _refusing(name: str, event: str, table: str, verb: str) -> str:
 
 
 def fits(column: Column[object]) -> str:
-    """Return the condition that the ledger wrote a column's value."""
+    """Return an SQL condition that a column's value has the expected type."""
     name, kind = f'"{column.name}"', column.type
     if isinstance(kind, LargeBinary):
         condition = f"typeof({name}) = 'blob'"

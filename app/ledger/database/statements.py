@@ -1,4 +1,4 @@
-"""Paged reads of the tables, on the caller's connection.
+"""SQL reads of the ledger's tables, page by page, on the caller's connection.
 
 Rows are only ever added, so that pages read one after another fit together.  All but the
 database's secret belong to one release, which the caller names by its number.
@@ -38,7 +38,7 @@ _Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
-    """One recorded answer of the ensemble, for replays.
+    """A recorded private answer, to be given again to the same vector.
 
     Attributes:
         query_id: its number, counted from 1 without gaps.
@@ -61,7 +61,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnswerRow(NamedTuple):
-    """The columns of the answers table for a new answer.
+    """A row of the answers table for a new answer.
 
     Attributes:
         vector_digest: keyed digest of the vector, or of the cell, 32 bytes.
@@ -90,7 +90,7 @@ class KeyRow(NamedTuple):
 
 
 class PrivateRow(NamedTuple):
-    """A piece of private state with its stored digest."""
+    """A stored value of private state with its keyed digest."""
 
     name: str
     digest: str
@@ -98,7 +98,7 @@ class PrivateRow(NamedTuple):
 
 
 class CheckpointRow(NamedTuple):
-    """A stored checkpoint: its text, and the mark that authenticates it."""
+    """A stored checkpoint: its text, and the keyed hash that authenticates it."""
 
     sequence: int
     body: str
@@ -106,7 +106,7 @@ class CheckpointRow(NamedTuple):
 
 
 def of_release(table: Table) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to the release numbered ``release``."""
+    """Return the SQL condition that a row belongs to the release numbered ``release``."""
     return table.c.release_number == bindparam("release")
 
 
@@ -189,13 +189,13 @@ def read_release_numbers(connection: Connection) -> list[int]:
 
 
 def read_head(connection: Connection, release_number: int) -> Head:
-    """Return number and hash of the newest entry."""
+    """Return the number and hash of the ledger's newest entry."""
     row = connection.execute(_HEAD, {"release": release_number}).first()
     return GENESIS if row is None else Head(row.sequence, row.hash)
 
 
 def read_entry_hash(connection: Connection, release_number: int, sequence: int) -> str | None:
-    """Return the hash of an entry, or None where there is no such entry."""
+    """Return the hash of a ledger entry, or None if there is no such entry."""
     if sequence == GENESIS.sequence:
         return GENESIS.hash
     found: str | None = connection.execute(
@@ -207,7 +207,7 @@ def read_entry_hash(connection: Connection, release_number: int, sequence: int) 
 def read_entries(
     connection: Connection, release_number: int, after: Head, count: int
 ) -> list[Entry]:
-    """Return up to ``count`` entries after number ``after``."""
+    """Return up to ``count`` ledger entries after number ``after``."""
     found: list[Entry] = []
     previous_hash = after.hash
     at = {"release": release_number, "after": after.sequence, "count": count}
@@ -221,7 +221,7 @@ def read_entries(
 def every(
     read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
 ) -> Iterator[RowT]:
-    """Yield every row after a position, in order.
+    """Yield every row of a table after a position, in order.
 
     Args:
         read: returns a page of the rows that follow a place.
@@ -235,7 +235,7 @@ def every(
 
 
 def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
-    """Yield every entry after number ``after``, in order."""
+    """Yield every ledger entry after number ``after``, in order."""
     read = partial(read_entries, connection, release_number, count=PAGE_ROWS)
     return every(read, after, lambda entry: entry.head)
 
@@ -243,7 +243,7 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
 def read_answers(
     connection: Connection, release_number: int, after: int
 ) -> list[tuple[int, AnswerRow]]:
-    """Return a page of the answers after number ``after``, each with its entry's number first."""
+    """Return a page of the answers after number ``after``, each with its ledger entry's number."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [
         (
@@ -262,13 +262,13 @@ def read_answers(
 def each_answer(
     connection: Connection, release_number: int, after: int
 ) -> Iterator[tuple[int, AnswerRow]]:
-    """Yield every answer that follows number ``after``, in order, after its entry's number."""
+    """Yield every answer after number ``after``, in order, each with its ledger entry's number."""
     read = partial(read_answers, connection, release_number)
     return every(read, after, lambda row: row[1].answer.query_id)
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
-    """Return the number of answers after number ``after``, and the last answer's number, or 0."""
+    """Return the number of answers after number ``after``, and the last answer's number (or 0)."""
     at = {"release": release_number, "after": after}
     count = connection.execute(_ANSWER_COUNT, at).scalar_one()
     last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
@@ -278,51 +278,51 @@ def read_answer_count(connection: Connection, release_number: int, after: int) -
 def read_checkpoints(
     connection: Connection, release_number: int, after: int
 ) -> list[CheckpointRow]:
-    """Return a page of the checkpoints that follow the one at entry ``after``, ordered."""
+    """Return a page of the checkpoints after that at entry ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_CHECKPOINTS, at)
     return [_checkpoint(*row) for row in rows]
 
 
 def read_newest_checkpoint(connection: Connection, release_number: int) -> CheckpointRow | None:
-    """Return the checkpoint at the highest entry, or None where there is none."""
+    """Return the checkpoint of the most entries, or None if there is none."""
     row = connection.execute(_NEWEST_CHECKPOINT, {"release": release_number}).first()
     return None if row is None else _checkpoint(*row)
 
 
 def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
-    """Return a page of the idempotency keys, ordered, that follow ``after``."""
+    """Return a page of the idempotency keys after ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [checked_key(row) for row in connection.execute(_KEYS, at)]
 
 
 def read_private_names(connection: Connection, release_number: int) -> list[str]:
-    """Return the name of every piece of private state, ordered."""
+    """Return the name of every stored private value, in order."""
     rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
     return [row[0] for row in rows]
 
 
 def read_private_like(connection: Connection, release_number: int, prefix: str) -> list[PrivateRow]:
-    """Return the pieces of private state whose names begin so, by name, as they are stored."""
+    """Return the stored private values whose names begin with a prefix, in order of name."""
     at = {"release": release_number, "prefix": f"{prefix}%"}
     rows = connection.execute(_PRIVATE_LIKE, at)
     return [PrivateRow(row.name, row.digest, checked_bytes(row.body)) for row in rows]
 
 
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
-    """Return a piece of private state as it is stored, or None."""
+    """Return a stored private value, or None."""
     row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
     return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
 
 
 def read_database_secret(connection: Connection) -> bytes | None:
-    """Return the database's secret, or None where it has none."""
+    """Return the secret key of the database's digests, or None if it has none."""
     row = connection.execute(_SECRET).first()
     return None if row is None else checked_bytes(row.secret)
 
 
 def checked_answer(values: Sequence[object]) -> RecordedAnswer:
-    """Validate a stored answer: SQLite allows any type in any column and has no booleans.
+    """Return a stored answer after checking its types, which SQLite does not enforce.
 
     Raises:
         TypeError: a value that no answer was written with.
@@ -343,7 +343,7 @@ def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
 
 
 def checked_key(row: Iterable[object]) -> KeyRow:
-    """Validate a stored key.
+    """Return a stored idempotency key after checking its types.
 
     Raises:
         TypeError: a value that no key was kept with.
@@ -355,7 +355,7 @@ def checked_key(row: Iterable[object]) -> KeyRow:
 
 
 def checked_bytes(value: object) -> bytes:
-    """Validate stored bytes.
+    """Return stored bytes after checking their type.
 
     Raises:
         TypeError: it is anything else.

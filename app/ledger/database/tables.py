@@ -1,4 +1,4 @@
-"""The tables, as the newest revision in ``migrations/`` leaves them.
+"""The SQL tables of a ledger, as of the newest revision in ``migrations/``.
 
 Every table is insert-only but the counts of keys, which only grow, and the two by which
 answers are found, which follow from the answers; triggers refuse any other UPDATE, and

@@ -1,4 +1,4 @@
-"""The hash chain: an entry's hash covers its contents and the hash before it.
+"""The hash chain of a ledger: an entry's hash covers its contents and the hash before it.
 
 Canonical JSON: the one byte string that a document has.
 
@@ -100,7 +100,7 @@ GENESIS_HASH: Final = "0" * 64
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Number and hash of the newest entry; sequence 0 for an empty ledger."""
+    """The number and hash of a ledger's newest entry; number 0 for an empty ledger."""
 
     sequence: int
     hash: str
@@ -110,7 +110,7 @@ GENESIS: Final = Head(0, GENESIS_HASH)
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry as it is stored: its body is canonical JSON text."""
+    """A ledger entry as stored: its body is canonical JSON text."""
 
     sequence: int
     kind: str
@@ -121,7 +121,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> Head:
-        """The head of a ledger that ends with this entry."""
+        """The number and hash of this entry."""
         return Head(self.sequence, self.hash)
 
 
@@ -132,7 +132,7 @@ _DECODERS: Final = {
 
 
 def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, body: str) -> str:
-    """Return the hash of an entry, 64 hexadecimal characters.
+    """Return the hash of a ledger entry, 64 hexadecimal characters.
 
     SHA-256 over three lines: the domain tag, the previous hash, and the
     canonical JSON of ``body``, ``kind``, ``sequence`` and ``version``.
@@ -145,7 +145,7 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
 
 
 def computed_hash(entry: Entry) -> str:
-    """Return the hash that an entry must have, given its stated previous hash."""
+    """Return the hash that a ledger entry should have, given its stated previous hash."""
     return entry_hash(
         previous_hash=entry.previous_hash,
         sequence=entry.sequence,
@@ -156,7 +156,7 @@ def computed_hash(entry: Entry) -> str:
 
 
 def next_entry(head: Head, event: LedgerEvent) -> Entry:
-    """Return the entry that records ``event`` after ``head``."""
+    """Return the ledger entry that records ``event`` after the newest entry ``head``."""
     sequence = head.sequence + 1
     body = event_body(event)
     hash_after = entry_hash(
@@ -187,7 +187,7 @@ def _are_checked(event: AnswersReleased) -> bool:
 
 
 def read_event(entry: Entry) -> LedgerEvent:
-    """Return the event that an entry records.
+    """Return the event that a ledger entry records.
 
     Raises:
         LedgerCorruptError: an unknown kind or version, or a body that does
@@ -206,5 +206,5 @@ def read_event(entry: Entry) -> LedgerEvent:
 
 
 def public_entry(entry: Entry) -> dict[str, object]:
-    """Return an entry as ``GET /ledger`` gives it: the body is a JSON object."""
+    """Return a ledger entry as ``GET /ledger`` shows it: the body is a JSON object."""
     return {**msgspec.structs.asdict(entry), "body": msgspec.json.decode(entry.body)}

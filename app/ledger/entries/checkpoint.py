@@ -1,4 +1,4 @@
-"""Checkpoints: an authenticated fold up to an entry, so that a start reads few entries.
+"""Checkpoints: the authenticated state after some entries, so that a start reads few of them.
 
 A checkpoint is a cache and never a source: everything in it follows from the
 entries up to its own, and ``verify`` folds those from the first and compares.
@@ -82,7 +82,7 @@ def checkpoint_body(state: LedgerState, release_number: int) -> str:
 
 
 def newest_checkpoint(connection: Connection, release_number: int, digests: Digests) -> LedgerState:
-    """Return the state of a release's newest checkpoint; an empty one where there is none.
+    """Return the state in a release's newest checkpoint; an empty state if there is none.
 
     Raises:
         LedgerCorruptError: it is altered, or does not fit the entries.
@@ -93,7 +93,7 @@ def newest_checkpoint(connection: Connection, release_number: int, digests: Dige
 
 
 def is_due(state: LedgerState, checkpoint_at: int) -> bool:
-    """Return whether enough entries follow a checkpoint to write another.
+    """Return whether so many entries follow a checkpoint that another should be written.
 
     Args:
         state: what is, or is about to be, committed.
@@ -136,7 +136,7 @@ def write_checkpoint(
 
 
 def check_mark(row: CheckpointRow, digests: Digests) -> None:
-    """Check that a checkpoint was written by this database, and not altered.
+    """Raise an error if a checkpoint was not written by this database, or was altered.
 
     Raises:
         LedgerCorruptError: its mark is not the one that its contents give.

@@ -1,4 +1,4 @@
-"""Keyed digests, which stand for private values and client values in entries and tables.
+"""Keyed digests that stand in entries and tables for private values and client values.
 
 Two secrets are in use.  The database's, shared by every release in it, keys
 what clients and rows are recognised by; the release's keys its private state.
@@ -47,12 +47,12 @@ _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 
 class Digests:
-    """The keyed digests of one database."""
+    """The functions that make one database's keyed digests."""
 
     __slots__ = ("_outer", "_secret", "_vectors")
 
     def __init__(self, database_secret: bytes) -> None:
-        """Key every digest with the database's secret."""
+        """Use the database's secret as the key of every digest."""
         self._secret = database_secret
         # An HMAC's two hashes as they stand after the key, and after the tag of vectors:
         # a copy of each takes a third of what the key takes anew, for every query.
@@ -68,7 +68,7 @@ class Digests:
         return outer.digest()
 
     def of_vectors(self, vectors: Sequence[bytes]) -> list[bytes]:
-        """Return the results of :meth:`of_vector` for many vectors."""
+        """Return the digests (32 bytes each) of many vectors' canonical bytes."""
         copy_inner, copy_outer = self._vectors.copy, self._outer.copy
         digests = []
         for vector in vectors:
@@ -80,7 +80,7 @@ class Digests:
         return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
-        """Return the digest (32 bytes) of a vector with its kind of query: label or score.
+        """Return the digest (32 bytes) of a query: its vector and its kind, label or score.
 
         Args:
             vector: its canonical bytes.
@@ -97,7 +97,7 @@ class Digests:
         return hmac.digest(self._secret, _CELL + key, "sha256")
 
     def of_qualified(self, digest: bytes, qualifier: bytes) -> bytes:
-        """Return the digest (32 bytes) of a vector's or a cell's digest with a qualifier.
+        """Return the digest (32 bytes) of a vector's or cell's digest combined with a qualifier.
 
         Args:
             digest: of the vector or of the cell, 32 bytes.
@@ -114,12 +114,12 @@ class Digests:
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
 
     def of_kept_key(self, key_digest: bytes, vector_digest: bytes, *, release_number: int) -> bytes:
-        """Return the mark (32 bytes) of a key stored for a vector, given both digests."""
+        """Return the authentication code (32 bytes) of a stored idempotency key and its vector."""
         kept = release_number.to_bytes(2, "big") + key_digest + vector_digest
         return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
 
     def marks(self, row: KeyRow, release_number: int) -> bool:
-        """Return whether a stored key has its correct mark, or no mark as in early versions."""
+        """Return whether a stored idempotency key has its correct code; early versions had none."""
         if row.mark is None:
             return True
         computed = self.of_kept_key(
@@ -130,7 +130,7 @@ class Digests:
     def of_key_count(
         self, name: str, answered: int, unstable: int, *, release_number: int
     ) -> bytes:
-        """Return the mark (32 bytes) of the answer counts of a key."""
+        """Return the authentication code (32 bytes) of an API key's answer counts."""
         counted = f"{release_number} {answered} {unstable} {name}".encode()
         return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
 
@@ -140,7 +140,7 @@ class Digests:
         return keyed[:_SUBJECT_BYTES].hex()
 
     def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
-        """Return the key (32 bytes) of the fingerprint of a release's private rows.
+        """Return the secret (32 bytes) for the fingerprint of a release's private rows.
 
         Each release has one of its own: fingerprints are in public entries, and
         whether two releases have the same rows is private.
@@ -149,16 +149,16 @@ class Digests:
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
 
     def generation_key(self, release_number: int, generation: int) -> bytes:
-        """Return the key (32 bytes) of the fingerprint of a generation's rows."""
+        """Return the secret (32 bytes) for the fingerprint of one later batch of rows."""
         numbers = f"{release_number} {generation}".encode()
         return hmac.digest(self._secret, _GENERATION + numbers, "sha256")
 
     def person_key(self) -> bytes:
-        """Return the key (32 bytes) for the digests of persons, the same in every release."""
+        """Return the secret (32 bytes) for the digests of persons, the same in every release."""
         return hmac.digest(self._secret, _PERSON, "sha256")
 
     def of_checkpoint(self, body: str) -> str:
-        """Return the mark (64 hexadecimal characters) of a checkpoint's text."""
+        """Return the authentication code (64 hexadecimal characters) of a checkpoint's text."""
         return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
 
 
@@ -168,12 +168,12 @@ def cell_key(cell: int) -> bytes:
 
 
 def is_cell_key(key: bytes) -> bool:
-    """Return whether bytes have the length of a cell's key, which no vector's key has."""
+    """Return whether bytes have the length of a public cell's key, which no vector's key has."""
     return len(key) == _CELL_BYTES
 
 
 def transfer_digest(release_secret: bytes, code: str) -> str:
-    """Return the keyed digest by which a retirement recognises the code for its copy.
+    """Return the keyed digest that a retired ledger keeps of the code for its copy.
 
     Args:
         release_secret: of the release that was retired.
@@ -184,17 +184,17 @@ def transfer_digest(release_secret: bytes, code: str) -> str:
 
 
 def public_digest(vector_digest: bytes) -> str:
-    """Return the part of a vector's digest that is shown in entries."""
+    """Return the first part of a vector's digest, which ledger entries show."""
     return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
 
 
 def public_digests(vector_digests: Iterable[bytes]) -> list[str]:
-    """Return the public parts of many digests."""
+    """Return the first parts of many vectors' digests, which ledger entries show."""
     return [digest.hex()[:PUBLIC_DIGEST_CHARS] for digest in vector_digests]
 
 
 def private_digest(release_secret: bytes, *, name: str, body: bytes) -> str:
-    """Return the digest (64 hexadecimal characters) that binds a piece of private state."""
+    """Return the digest (64 hexadecimal characters) of a private value, for a ledger entry."""
     keyed = hmac.new(release_secret, _PRIVATE_STATE, "sha256")
     keyed.update(name.encode() + b"\0")
     keyed.update(body)

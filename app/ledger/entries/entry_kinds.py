@@ -1,4 +1,4 @@
-"""The kinds of entry: past events, frozen and versioned, public fields only.
+"""The kinds of ledger entry: past events, frozen and versioned, with public fields only.
 
 A kind's meaning never changes and a kind is never removed: a change of shape
 is a new version beside the old one, so that every ledger ever written reads
@@ -31,7 +31,7 @@ UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
-    """Return the name of the private piece with the threshold's noise after a number of hits."""
+    """Return the storage name of the threshold's noise after some unstable answers."""
     return f"threshold-noise-{unstable_count}"
 
 
@@ -39,29 +39,29 @@ ASKED_PREFIX: Final = "asked-vectors-"
 
 
 def asked_vectors_name(first_number: int) -> str:
-    """Return the name of the private piece with the vectors asked from that number on."""
+    """Return the storage name of the queried vectors from a number on."""
     return f"{ASKED_PREFIX}{first_number}"
 
 
 def slots_name(generation: int, tick: int) -> str:
-    """Return the name of the private piece with a generation's slots, as from that tick on."""
+    """Return the storage name of a row batch's records from a scheduled update on."""
     return f"slots-{generation}-{tick}"
 
 
 def labelling_name(generation: int) -> str:
-    """Return the name of the private piece with the labelling drawn from a generation's rows."""
+    """Return the storage name of the relabelling drawn from a batch of rows."""
     return f"labelling-{generation}"
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The common fields of every kind of entry: a name and a version."""
+    """The common fields of every kind of ledger entry: a name and a version."""
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
 
 
 class ReleaseOpened(Event, frozen=True):
-    """The first entry: the permanent promise of the release.
+    """The first ledger entry: the permanent public parameters and privacy promise of a release.
 
     Attributes:
         release_id: random name of this release, hexadecimal.
@@ -93,7 +93,7 @@ class ReleaseOpened(Event, frozen=True):
 
 
 class ShareReserved(Event, frozen=True):
-    """A share set aside for a mechanism that may open later."""
+    """The ledger entry for a part of epsilon set aside for a mechanism that may run later."""
 
     KIND = "ShareReserved"
 
@@ -103,7 +103,7 @@ class ShareReserved(Event, frozen=True):
 
 
 class ShareCharged(Event, frozen=True):
-    """A share spent whole, before any private row is read for its mechanism."""
+    """The ledger entry for a part of epsilon that is spent, before private rows are read for it."""
 
     KIND = "ShareCharged"
 
@@ -113,7 +113,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The fitted ensemble: its size, and the digests that bind its private pieces."""
+    """The ledger entry for a fitted ensemble: its size, and digests of stored private values."""
 
     KIND = "EnsembleFitted"
 
@@ -122,7 +122,7 @@ class EnsembleFitted(Event, frozen=True):
 
 
 class AnswersReleased(Event, frozen=True):
-    """A contiguous range of fresh answers, one or many.
+    """The ledger entry for a range of new answers, one or many.
 
     Attributes:
         first_query_id: number of the first; the others follow without gaps.
@@ -141,7 +141,7 @@ class AnswersReleased(Event, frozen=True):
 
 
 class AnswersReleased2(AnswersReleased, frozen=True):
-    """A contiguous range of fresh answers of a release with generations: version 2.
+    """The ledger entry for a range of new answers in a release that accepts further rows.
 
     Attributes:
         active: number of the set of generations that voted on each of them.
@@ -155,7 +155,7 @@ class AnswersReleased2(AnswersReleased, frozen=True):
 
 
 class ScoresReleased(Event, frozen=True):
-    """A contiguous range of fresh answers with scores, one or many.
+    """The ledger entry for a range of new answers with scores, one or many.
 
     Attributes:
         first_query_id: as in :class:`AnswersReleased`, and so the following three.
@@ -182,7 +182,7 @@ class ScoresReleased(Event, frozen=True):
 
 
 class ThresholdRefreshed(Event, frozen=True):
-    """New noise of the threshold from here on: an unstable answer ended an epoch.
+    """The ledger entry for new threshold noise, drawn after an unstable answer.
 
     It follows the answers of which at least one was unstable, in their
     transaction; where several were, only the noise after the last one is kept.
@@ -200,7 +200,7 @@ class ThresholdRefreshed(Event, frozen=True):
 
 
 class GenerationAppended(Event, frozen=True):
-    """A further generation of rows, with a budget of its own; its rows vote once it joins.
+    """The ledger entry for a further batch of rows with its own budget (a generation).
 
     Attributes:
         number: of the generation, from 1 without gaps.
@@ -231,7 +231,7 @@ class GenerationAppended(Event, frozen=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The labels of a generation's rows are drawn, or are those of an earlier generation.
+    """The ledger entry for the labels drawn for a batch of rows, or taken over for it.
 
     Attributes:
         number: of the generation.
@@ -250,7 +250,7 @@ class LabellingDrawn(Event, frozen=True):
 
 
 class SlotsChanged(Event, frozen=True):
-    """A tick: whatever slots hold from here on, changed or not.
+    """The ledger entry for a scheduled update of stored rows, whether any row changes or not.
 
     Nothing in it tells of a change: it has the same names at every tick, but for the tick's
     number, and digests of one length.
@@ -271,7 +271,7 @@ class SlotsChanged(Event, frozen=True):
 
 
 class GenerationsJoined(Event, frozen=True):
-    """Generations vote from here on; it follows the tick at which they do.
+    """The ledger entry by which batches of rows join the vote; written after an update.
 
     Attributes:
         numbers: of the generations, ascending.
@@ -286,7 +286,7 @@ class GenerationsJoined(Event, frozen=True):
 
 
 class GenerationRetired(Event, frozen=True):
-    """A generation never votes again; it follows the unstable answer that ended its account.
+    """The ledger entry by which a batch of rows, its budget used up, leaves the vote for good.
 
     Attributes:
         number: of the generation.
@@ -303,7 +303,7 @@ class GenerationRetired(Event, frozen=True):
 
 
 class VectorsAsked(Event, frozen=True):
-    """Vectors that were asked of decided cells, in a release that decides each cell once.
+    """The ledger entry for queried vectors whose public cells were answered before.
 
     It follows the answers that its transaction gives afresh, where it gives any.  Each
     vector stands here once, in the order of asking; nothing is charged or counted for it.
@@ -326,7 +326,7 @@ class VectorsAsked(Event, frozen=True):
 
 
 class ClassifierPublished(Event, frozen=True):
-    """The classifier, drawn once and public from here on.
+    """The ledger entry for the published classifier, drawn once and public from then on.
 
     Attributes:
         classifier: its document, byte for byte the text that
@@ -343,7 +343,7 @@ class ClassifierPublished(Event, frozen=True):
 
 
 class StudentPublished(Event, frozen=True):
-    """The student, trained on the ensemble's answers and public from here on; never charged.
+    """The ledger entry for a published classifier that was trained on private answers.
 
     Attributes:
         classifier: as in :class:`ClassifierPublished`; of an estimator it says
@@ -360,7 +360,7 @@ class StudentPublished(Event, frozen=True):
 
 
 class StatisticsReleased(Event, frozen=True):
-    """The table of expected labels, drawn once and public from here on.
+    """The ledger entry for the noisy table of expected labels, drawn once and then public.
 
     Attributes:
         statistics: its document as JSON; a string, so that the numbers in it
@@ -377,7 +377,7 @@ class StatisticsReleased(Event, frozen=True):
 
 
 class ReleaseHalted(Event, frozen=True):
-    """The release gives no further new answer, whatever its counters say.
+    """The ledger entry that ends new answers of a release, whatever budget is left.
 
     Attributes:
         reason: one of a few fixed texts; never anything drawn from rows.
@@ -390,7 +390,7 @@ class ReleaseHalted(Event, frozen=True):
 
 
 class ReleaseClosed(Event, frozen=True):
-    """The release is closed: only :class:`ReleaseReopened` may follow.
+    """The ledger entry that closes a release; only :class:`ReleaseReopened` may follow.
 
     Attributes:
         reason: ``backup`` ends every copy that is made of a ledger, and
@@ -407,7 +407,7 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """The release moved: one other database may continue it, and only that one.
+    """The ledger entry that moves a release: exactly one other database may continue it.
 
     Attributes:
         place: that database as an operator is told of it, without user and password.
@@ -422,7 +422,7 @@ class ReleaseMoved(Event, frozen=True):
 
 
 class ReleaseReopened(Event, frozen=True):
-    """A closed copy continues in place of the original ledger.
+    """The ledger entry by which a closed copy continues in place of the original ledger.
 
     Attributes:
         reason: ``moved`` where the other ledger was retired and its code was given;

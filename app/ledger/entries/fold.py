@@ -1,4 +1,4 @@
-"""The fold: the state of a ledger, computed from its entries alone.
+"""The state of a release, computed from its ledger entries alone (the fold).
 
 Balances are never stored.  ``fold`` is pure, takes one entry at a time and
 refuses any that does not follow from those before it, both when it is about
@@ -56,7 +56,7 @@ from app.privacy.published_learners import LEARNERS
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything established by the entries so far.
+    """The state of a release that follows from its ledger entries.
 
     Attributes:
         head: number and hash of the newest entry.
@@ -105,19 +105,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is due that must be in the same transaction as the newest entry."""
+        """Whether the transaction may end here: no further entry has to follow the newest one."""
         return self.generations is None or self.generations.is_finished()
 
     @property
     def votes(self) -> int:
-        """Number of votes on the next query, if one is answered."""
+        """The number of votes that the ensemble casts on each query."""
         if self.generations is not None:
             return self.generations.size
         return 0 if self.ensemble is None else self.ensemble.size
 
     @property
     def has_last_answer(self) -> bool:
-        """Whether the ensemble has given its last answer, as far as entries show."""
+        """Whether the ensemble has given its last answer, as far as ledger entries show."""
         if self.release is None or self.charge_of("answers") is None:
             return False
         limit, cutoff = self.release.queries, self.release.cutoff
@@ -129,17 +129,17 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decides_cells(self) -> bool:
-        """Whether an answer is recorded for a public cell and given to every vector in it."""
+        """Whether one answer is given to all vectors of the same public cell."""
         return self.release is not None and self.release.parameters.get(REPLAYED_BY) == CELL
 
     @property
     def is_between_answers(self) -> bool:
-        """Whether the first answer was given and the last one was not."""
+        """Whether the first private answer was given and the last one was not."""
         return self.answered > 0 and not self.has_last_answer
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether a table may open here: before the first answer, or after the last.
+        """Whether a statistics table may be released now: not between first and last answer.
 
         In one account, before the first answer and the classifier, or after both.
         """
@@ -148,19 +148,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier share one account."""
+        """Whether answers, relabelling and classifier are accounted together as one composition."""
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether one account has an answer or the classifier, and may get another."""
+        """Whether a jointly accounted composition has begun and may still grow."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether a classifier that uses delta must wait, as a statistics table would.
+        """Whether a classifier must wait for the last answer, as one whose draw uses delta must.
 
         In one account with the answers it takes no delta, and comes at any time; but for that
         of a certificate, which has it after the last answer alone.
@@ -172,11 +172,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         return opened.get(LEARNER) not in (None, *PURE) and self.is_between_answers
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
-        """Return the share that ``mechanism`` has spent, or None."""
+        """Return the part of the budget that ``mechanism`` has spent, or None."""
         return next((share for share in self.charged if share.mechanism == mechanism), None)
 
     def reserve_of(self, mechanism: str) -> ShareReserved | None:
-        """Return the share still set aside for ``mechanism``, or None."""
+        """Return the part of the budget still set aside for ``mechanism``, or None."""
         return next((share for share in self.reserved if share.mechanism == mechanism), None)
 
 
@@ -228,7 +228,7 @@ LIVING_KINDS: Final = (
 
 
 def fold(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the state after one more entry.
+    """Return the release's state after one more ledger entry.
 
     Args:
         state: what the entries before establish.
@@ -251,7 +251,7 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
 
 
 def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the state after one more entry, with the expected number and hash.
+    """Return the state after one more entry, whose number and hash are checked.
 
     Args:
         state: what the entries before establish.
@@ -326,7 +326,7 @@ def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed | ReleaseMoved
 
 
 def retirement(event: ReleaseMoved) -> ReleaseClosed:
-    """Return the retirement, with a code, that a move leaves in the old ledger."""
+    """Return the event that closes the old ledger of a moved release, with its code."""
     return ReleaseClosed(reason=RETIRED, transfer=event.transfer)
 
 

@@ -1,4 +1,4 @@
-"""The generations of a release: what entries establish of them, and what they allow next.
+"""The batches of rows (generations) of a release: their state, and which event may follow.
 
 Everything is derived from entries, by pure functions that take one event and refuse it where it
 does not follow.  A hit is charged to every generation that voted; what must come next, a join
@@ -45,7 +45,7 @@ Standing = Literal["waiting", "active", "retired"]
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
-    """What entries establish of one generation.
+    """The state of one generation (a batch of rows with its own budget).
 
     Attributes:
         number: from 1 without gaps.
@@ -80,22 +80,22 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether its learners vote."""
+        """Whether the learners of this batch of rows vote."""
         return self.standing == "active"
 
     @property
     def left(self) -> int:
-        """Unstable answers that it can still pay for."""
+        """The number of further unstable answers that the batch's budget allows."""
         return self.cutoff - self.unstable
 
     @property
     def slots_piece(self) -> str:
-        """The name of the private piece that holds its slots."""
+        """The storage name of the batch's records."""
         return slots_name(self.number, self.kept_at)
 
 
 class Generations(msgspec.Struct, frozen=True, kw_only=True):
-    """What entries establish of all generations of a release.
+    """The state of all generations (batches of rows) of a release.
 
     Attributes:
         all: in the order of their numbers.
@@ -116,40 +116,40 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def active(self) -> tuple[Generation, ...]:
-        """Those that vote."""
+        """The batches of rows whose learners vote."""
         return tuple(each for each in self.all if each.is_active)
 
     @property
     def waiting(self) -> tuple[Generation, ...]:
-        """Those that have not joined."""
+        """The batches of rows whose learners do not vote yet."""
         return tuple(each for each in self.all if each.standing == "waiting")
 
     @property
     def kept(self) -> tuple[Generation, ...]:
-        """Those that have not retired, whose rows are kept."""
+        """The batches of rows that have not left the vote; their rows are stored."""
         return tuple(each for each in self.all if each.standing != "retired")
 
     @property
     def spent(self) -> tuple[Generation, ...]:
-        """Those that vote and can pay for no further unstable answer: they must retire next."""
+        """The voting batches of rows with no budget left, which must leave the vote next."""
         return tuple(each for each in self.all if each.is_active and each.left <= 0)
 
     @property
     def hits_used(self) -> int:
-        """The most hits that a generation which votes was charged."""
+        """The largest number of unstable answers charged to a voting batch of rows."""
         return max((each.unstable for each in self.active), default=0)
 
     @property
     def size(self) -> int:
-        """Number of votes on the next query."""
+        """The number of votes on the next query, over all voting batches of rows."""
         return sum(each.chunks for each in self.active)
 
     def is_finished(self) -> bool:
-        """Return whether nothing is due that must be in the same transaction."""
+        """Return whether the transaction may end here, with no further entry due."""
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:
-        """Return the most epsilon, and the most delta, that a record of any generation is charged.
+        """Return the largest epsilon and the largest delta charged to a record of any row batch.
 
         A record lies in one generation, so that what is promised is the largest and no sum.
         """
@@ -159,7 +159,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return max(epsilons, default=Fraction(0)), max(deltas, default=Fraction(0))
 
     def dearest_shares(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """Return the most that a record of any generation is charged, by mechanism."""
+        """Return the largest charge to a record of any batch of rows, by mechanism."""
         most: dict[str, tuple[Fraction, Fraction]] = {}
         for each in self.all:
             for name, cost in _costs(each.shares).items():
@@ -168,7 +168,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return dict(sorted(most.items(), reverse=True))
 
     def with_one(self, changed: Generation) -> Generations:
-        """Return the same with one generation in its changed form."""
+        """Return a copy in which one batch of rows is replaced by its changed state."""
         others = list(self.all)
         others[changed.number - 1] = changed
         return replace(self, all=tuple(others))
@@ -178,7 +178,7 @@ NONE_YET: Final = Generations()
 
 
 def generations_of(known: Generations | None) -> Generations:
-    """Return the generations of a release that takes them.
+    """Return the batches of rows (generations) of a release that accepts them.
 
     Raises:
         InvariantError: it is a fixed one.
@@ -190,28 +190,28 @@ def generations_of(known: Generations | None) -> Generations:
 
 
 def has_generations(opened: ReleaseOpened) -> bool:
-    """Return whether a release was opened to take generations."""
+    """Return whether a release was opened to accept further batches of rows (generations)."""
     return QUORUM in opened.parameters
 
 
 def quorum_of(opened: ReleaseOpened) -> int:
-    """Return the least number of generations that vote."""
+    """Return the smallest number of row batches with which the learners may vote."""
     return int(opened.parameters[QUORUM])
 
 
 def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
-    """Return whether enough generations are active for a vote to be cast."""
+    """Return whether enough batches of rows are active to vote."""
     return len(known.active) >= quorum_of(opened)
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return epsilon, delta and T of the table that all generations share."""
+    """Return epsilon, delta and the maximum of unstable answers that all row batches share."""
     epsilon, delta, cutoff = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 
 
 def check_due(known: Generations, event: LedgerEvent) -> None:
-    """Refuse an event where another one is due first.
+    """Refuse an event if another event has to come first.
 
     Raises:
         IllegalError: says which.
@@ -230,7 +230,7 @@ def check_due(known: Generations, event: LedgerEvent) -> None:
 
 
 def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppended) -> Generations:
-    """Return the generations with one more, which waits."""
+    """Return the state with one more batch of rows, which does not vote yet."""
     number = len(known.all) + 1
     allow(event.number == number, f"appends generation {event.number} where {number} is next")
     name = slots_name(number, known.tick)
@@ -281,7 +281,7 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
 
 
 def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:
-    """Return the generations with the labels of one, which waits and has none."""
+    """Return the state after a batch of rows that does not vote yet got its labels."""
     allow(event.number <= len(known.all), "labels a generation that is not there")
     generation = known.all[event.number - 1]
     allow(generation.standing == "waiting", "labels a generation that has joined")
@@ -297,7 +297,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 
 
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
-    """Return the generations after a tick; those that are due must join next."""
+    """Return the state after a scheduled update; batches of rows that are due join next."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
     names = [slots_name(each.number, event.tick) for each in known.kept]
@@ -322,7 +322,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
 
 
 def joined(known: Generations, event: GenerationsJoined) -> Generations:
-    """Return the generations after those that are due have joined."""
+    """Return the state after the batches of rows that are due have joined the vote."""
     allow(bool(known.joining), "joins generations where none is due, or otherwise than at a tick")
     allow(tuple(event.numbers) == known.joining, "joins other generations than are due")
     _check_set(known, event.active)
@@ -338,7 +338,7 @@ def joined(known: Generations, event: GenerationsJoined) -> Generations:
 
 
 def retired(known: Generations, event: GenerationRetired) -> Generations:
-    """Return the generations after one that has used its account up has retired."""
+    """Return the state after a batch of rows without budget has left the vote."""
     spent = [each.number for each in known.spent]
     allow(event.number in spent, "retires a generation that can pay for an unstable answer")
     _check_set(known, event.active)
@@ -354,7 +354,7 @@ def _check_set(known: Generations, active: int) -> None:
 def charged(
     known: Generations, opened: ReleaseOpened, event: AnswersReleased | ScoresReleased
 ) -> Generations:
-    """Return the generations after a range of answers, whose hits all active ones are charged."""
+    """Return the state after some answers; unstable ones are charged to all that voted."""
     if not isinstance(event, AnswersReleased2):
         raise IllegalError("does not say which generations voted")
     allow(event.active == known.active_set, f"is of set {event.active}, not of {known.active_set}")
@@ -377,7 +377,7 @@ def charged(
 def forgotten(
     before: Generations, after: Generations, opened: ReleaseOpened, digests: dict[str, str]
 ) -> frozenset[str]:
-    """Return the names of private pieces that an entry leaves without a use.
+    """Return the names of stored private values that are useless after a ledger entry.
 
     A tick leaves the slots as they were before it; a retirement leaves its generation's slots,
     and a labelling by which no other generation is, or ever will be, labelled.

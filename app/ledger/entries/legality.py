@@ -1,4 +1,4 @@
-"""The legality of events, each after those before it, and their exact costs.
+"""The rules by which a ledger event may follow the earlier ones, and the events' exact costs.
 
 What makes the answers of a range with scores legal, beside what every range is asked.
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class IllegalError(Exception):
-    """The reason why an event does not follow from the state."""
+    """The reason why an event may not follow the earlier ones."""
 
 
 def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Raise an error that completes a sentence about an event, unless ``holds``.
+    """Raise an error with a text about an event, unless ``holds``.
 
     Raises:
         IllegalError: ``holds`` is false.
@@ -34,7 +34,7 @@ def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sent
 
 
 def exact(text: str) -> Fraction:
-    """Read an exact number that is not negative.
+    """Return the exact nonnegative number that a text gives.
 
     Raises:
         IllegalError: it is none.
@@ -49,7 +49,7 @@ def exact(text: str) -> Fraction:
 
 
 def cost(share: ShareCharged | ShareReserved) -> tuple[Fraction, Fraction]:
-    """Return the epsilon and delta of a share."""
+    """Return the exact epsilon and delta of one part of the budget."""
     return exact(share.epsilon), exact(share.delta)
 
 
@@ -59,7 +59,7 @@ SCORE: Final = '"score"'
 
 
 def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None) -> str:
-    """Return the fault of a range of scores; empty for none.
+    """Return the fault of a range of answers with scores; an empty text for none.
 
     Args:
         event: of as many labels and stable flags as digests.

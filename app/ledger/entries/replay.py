@@ -1,4 +1,4 @@
-"""Continued folding of entries after a known state, and a check of its answers."""
+"""Updating of a known state by later ledger entries, and a check of the answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folded_on(connection: Connection, release_number: int, known: LedgerState) -> LedgerState:
-    """Return the state after every entry beyond a known state.
+    """Return the state after every entry that follows a known state.
 
     Args:
         connection: of one moment of the database.
@@ -44,7 +44,7 @@ def folded_on(connection: Connection, release_number: int, known: LedgerState) -
 def check_answers(
     connection: Connection, release_number: int, known: LedgerState, state: LedgerState
 ) -> None:
-    """Check that every new answer of the entries is in its table, and none beyond the last.
+    """Check that the answers table has every answer of the entries, and no others.
 
     A vector whose answer is lost would be answered afresh.  Of the answers before,
     whose numbers triggers keep without gaps, only the last one is looked for.

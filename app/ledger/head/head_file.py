@@ -1,4 +1,4 @@
-"""The head file: the newest entry of a ledger, noted outside its database.
+"""The head file: the number and hash of a ledger's newest entry, kept outside the database.
 
 A database that was restored whole from an older copy looks sound to itself, and
 has forgotten charges and answers.  This file, replaced after commits, tells: a
@@ -51,7 +51,7 @@ _Sequence = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The note on one release.
+    """A note, kept outside the database, of one release's newest ledger entry.
 
     Attributes:
         release_id: the random name of the release, hexadecimal.
@@ -78,7 +78,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def noted_head(state: LedgerState) -> NotedHead | None:
-    """Return the note on a ledger, or None before its release is open."""
+    """Return the note of a ledger's newest entry; None before its release is open."""
     if state.release is None:
         return None
     return NotedHead(
@@ -91,7 +91,7 @@ def noted_head(state: LedgerState) -> NotedHead | None:
 
 
 def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | None:
-    """Return the head file of a ledger.
+    """Return the file in which a ledger's newest entry is noted, outside the database.
 
     Args:
         url: the ledger's address.
@@ -119,14 +119,14 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """One head file; reads and notes are atomic, even if others write at the same time."""
+    """A file that notes newest ledger entries, read and written atomically by any process."""
 
     def __init__(self, path: Path) -> None:
-        """Keep the path, which need not exist; its folder must."""
+        """Store the path of the file, which need not exist; its folder must."""
         self.path: Final = path
 
     def read(self) -> dict[str, NotedHead]:
-        """Return the notes by release id; none if there is no file.
+        """Return the file's notes of newest ledger entries, by release id; none without a file.
 
         Raises:
             HeadFileError: there is no such folder, or the file cannot be read or is
@@ -147,7 +147,7 @@ class HeadFile:
         return self._decoded(body)
 
     def note(self, head: NotedHead) -> NotedHead:
-        """Note the head of one release, durably, and keep the notes on others.
+        """Write one release's newest entry to the file durably, and keep other releases' notes.
 
         A head that is newer already, noted by another process, stays.
 
@@ -257,7 +257,7 @@ log = structlog.get_logger("conclave.ledger")
 
 
 class HeadKeeper:
-    """Keeps one head file up to date with one ledger, in the background.
+    """A thread that notes a ledger's newest entry in a file, after each commit.
 
     A commit only leaves its head here; a thread of its own writes it, at once after a
     pause and otherwise once a second, so that no reply ever waits for this disk.
@@ -268,7 +268,7 @@ class HeadKeeper:
     """
 
     def __init__(self, head_file: HeadFile, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
-        """Start the thread."""
+        """Start the thread that writes the head file."""
         self._file = head_file
         self._interval_seconds = interval_seconds
         self._newest: LedgerState | None = None
@@ -282,18 +282,18 @@ class HeadKeeper:
 
     @property
     def noted_sequence(self) -> int | None:
-        """Number of the entry noted last; None before this process's first note."""
+        """The number of the ledger entry noted last; None before this process noted one."""
         return self._noted_sequence
 
     def committed(self, state: LedgerState) -> None:
-        """Accept a committed head, to be noted soon."""
+        """Take a newly committed ledger entry, to be noted in the file soon."""
         self._newest = state
         # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
         if not self._changed.is_set():
             self._changed.set()
 
     def close(self) -> None:
-        """Note the committed head, and end the thread; give up on a disk that hangs."""
+        """Write the last note and end the thread; give up on a disk that hangs."""
         self._closing.set()
         self._changed.set()
         self._thread.join(CLOSE_SECONDS_MAX)

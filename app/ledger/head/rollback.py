@@ -1,4 +1,4 @@
-"""Refusal of a ledger that is older than a note kept elsewhere.
+"""Refusal of a ledger that is older than a note of its newest entry kept elsewhere.
 
 What is compared is the database with a head file, or with one hash that somebody
 noted; either before anything is charged or served.
@@ -47,7 +47,7 @@ _SEQUENCE_OF = select(entries.c.sequence).where(
 
 
 class Compared(NamedTuple):
-    """A ledger that may be served, compared with its head file.
+    """A ledger that is not older than its note outside the database (the head file).
 
     Attributes:
         behind: what closed releases lack of what is noted, a line each; of these the
@@ -61,7 +61,7 @@ class Compared(NamedTuple):
 
 
 def check_no_ledger(url: str, head_file: HeadFile) -> None:
-    """Refuse to create a database if a head file shows that one existed.
+    """Refuse to create a database if a note outside it shows that a ledger existed before.
 
     Raises:
         HeadFileError: the file notes a release, or cannot be read.
@@ -78,7 +78,7 @@ def check_no_ledger(url: str, head_file: HeadFile) -> None:
 
 
 def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
-    """Compare a ledger with its head file, and note its head there from now on.
+    """Compare a ledger with its note outside the database, and keep that note up to date.
 
     Returns:
         What the operator should know of a ledger that is taken, a line each.
@@ -96,7 +96,7 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
 
 
 def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
-    """Compare a ledger with its head file.
+    """Refuse a ledger that is older than its note outside the database (the head file).
 
     A release that is closed answers nothing afresh, so that nothing is lost on one
     that is behind; it is told, and the file is left to the ledger that it notes.
@@ -123,7 +123,7 @@ def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
 
 
 def check_expected_head(ledger: Ledger, expected: str) -> None:
-    """Refuse a ledger if a hash does not occur in its chain.
+    """Refuse a ledger if an expected hash does not occur in its chain.
 
     Args:
         ledger: an open one.

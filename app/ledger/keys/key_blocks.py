@@ -1,4 +1,4 @@
-"""Blocks of keys by level, and the rule by which keys go from one level to the next.
+"""The levels and blocks of the index of answers, and the rule that moves items between levels.
 
 A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
 key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
@@ -45,34 +45,34 @@ _BITS: Final = 4
 
 
 class Blocks(Protocol):
-    """The stored blocks of the levels that are not in memory."""
+    """The interface for reading stored blocks of the index."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return those of ``count`` blocks of a level that have keys, by number."""
+        """Return the nonempty ones of ``count`` blocks of a level, by number."""
 
 
 class NoBlocks:
-    """Stands for the stored blocks where another server has written them."""
+    """An empty source of blocks, used if another server has written the stored ones."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return nothing."""
+        """Return no blocks."""
         del level, first, count
         return {}
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the item (``ITEM_BYTES``) of an answer's digest and number."""
+    """Return the index item (``ITEM_BYTES``) of an answer's digest and number."""
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block of a level that a digest belongs to."""
+    """Return the number of the block that a digest belongs to, in a level."""
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
 
 def items_in(body: bytes) -> list[bytes]:
-    """Return every item of a block, in order.
+    """Return every index item of a block, in order.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -83,12 +83,12 @@ def items_in(body: bytes) -> list[bytes]:
 
 
 def number_of_item(item: bytes) -> int:
-    """Return the answer's number in an item."""
+    """Return the answer's number in an index item."""
     return int.from_bytes(item[PREFIX_BYTES:], "big")
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
-    """Return the number of every answer in a block whose key is that of a digest.
+    """Return the numbers of all answers in a block whose index key matches a digest.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -113,7 +113,7 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return items by their blocks of a level, each block in the order of its keys."""
+    """Return index items grouped by their block of a level, each block sorted."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")
@@ -147,7 +147,7 @@ def _check_whole(body: bytes) -> None:
 
 
 class KeyImage:
-    """The writer's copy of the newest part and of the first levels, as they are committed.
+    """The in-memory copy of the index's newest items and first levels, as committed.
 
     It holds what the database holds after a number of answers; whoever finds more answers
     there adds them, in the order of their entries, or reads it anew.
@@ -168,7 +168,7 @@ class KeyImage:
         newest: bytes = b"",
         bodies: Mapping[tuple[int, int], bytes] | None = None,
     ) -> None:
-        """Take over what is stored: the items of the newest part, and the first levels' blocks."""
+        """Take over the stored newest items and first levels of the index."""
         self.answered = answered
         self.earlier = earlier
         self.depth = depth
@@ -183,18 +183,18 @@ class KeyImage:
 
     @property
     def is_full(self) -> bool:
-        """Whether the newest part is to go to the blocks."""
+        """Whether the newest items are so many that they must be moved to blocks."""
         return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key is that of a digest."""
+        """Return the numbers of the answers in memory whose index key matches a digest."""
         known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
         further = numbers_in(self._bodies.get(place, b""), digest)
         return (known, *further) if isinstance(known, int) else (*known, *further)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Add the answers of an entry, which follow the newest, to the newest part."""
+        """Add new answers to the newest items of the index."""
         first = self.answered + 1
         items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
         added = b"".join(items)
@@ -203,7 +203,7 @@ class KeyImage:
         self.answered += len(items)
 
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
-        """Empty the newest part, and return every block that changes: (level, number) to body.
+        """Move the newest items to blocks, and return every changed block by level and number.
 
         Args:
             blocks: of the levels that are not in memory.
@@ -257,7 +257,7 @@ class _Changed:
         self._blocks = blocks
 
     def read(self, level: int, first: int, count: int) -> dict[int, bytes]:
-        """Return blocks of a level as they are by now."""
+        """Return blocks of a level with the changes made so far."""
         numbers = range(first, first + count)
         if level <= IMAGE_LEVELS:
             found = {number: self._kept.get((level, number), b"") for number in numbers}
@@ -267,7 +267,7 @@ class _Changed:
         return found | {number: body for number, body in newly.items() if body is not None}
 
     def spread(self, body: bytes, level: int) -> None:
-        """Add items, of one block of the level before, to the blocks of a level."""
+        """Move the items of one block to the blocks of the next level."""
         first = block_of(body, level - 1) * FAN_OUT
         present = self.read(level, first, FAN_OUT)
         for block, part in parted(b"".join((*present.values(), body)), level).items():

@@ -1,4 +1,4 @@
-"""The plan of each answering mechanism: learners, noise, and whether unanimous votes pass.
+"""The plan of each answering mechanism: number of learners, noise, and feasibility.
 
 * ``stability_plan.py`` plans calibrations ``profile`` and ``svt``.
 * ``noisy_vote_plan.py`` plans the noisy vote, ``paper_plan.py`` calibration ``paper``.

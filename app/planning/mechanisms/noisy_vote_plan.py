@@ -1,4 +1,4 @@
-"""Planning of a noisy vote, for two labels or more: whether a lead exceeds the noise."""
+"""Planning of noisy votes: whether the winning label's lead exceeds the noise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k
 
 
 def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return k, the noise, and whether unanimous votes exceed it.
+    """Return the number of learners, the noise, and whether unanimous votes exceed it.
 
     A release is infeasible where it has more chunks than rows, or where even a label
     that has all votes would lose to the noise more than once in a hundred queries.
@@ -107,14 +107,14 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Describe the serving noise of counts, and the lead that it requires."""
+    """Return a JSON document of the noise on vote counts, and the lead in votes that it needs."""
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Describe the serving table of two labels, and the lead that it requires."""
+    """Return a JSON document of the two-label answer table, and the lead in votes it needs."""
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

@@ -1,4 +1,4 @@
-"""Planning of calibration ``paper``, and by how much ordinary data fall short of it."""
+"""Planning with the papers' own constants, whose sample sizes ordinary data do not reach."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the paper's parameters, and whether its sample suffices for its chunks.
+    """Return the parameters of the paper's theorem, and whether there are enough rows for it.
 
     One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
     shares of epsilon.  A size given in place of the printed k is planned as given.

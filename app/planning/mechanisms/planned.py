@@ -1,4 +1,4 @@
-"""The table of planned mechanisms, under the names of :mod:`app.privacy.mechanisms`.
+"""The table of mechanisms for planning, named as in :mod:`app.privacy.mechanisms`.
 
 Which of them would need the fewest votes at a release's own budget.
 """
@@ -54,12 +54,12 @@ PLANNED: dict[str, PlannedRow] = {
 
 
 def planned_row(calibration: object) -> PlannedRow:
-    """Return the row of a calibration's mechanism."""
+    """Return the planning table's row for a calibration's mechanism."""
     return PLANNED[row_of(calibration).name]
 
 
 def capacity(calibration: Weighed, *, ensemble_size: int, agreement: Fraction) -> Capacity:
-    """Return the answers to queries of one agreement.
+    """Return the number of answers to queries on which the learners agree to one degree.
 
     Args:
         calibration: of the answers' budget.
@@ -74,7 +74,7 @@ def capacity(calibration: Weighed, *, ensemble_size: int, agreement: Fraction) -
 def forecast_answers(
     calibration: Weighed, agreement: Agreement, *, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of a mechanism with k votes.
+    """Return the forecast number of answers of a mechanism with k votes.
 
     Args:
         calibration: of the answers' budget.
@@ -87,7 +87,7 @@ def forecast_answers(
 
 
 def calibration_documents(verdict: Verdict) -> Document:
-    """Describe the answering calibration under its key; the others are null."""
+    """Return JSON documents of all calibrations by key; null for those that do not answer."""
     documents: Document = dict.fromkeys(each.key for each in PLANNED.values() if each.key)
     if verdict.calibration is not None:
         planned = planned_row(verdict.calibration)
@@ -98,7 +98,7 @@ def calibration_documents(verdict: Verdict) -> Document:
 def calibrations(
     request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
 ) -> dict[str, Weighed]:
-    """Return the calibration of each mechanism at one budget.
+    """Return the noise calibration of each mechanism for one budget.
 
     Args:
         request: gives m, T and the number of labels.
@@ -132,7 +132,7 @@ def calibrations(
 
 
 def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
-    """Return the k that each mechanism needs where two thirds of the votes agree."""
+    """Return the number of votes that each mechanism needs if two thirds of them agree."""
     return {
         name: size_wanted(table=calibration, query_count=request.query_count)
         for name, calibration in found.items()

@@ -1,4 +1,4 @@
-"""The row of an answering mechanism in planning; ``planned.py`` holds the table."""
+"""An answering mechanism's row in the planning table; ``planned.py`` holds the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_PROBABILITIES: Final = ("1e-2", "1e-4")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRow:
-    """An answering mechanism for planning; its functions use its own types.
+    """The planning functions of one answering mechanism.
 
     Attributes:
         row: the mechanism's own.
@@ -57,7 +57,7 @@ class PlannedRow:
     fewer_votes: str = ""
 
     def is_compared_by(self, request: PlanRequest) -> bool:
-        """Whether a plan compares its calibrations: for some always, for others if they serve."""
+        """Whether a plan compares this mechanism with others: always, or only if it serves."""
         if not self.variants or not request.may_serve(self.row):
             return False
         return self.is_always_compared or request.row is self.row

@@ -1,4 +1,4 @@
-"""Rows and learners of a requested release, for any answering mechanism."""
+"""The number of rows and learners of a requested release, for any answering mechanism."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return k as configured, or by the public rule; without n, the wanted number of votes."""
+    """Return the number of learners, k, as configured or by rule; as votes need if n is unknown."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -30,7 +30,7 @@ def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
 
 
 def fed_size(request: PlanRequest) -> int | None:
-    """Return the most chunks with enough rows for their class; None where n is unknown."""
+    """Return the largest number of chunks with enough rows for the class; None if n is unknown."""
     sampled = request.sampled_row_count
     if sampled is None:
         return None
@@ -38,18 +38,18 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the least number of rows in a chunk: one where learners vote by cells."""
+    """Return the smallest useful number of rows in a chunk: one if learners vote by cells."""
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest n whose sample has this many rows."""
+    """Return the smallest number of rows of which a sample has a given size."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 
 
 def starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
-    """Return reasons if there are more chunks than rows for them."""
+    """Return the reasons why there are too few rows for the chunks; none if there are enough."""
     sampled, row_count = request.sampled_row_count, request.row_count
     if sampled is None or size <= sampled:
         return ()

@@ -1,4 +1,4 @@
-"""Planning of a stability test: whether enough votes agree."""
+"""Planning of a stability test: whether enough of the learners agree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TABLE_CUTOFF_MAX: Final = 10_000
 
 
 def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return k, the test, and whether unanimous votes pass it.
+    """Return the number of learners, the test, and whether unanimous votes pass it.
 
     A release is infeasible where it has more chunks than rows, or where even
     queries on which all votes agree would reach the cutoff before m.
@@ -89,7 +89,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return the effect of a test on k votes and the m queries of a request."""
+    """Return the effect of a stability test on k votes and the m queries of a request."""
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)
@@ -107,7 +107,7 @@ def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stabilit
 
 
 def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> tuple[str, ...]:
-    """Return reasons if even unanimous votes do not answer m queries."""
+    """Return reasons if m queries cannot be answered even with unanimous votes."""
     if stability.unanimous_probability <= stability.largest_probability:
         return ()
     reason = (
@@ -228,7 +228,7 @@ def _variant(
 
 
 def exact_number(value: Fraction) -> msgspec.Raw:
-    """Write a binary fraction as a JSON number with all of its decimal digits.
+    """Return a binary fraction as a JSON number with all of its decimal digits.
 
     A double, and a decimal of any precision, then read the very number that serves.
     """
@@ -240,7 +240,7 @@ def exact_number(value: Fraction) -> msgspec.Raw:
 
 
 def profile_document(table: ProfileTable | DecisionTable) -> Document:
-    """Describe the serving table of Theorem A, or the one for counted decisions."""
+    """Return a JSON document of the stability table, for answers per vector or per cell."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),
@@ -252,19 +252,19 @@ def profile_document(table: ProfileTable | DecisionTable) -> Document:
 
 
 def table_document(verdict: Verdict) -> Document:
-    """Describe the serving table."""
+    """Return a JSON document of the stability test's table."""
     table = own(verdict.calibration, ProfileTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Describe the serving table of counted decisions."""
+    """Return a JSON document of the stability test's table for one answer per cell."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def certified_document(verdict: Verdict) -> Document:
-    """Describe the serving table of Theorem C."""
+    """Return a JSON document of the certified stability table."""
     table = own(verdict.calibration, certified_table.CertifiedTable)
     distances = range(len(table.thresholds))
     return {
@@ -278,7 +278,7 @@ def certified_document(verdict: Verdict) -> Document:
 
 
 def svt_document(verdict: Verdict) -> Document:
-    """Describe the serving sparse vector."""
+    """Return a JSON document of the sparse vector technique's parameters."""
     calibration = own(verdict.calibration, svt.SvtCalibration)
     return {
         "variant": calibration.variant.value,

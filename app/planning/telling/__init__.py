@@ -1,4 +1,4 @@
-"""A plan and a prediction as JSON documents and as sentences.
+"""The output of plans and predictions, as JSON documents and as sentences.
 
 * ``plan_document.py`` and ``prediction_document.py`` are the documents.
 * ``words.py`` says a plan, and ``prediction_words.py`` a prediction, in a few sentences.

@@ -1,4 +1,4 @@
-"""A plan in three lines: how many answers, how accurate, what to change.
+"""A plan in three lines: number of answers, accuracy, and recommended change.
 
 The first two follow from public numbers at once; the third from learners that were tried out.
 """
@@ -46,7 +46,7 @@ PUBLISH: Final = (
 
 
 def answers_line(request: PlanRequest) -> str:
-    """Return how many of m queries get a label, by the agreement of the learners."""
+    """Return a line on how many of m queries get a label, by the agreement of the learners."""
     if request.budget is None:
         return f"Answers: any number, since {SEQUELS[request.after]}, from the first query on."
     try:
@@ -94,7 +94,7 @@ def _labels(found: Capacity, limit: int) -> int:
 def accuracy_line(
     request: PlanRequest, *, classes: Sequence[str], label_shares: Mapping[str, float] | None
 ) -> str:
-    """Return the possible loss of accuracy against the best rule, and rare labels.
+    """Return a line on the possible loss of accuracy against the best rule, and on rare labels.
 
     Args:
         request: the release as configured.
@@ -154,7 +154,7 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return labels that may never be given; none if n is unknown."""
+    """Return the labels that may never be given; none if n is unknown."""
     shares = [bounds.get(Mechanism.RELABEL, 0.0), request.rare_share or 0.0]
     share = min(1.0, max(shares))
     if request.row_count is None or share <= 0:
@@ -171,7 +171,7 @@ def rare_labels(
 
 
 def change_line(plan: Plan) -> str:
-    """Return the recommended change, and the protection by epsilon."""
+    """Return a line on the recommended change and on the protection that epsilon gives."""
     return f"Change: {_change(plan)} {epsilon_words(plan.request)}"
 
 
@@ -206,12 +206,12 @@ def _online(plan: Plan) -> str:
 
 
 def is_better(choice: Choice, own: Forecast) -> bool:
-    """Whether a choice gives clearly more labels than the release as configured."""
+    """Return whether a choice gives clearly more labels than the configured release."""
     return choice.forecast.mean * AS_GOOD > own.mean
 
 
 def settings_words(choice: Choice) -> str:
-    """Return a choice in a few words, as settings."""
+    """Return a choice of settings as a short text."""
     row = MECHANISMS[choice.mechanism]
     calibration = "" if row.calibration is None else f' "{row.calibration}"'
     cutoff = "" if choice.cutoff is None else f", cutoff = {choice.cutoff:,}"
@@ -222,6 +222,6 @@ def settings_words(choice: Choice) -> str:
 
 
 def expected(forecast: Forecast) -> str:
-    """Return the mean number of labels, with its spread over made-up rules."""
+    """Return a text with the mean number of labels and its spread over made-up rules."""
     low, high = (f"{round(each):,}" for each in (forecast.low, forecast.high))
     return f"{round(forecast.mean):,} on average ({low} to {high} by eight rules in ten)"

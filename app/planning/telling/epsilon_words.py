@@ -1,4 +1,4 @@
-"""The protection by an epsilon, in a sentence.
+"""An explanation of an epsilon's protection, in one sentence.
 
 Whoever held one thing about a record to be as likely as another may afterwards hold it to be at
 most ``e^epsilon`` times as likely, but for delta.  So an even chance becomes at most
@@ -29,7 +29,7 @@ WHOLE_PERCENT_MAX: Final = 0.99
 
 
 def epsilon_words(request: PlanRequest) -> str:
-    """Return the protection by a release's epsilon: for whom, and how strong."""
+    """Return a sentence on how strongly a release's epsilon protects, and whom."""
     epsilon, delta = float(request.epsilon), float(request.delta)
     strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
     unit = "record" if request.unit == "row" else request.unit
@@ -41,7 +41,7 @@ def epsilon_words(request: PlanRequest) -> str:
 
 
 def delta_words(delta: float, rows: int | None, unit: str) -> str:
-    """Warn of a delta that lets a release give some records away; nothing for a smaller one.
+    """Return a warning about a delta that could reveal whole records; empty for a small one.
 
     Args:
         delta: of the whole release.
@@ -58,7 +58,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return the largest chance that 50 % may become, in percent, finer where it is close to 50."""
+    """Return the chance, in percent, to which an attacker's even chance may grow."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

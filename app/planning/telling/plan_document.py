@@ -1,4 +1,4 @@
-"""Plans as JSON documents; the keys are those of the command line's contract."""
+"""Plans as JSON documents with the keys that the command line promises."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def paper_document(found: PaperParameters) -> Document:
-    """Describe the papers' parameters by their own symbols."""
+    """Return a JSON document of the papers' parameters by their own symbols."""
     return {
         "n_prime": found.sampled_row_count,
         "T_real": found.cutoff_real,
@@ -42,7 +42,7 @@ def paper_document(found: PaperParameters) -> Document:
 
 
 def theorems_document(theorems: Sequence[Theorem]) -> Document:
-    """Describe the requirements of the papers' theorems."""
+    """Return a JSON document of the requirements of the papers' theorems."""
     return {"sample_complexity": [_theorem_document(theorem) for theorem in theorems]}
 
 
@@ -65,7 +65,7 @@ def _theorem_document(theorem: Theorem) -> Document:
 
 
 def plan_document(plan: Plan) -> Document:
-    """Describe a planned release."""
+    """Return a planned release as a JSON document."""
     return {
         **_verdict_document(plan),
         **_budget_document(plan),
@@ -124,7 +124,7 @@ def _statistics_document(forecasts: Sequence[StatisticsForecast]) -> Document | 
 
 
 def curves_document(found: Sequence[Panel]) -> Document:
-    """Describe the series of a plot."""
+    """Return the curves of a plot as a JSON document."""
     return {
         "curves": {
             panel.lever.value: [

@@ -1,4 +1,4 @@
-"""The trial of a plan, as a part of its JSON document."""
+"""The part of a plan's JSON document about trials on made-up data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def prediction_document(plan: Plan) -> dict[str, object]:
-    """Describe a plan's prediction and recommendation; null where there was no trial."""
+    """Return a plan's prediction and recommendation as JSON; null without a trial."""
     found = plan.prediction
     return {
         "prediction": None if found is None else _predicted(found),
@@ -28,7 +28,7 @@ def prediction_document(plan: Plan) -> dict[str, object]:
 
 
 def learner_at_once(plan: Plan) -> str | None:
-    """Return the ``[classifier] learner`` with all of epsilon; None where none may be published."""
+    """Return the best learner if all of epsilon goes to a published classifier, else None."""
     known = plan.request.row_count is not None and plan.publishes_at_once
     return plan.request.learner_at_once if known else None
 

@@ -1,4 +1,4 @@
-"""The trial of a plan, in a few sentences."""
+"""The prediction of a plan by trials on made-up data, in a few sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VOTE: Final = (
 
 
 def prediction_words(plan: Plan) -> tuple[str, ...]:
-    """Return a plan's prediction and recommendation; without a trial, the reason."""
+    """Return sentences on a plan's prediction and recommendation, or on why there is none."""
     found = plan.prediction
     if found is None:
         return (f"Not predicted: {plan.unpredicted}.",) if plan.unpredicted else ()
@@ -78,7 +78,7 @@ def _recommended(best: Choice) -> str:
 
 
 def worth_words(best: Choice) -> str:
-    """Say how right the made-up rules are, beside the likeliest label; empty if unknown."""
+    """Return a sentence on how accurate made-up rules are against always guessing one label."""
     if best.accuracy is None or best.likeliest is None:
         return ""
     return (

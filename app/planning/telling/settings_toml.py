@@ -1,4 +1,4 @@
-"""The recommended settings as TOML to paste: every section that changes, whole."""
+"""The recommended settings as TOML to paste: each changed section as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING: Final = "# Nothing to change: no settings that were tried give more ans
 
 
 def settings_toml(settings: Settings, request: PlanRequest | None, choice: Choice | None) -> str:
-    """Return the changed sections in TOML; a comment alone if there are none.
+    """Return the changed sections as TOML; only a comment if there are none.
 
     Args:
         settings: as configured.

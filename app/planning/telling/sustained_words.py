@@ -1,4 +1,4 @@
-"""The answers that generations sustain, as a document and as a table for people."""
+"""The number of answers that a release with regularly added rows sustains, as JSON and table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADINGS = ("generations", "unstable", "at most", "answers a period", "at least"
 
 
 def sustained_document(found: Sustained) -> Document:
-    """Return the companies and the advised quorum, for ``--json``."""
+    """Return the sustained numbers of answers, and the advised number of voters, for ``--json``."""
     return {
         "generations": {
             "demand": found.demand,
@@ -33,7 +33,7 @@ def sustained_document(found: Sustained) -> Document:
 
 
 def sustained_lines(found: Sustained) -> list[str]:
-    """Return a table of G, u(G) and the law, and the quorum that follows."""
+    """Return a table of sustained answers by the number of row batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

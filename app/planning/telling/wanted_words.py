@@ -1,4 +1,4 @@
-"""The result of a search for answers and accuracy, in three lines and as a document."""
+"""The result of a search for wanted answers and accuracy, in three lines and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
-    """Return the request, its cheapest or nearest solution, and other solutions."""
+    """Return the request, its cheapest or nearest solution, and other solutions, as lines."""
     return (
         f"Wanted: {_wanted(offer.wanted)}.",
         _cheapest(offer),
@@ -23,7 +23,7 @@ def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
 
 
 def wanted_document(offer: Offer) -> dict[str, object]:
-    """Describe a search; inapplicable members are null."""
+    """Return the result of a search as a JSON document; members that do not apply are null."""
     best = offer.best
     return {
         "answers": offer.wanted.answers,

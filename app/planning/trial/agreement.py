@@ -1,4 +1,4 @@
-"""The agreement of learners, measured on made-up people: no private row is read.
+"""The agreement of learners, measured on made-up data: no private row is read.
 
 Relabelled rows are realised by a hypothesis of the public class, exactly.  Which one is
 private, and how people are distributed is known by public shares alone.  So a chunk of
@@ -63,7 +63,7 @@ class Agreement:
 
     @property
     def vote_variance(self) -> NDArray[np.float64]:
-        """Return the variance of one learner's contribution to each lead, shape ``(H, Q)``."""
+        """Return the variance of one learner's vote, for each label and query, shape ``(H, Q)``."""
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance
 
@@ -76,7 +76,7 @@ def try_out(
     learner_count: int,
     hypothesis_count: int,
 ) -> Agreement:
-    """Fit learners on made-up chunks and count their votes.
+    """Return the measured agreement of learners that are fitted on made-up chunks.
 
     Args:
         rules: what relabels, and whom rows and queries are like.
@@ -101,14 +101,14 @@ def try_out(
 
 
 def splits_of(learner: Learner) -> CellSplits | None:
-    """Return the public cells that learners label; None for learners that search hypotheses."""
+    """Return the public cells that learners label; None if learners search hypotheses."""
     searched = learner.hypothesis_class
     splits = row_of(searched).splits if learner.estimator is None else None
     return None if splits is None else splits(searched)
 
 
 def votes_by_cell(learner: Learner) -> bool:
-    """Whether learners label public cells: votes of empty cells cancel, so there is no cliff."""
+    """Return whether learners label public cells, where those without rows cancel out."""
     return splits_of(learner) is not None
 
 

@@ -49,7 +49,7 @@ SLACK: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """A summary of many numbers.
+    """A summary of many numbers: a typical one, and how many are near it.
 
     Attributes:
         number: within a factor of two of which most of them lie.
@@ -64,7 +64,7 @@ class Likely:
 
 
 def likely(numbers: NDArray[np.float64]) -> Likely:
-    """Return the number within a factor of two of most numbers, shape ``(H,)``, H at least 1.
+    """Return a number within a factor of two of most numbers, from shape ``(H,)``, H at least 1.
 
     Of windows from a number to four times it the fullest is taken, the highest of equal
     ones, and in it the median, moved so far that the whole window is within the factor.
@@ -95,7 +95,7 @@ NOISE_POINTS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast of a mechanism, one number per hypothesis.
+    """The forecast number of labels under a mechanism, for each made-up hypothesis.
 
     Attributes:
         labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
@@ -110,34 +110,34 @@ class Forecast:
 
     @property
     def likely(self) -> Likely:
-        """The number of labels within a factor of two for most hypotheses, and for the rest."""
+        """A typical number of labels, within a factor of two for most made-up hypotheses."""
         return likely(self.labels)
 
     @property
     def mean(self) -> float:
-        """Labels, the mean over hypotheses: the expectation if nothing else is known."""
+        """The mean number of labels over made-up hypotheses."""
         return float(self.labels.mean())
 
     @property
     def low(self) -> float:
-        """Labels that nine hypotheses in ten exceed."""
+        """The number of labels that nine in ten made-up hypotheses exceed."""
         return float(np.quantile(self.labels, TAIL))
 
     @property
     def high(self) -> float:
-        """Labels that one hypothesis in ten exceeds."""
+        """The number of labels that one in ten made-up hypotheses exceeds."""
         return float(np.quantile(self.labels, 1 - TAIL))
 
     @property
     def median_unlimited(self) -> float | None:
-        """Labels without the limit of m, for the middle hypothesis."""
+        """The number of labels without the limit of m, for the median made-up hypothesis."""
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
 def forecast_of_votes(
     calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of a noisy vote of k votes, with at most m answers."""
+    """Return the forecast of a noisy vote with k votes and at most m answers."""
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
     leads = ensemble_size * agreement.leads
     return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
@@ -150,7 +150,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the labels of a noisy vote, where a leaf of each lead gets its share of queries."""
+    """Return the expected labels of a noisy vote, if some queries are in leaves of close votes."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -160,7 +160,7 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of independent hits with k votes, and at most m answers."""
+    """Return the forecast of a stability test with independent coins, by k votes and m."""
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -174,7 +174,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the labels without a cutoff, where a leaf of each lead gets its share of queries."""
+    """Return expected labels of a stability test, if some queries are in leaves of close votes."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))
@@ -183,7 +183,7 @@ def tested_beside_leaves(
 
 
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
-    """Return the mean number of answers until the T-th unstable one, or m.
+    """Return the mean number of answers until the T-th unstable one, or m if that is less.
 
     ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``: N is when hit T comes, N' when
     hit T + 1 would, at u hits an answer.
@@ -197,7 +197,7 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
 
 
 def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
-    """Return the mean hit probability over queries for each hypothesis, shape ``(H,)``."""
+    """Return the mean probability of an unstable answer for each hypothesis, shape ``(H,)``."""
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.
@@ -223,7 +223,7 @@ def _table(test: HitTest, ensemble_size: int) -> Numbers:
 def forecast_of_threshold(
     calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Average over the threshold's noise, which the queries of an epoch share."""
+    """Return the forecast averaged over the threshold's noise, which many queries share."""
     cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
     points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
     noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))
@@ -258,7 +258,7 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
 def outlasting_noise(
     calibration: VoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
 ) -> Numbers:
-    """Return the most answers at which noise costs the plurality one label in a hundred.
+    """Return the largest number of answers at which noise changes one label in a hundred.
 
     A noisy vote gives every answer, and nobody can tell which labels are the noise's.
 

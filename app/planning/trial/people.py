@@ -1,4 +1,4 @@
-"""Made-up people, drawn by public shares, for measuring the agreement of learners.
+"""Made-up records, drawn by public frequencies, on which the agreement of learners is measured.
 
 No private row has a part in them.  A person's features are independent, each by its
 public shares, or are those of a public point.  Seeds are public: the same people every
@@ -58,7 +58,7 @@ class ColumnLaw:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """A population, as far as it is public.
+    """The distribution of records, as far as it is public.
 
     Attributes:
         laws: one a feature.
@@ -71,7 +71,7 @@ class Population:
     points: NDArray[np.float64] | None = None
 
     def resampled(self, seed: bytes) -> Population:
-        """Return an equal number of points drawn anew, to estimate how points differ from people.
+        """Return a population of as many resampled points, to estimate the points' sampling error.
 
         The laws say nothing of that, and stay.
         """
@@ -81,7 +81,7 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Draw at most a number of distinct people, because repeated queries are replays."""
+        """Return distinct made-up records, since repeated queries get recorded answers."""
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -89,7 +89,7 @@ class Population:
         return found
 
     def rows(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Draw people independently, encoded values of shape ``(n, d)``."""
+        """Return independent made-up records, encoded values of shape ``(n, d)``."""
         drawn = generator(seed)
         if self.points is not None:
             places = drawn.integers(0, len(self.points), row_count)
@@ -134,7 +134,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Rules that a release might draw for relabelling, each drawn once.
+    """Relabelling rules that a release might draw, each drawn once.
 
     Attributes:
         searched: the public class.
@@ -152,13 +152,13 @@ class MadeUpRules:
     _worths: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def labels(self, index: int, values: Numbers) -> NDArray[np.int64]:
-        """Return the labels of the rule at an index for people, shape ``(n,)``."""
+        """Return the labels of one made-up rule for records, shape ``(n,)``."""
         if index not in self._drawn:
             self._drawn[index] = self._rule(index)
         return self._drawn[index].predict(self.searched.encode(values))
 
     def worth(self, rule_count: int) -> tuple[float, float]:
-        """Return the share of made-up labels that rules give, and that their likeliest label is.
+        """Return the accuracy of made-up rules on made-up labels, and of always guessing one label.
 
         Args:
             rule_count: how many rules are drawn, one or more, where none was asked for labels.
@@ -197,7 +197,7 @@ class MadeUpRules:
 def made_up_labels(
     values: Numbers, are_codes: list[bool], class_count: int, drawn: LearnerGenerator
 ) -> NDArray[np.int64]:
-    """Make up labels whose log-odds are sums of one effect per feature.
+    """Return made-up labels whose log-odds are sums of one effect per feature.
 
     Args:
         values: encoded people, shape ``(n, d)``, none missing.
@@ -251,7 +251,7 @@ def _people_count(searched: HypothesisClass) -> int:
 
 
 def column_laws(schema: Schema) -> tuple[ColumnLaw, ...]:
-    """Return one law per feature: by its public shares, or uniform without any.
+    """Return one distribution per feature: by public frequencies, or uniform.
 
     Shares that do not add up are scaled; nothing is missing.
     """

@@ -1,4 +1,4 @@
-"""Trials of a planned release on made-up people; no private row is read."""
+"""Trials of a planned release on made-up records; no private row is read."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Whether learners vote by cells that more than one feature divides."""
+    """Return whether learners vote by cells that divide more than one feature."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +118,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return the question of each test, and the public share of people on its rarer side."""
+    """Return each test as a question, and the public fraction of records on its rarer side."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)
@@ -136,7 +136,7 @@ def _asked(schema: Schema, test: BinaryTest) -> str:
 
 
 def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
-    """Measure the time of one answer of a planned release.
+    """Return the measured time of one answer of a planned release.
 
     Returns:
         None where k or n is not known, rows are fewer than learners, or nothing is answered.

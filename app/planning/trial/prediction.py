@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """The results of the trials.
+    """The results of the trials on made-up records.
 
     Attributes:
         own: of the release as configured.
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return the forecast of printed parameters; None if rows do not suffice for their chunks."""
+    """Return the forecast for the printed parameters; None if there are too few rows for chunks."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def predict(plan: Plan, trial: Trial) -> Prediction | None:
-    """Try a planned release on made-up people.
+    """Return the result of trials of a planned release on made-up records.
 
     Args:
         plan: with n, k and a calibration of the answers, relabelled by a public class.

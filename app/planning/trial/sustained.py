@@ -1,4 +1,4 @@
-"""The answers that generations of a release sustain together, and the quorum to ask for.
+"""The rate of answers that a release with regularly added rows sustains.
 
 A generation is appended for every period, and each pays for T unstable answers.  With G of them
 active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
@@ -35,7 +35,7 @@ CAUTION: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Company:
-    """Generations that vote together.
+    """A number of row batches that vote together, with the answers that they sustain.
 
     Attributes:
         generation_count: G.
@@ -55,7 +55,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sustained:
-    """The result for all numbers of generations that are looked at.
+    """The sustained answers for every tried number of voting row batches.
 
     Attributes:
         companies: in the order of G.
@@ -72,12 +72,12 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return ``T (1 - u) / (G u)``, the stable answers a period that G generations sustain."""
+    """Return ``T (1 - u) / (G u)``, the stable answers per period that G row batches sustain."""
     return cutoff * (1 - unstable) / (generation_count * unstable)
 
 
 def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
-    """Return the answers that generations like a plan's rows sustain together.
+    """Return the answers that regularly added batches of rows sustain together.
 
     Args:
         plan: of one generation: its n, k and table.

@@ -1,4 +1,4 @@
-"""A search for the least epsilon, or the fewest rows, for wanted answers and accuracy.
+"""A search for the least epsilon, or the fewest rows, that meets a wanted result.
 
 Each value tried is a release of its own: shares, mechanism, k and T are those that
 :func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
@@ -38,7 +38,7 @@ DIGITS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The wanted results of a release.
+    """The wanted number of answers and accuracy of a release.
 
     Attributes:
         answers: labels of the ensemble; None for any number.
@@ -52,7 +52,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One release that was tried.
+    """One combination of epsilon and rows that was tried.
 
     Attributes:
         request: the release.
@@ -73,7 +73,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The result of a search.
+    """The result of a search: combinations that meet the request, and the nearest other.
 
     Attributes:
         wanted: what was searched for.
@@ -94,13 +94,13 @@ class Offer:
 
     @property
     def best(self) -> Attempt | None:
-        """The cheapest release that meets the request: less epsilon first, then more rows."""
+        """The cheapest release that meets the request: least epsilon first, then fewest rows."""
         found = (self.by_epsilon, self.by_rows)
         return next((each for each in found if each is not None and each.reached), None)
 
 
 def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
-    """Return the cheapest releases that meet the request.
+    """Return the cheapest releases that give the wanted answers and accuracy.
 
     Args:
         request: the release as configured, with n.

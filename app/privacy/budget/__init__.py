@@ -1,4 +1,4 @@
-"""The division of epsilon and delta among mechanisms, and its public rules.
+"""Rules that divide epsilon and delta among mechanisms, and size the ensemble; all public.
 
 * ``composition.py`` divides a budget by shares, and adds charges up.
 * ``account.py`` accounts answers and draws as one, where they are not added up.

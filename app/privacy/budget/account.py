@@ -1,4 +1,4 @@
-"""One account of Renyi divergence: the answers, and the draws made around them.
+"""Joint accounting by Renyi divergence of the answers and other draws of a release.
 
 **Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
 its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
@@ -61,7 +61,7 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A draw in an account.
+    """One draw in a joint accounting by Renyi divergence.
 
     Attributes:
         epsilon: its share, numerical error included.
@@ -84,7 +84,7 @@ class Draw:
         invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return an upper bound on its Renyi divergence of an order."""
+        """Return an upper bound on the draw's Renyi divergence of an order."""
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
             return min(self.epsilon, alpha * self.epsilon**2 / divisor)
@@ -103,7 +103,7 @@ class Draw:
         )
 
     def to_plain(self) -> str:
-        """Write it without loss."""
+        """Return the draw in plain values, without loss."""
         if self.squared_separation is None:
             return f"{RANGE if self.has_bounded_range else PURE} {self.epsilon}"
         kind = EITHER if self.has_bounded_range else NORMAL
@@ -111,7 +111,7 @@ class Draw:
 
     @classmethod
     def from_plain(cls, plain: str) -> Draw:
-        """Read what :meth:`to_plain` wrote.
+        """Return the draw that :meth:`to_plain` wrote.
 
         Raises:
             ValueError: it is no draw.
@@ -131,18 +131,18 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the divergence of all draws of an account at an order."""
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws together."""
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the rest of an account for answers, if every draw costs its whole share."""
+    """Return the budget left for answers if every other draw costs its whole part."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The joint promise of the answers and the draws in one account.
+    """The joint privacy promise of the answers and other draws under one Renyi accounting.
 
     Attributes:
         epsilon: of all of them.
@@ -158,13 +158,13 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws of an account of another epsilon, divided in the same way."""
+        """Return the draws under another epsilon, divided in the same way."""
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
-    """Return the account of a release's charges; the statistics table is outside it.
+    """Return the joint accounting of a release's charges; statistics are outside it.
 
     Args:
         charges: of the mechanisms with a share.

@@ -1,4 +1,4 @@
-"""The charges of a release: shares of epsilon and delta, composed exactly.
+"""The budget of a release: exact parts of epsilon and delta, and their composition.
 
 Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
 ``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
@@ -30,7 +30,7 @@ RANGE_FACTOR: Final = 8
 
 
 class Mechanism(StrEnum):
-    """A part of a release that has a share of its epsilon."""
+    """A mechanism of a release that has its own part of epsilon."""
 
     RELABEL = "relabel"
     ANSWERS = "answers"
@@ -43,7 +43,7 @@ EXPONENTIAL: Final = frozenset({Mechanism.RELABEL, Mechanism.CLASSIFIER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Fractions of a total, one for each mechanism; zero switches a mechanism off.
+    """Fractions of a total budget, one for each mechanism; zero switches a mechanism off.
 
     Attributes:
         relabel: of the exponential mechanism that relabels.
@@ -65,7 +65,7 @@ class Shares:
         invariant(sum(parts) <= 1, "shares are at most the whole")
 
     def by_mechanism(self) -> dict[Mechanism, Fraction]:
-        """Return the shares in the order in which they are charged."""
+        """Return the fractions in the order in which they are spent."""
         return {
             Mechanism.RELABEL: self.relabel,
             Mechanism.ANSWERS: self.answers,
@@ -76,7 +76,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The whole cost of one mechanism, charged when it opens."""
+    """The whole epsilon and delta of one mechanism, spent when it starts."""
 
     mechanism: Mechanism
     epsilon: Fraction
@@ -86,7 +86,7 @@ class Charge:
 def charges(
     *, epsilon: Fraction, delta: Fraction, shares: Shares, delta_shares: Shares | None = None
 ) -> tuple[Charge, ...]:
-    """Divide a release's budget among the mechanisms that have a share.
+    """Return a release's budget divided among the mechanisms that have a part of it.
 
     Args:
         epsilon: the release's epsilon, above 0.
@@ -113,7 +113,7 @@ def charges(
 
 
 def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
-    """Add charges up to ``(epsilon, delta)``."""
+    """Return the sum of charges, ``(epsilon, delta)``."""
     listed = list(charged)
     return (
         sum((charge.epsilon for charge in listed), Fraction(0)),
@@ -124,7 +124,7 @@ def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
 def mechanism_epsilon(
     *, share: Fraction, log_weight_error: Fraction, is_range: bool = False
 ) -> Fraction:
-    """Return the epsilon at which an exponential mechanism runs within its share.
+    """Return the epsilon of an exponential mechanism so that rounding errors stay in budget.
 
     Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
     the drawn weight and twice for the normaliser, at both neighbours.  The range of

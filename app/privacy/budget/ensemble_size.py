@@ -1,4 +1,4 @@
-"""How many learners an ensemble needs: the public rule behind ``ensemble = "auto"``.
+"""The rule for the number of learners with ``ensemble = "auto"``, by public numbers.
 
 The rule reads n, the table and the configuration only, so that k tells nothing
 about the rows:
@@ -57,7 +57,7 @@ ENTRY_COUNT_MAX: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateProfile:
-    """A table in doubles.
+    """The stability test's probabilities by distance to instability, in floating point.
 
     Attributes:
         cutoff: unstable answers T until the halt; None for counted decisions.
@@ -69,25 +69,25 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance."""
+        """Return the probability of an unstable answer, by distance in votes to another label."""
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this hit probability, or the last one."""
+        """Return the smallest distance in votes with at most this instability probability."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """The hit probabilities of a table for cells that are decided once, in floating point."""
+    """The stability test's probabilities in floating point, if each cell is answered once."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return the table of counted decisions, in doubles; as :func:`approximate_profile`."""
+    """Return the stability test's probabilities in floating point, with one answer per cell."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -108,7 +108,7 @@ def approximate_decisions(
 def approximate_profile(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
 ) -> ApproximateProfile:
-    """Return the table of a new release's budget, in doubles.
+    """Return the stability test's probabilities for a new release, in floating point.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -151,54 +151,54 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the hit probability at which m queries use a tenth of the cutoff."""
+    """Return the instability probability at which m queries use a tenth of the unstable answers."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the hit probability at which m queries just reach the cutoff."""
+    """Return the instability probability at which m queries just use up the unstable answers."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
 
 
 def chunk_row_min(hypothesis_count: int) -> int:
-    """Return the least number of rows for a chunk."""
+    """Return the smallest permitted number of rows in a chunk."""
     return max(CHUNK_ROW_MIN, math.ceil(math.log(hypothesis_count)))
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the smallest k whose unanimous votes have this distance."""
+    """Return the smallest number of learners whose unanimous votes have a given distance."""
     return VOTES_A_DISTANCE * distance + 1
 
 
 def distance_at_unanimity(ensemble_size: int) -> int:
-    """Return the distance of k unanimous votes: ``max(0, ceil(k/2) - 1)``."""
+    """Return the distance to instability of k unanimous votes: ``max(0, ceil(k/2) - 1)``."""
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
 @runtime_checkable
 class HitTest(Protocol):
-    """A calibration with a hit probability for every distance."""
+    """The interface of a stability test: an instability probability for every distance."""
 
     @property
     def cutoff(self) -> int | None:
-        """Number T of unstable answers until the halt; None where they end nothing."""
+        """The maximum T of unstable answers; None if no number of them ends the run."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability of a hit at this distance."""
+        """Return the probability of an unstable answer, by distance in votes to another label."""
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance with at most this hit probability, or the last one."""
+        """Return the smallest distance in votes with at most this instability probability."""
         ...
 
 
 def tested(calibration: object) -> HitTest:
-    """Return a calibration as a stability test.
+    """Return a calibration as a stability test; any other mechanism is an error.
 
     Raises:
         InvariantError: its mechanism has no hits.
@@ -210,13 +210,13 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the k with which a stability test passes queries where two thirds agree."""
+    """Return the number of learners with which a stability test passes two-thirds majorities."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
 
 def hits_alike(test: HitTest, ensemble_size: int) -> float:
-    """Return the probability of a hit where all k votes agree."""
+    """Return the probability of an unstable answer if all k votes agree."""
     return test.hit_probability(distance_at_unanimity(ensemble_size))
 
 
@@ -226,7 +226,7 @@ def ensemble_size_auto(
     wanted: int,
     hypothesis_count: int,
 ) -> int:
-    """Return k by the public rule of this module.
+    """Return the number of learners, k, by the public rule of this module.
 
     Args:
         row_count: n, the public number of rows, at least 1.

@@ -1,4 +1,4 @@
-"""The budget of relabelling and answers for the rows on which they run.
+"""The budget of relabelling and answers, adjusted for the sample of rows on which they run.
 
 A release charges a share of epsilon for each.  Both run on one sample of ``q n`` rows,
 the first of a uniform permutation, and everything that they do there, answers to an
@@ -40,7 +40,7 @@ RATE_DIGITS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBudget:
-    """The budget of each part, for the rows on which it runs.
+    """The budgets of relabelling and answers for the sampled rows on which they run.
 
     Attributes:
         sampling_rate: share q of the rows that the parts are run on.
@@ -78,7 +78,7 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint cost of both parts on the sample, with everything that shares their account."""
+        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
@@ -89,7 +89,7 @@ class PipelineBudget:
         return self.copies > 1
 
     def sampled_row_count(self, row_count: int) -> int:
-        """Return ``n' = floor(q n)``, the number of rows on which the parts run."""
+        """Return the number of sampled rows, ``n' = floor(q n)``."""
         return int(self.sampling_rate * row_count)
 
 
@@ -101,7 +101,7 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Divide the charge among the parts; None where answers have no share.
+    """Return the budget divided among relabelling and answers; None if answers have none.
 
     The sample's epsilon is the largest that sampling brings under the charges, and
     divided in their proportion.
@@ -140,7 +140,7 @@ def pipeline_budget(
 def joint_budget(
     *, relabel: Charge | None, answers: Charge | None, account: Account
 ) -> PipelineBudget | None:
-    """Return the budget of parts that share one account; None where answers have no share.
+    """Return the budget of jointly accounted parts; None if answers have none.
 
     The answers are calibrated for all of it, and leave in it what its draws cost.
 
@@ -164,7 +164,7 @@ def joint_budget(
 
 
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
-    """Assert that the charge covers the cost of the parts.
+    """Raise an error unless the budget covers the cost of relabelling and answers.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""Confidence bounds of a proportion by Clopper and Pearson, exact at every size of sample.
+"""Clopper-Pearson confidence bounds on proportions, exact at every sample size.
 
 They are of scipy, which the first call loads: that takes an eighth of a second of the processor,
 and a server needs none of them until somebody asks for its outlook.
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def load() -> None:
-    """Load scipy now, so that no later call waits for it."""
+    """Import scipy now, so that no later call waits for it."""
     import_module("scipy.special")
 
 
 def at_least(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return lower bounds of proportions.
+    """Return lower confidence bounds on proportions.
 
     Args:
         counts: successes, any shape.
@@ -37,7 +37,7 @@ def at_least(counts: Counts, trials: int, miss: float) -> Floats:
 
 
 def at_most(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return upper bounds of proportions; arguments as in :func:`at_least`."""
+    """Return upper confidence bounds on proportions; arguments as in :func:`at_least`."""
     found = _beta_quantile(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
     return np.where(counts < trials, found, 1.0)
 

@@ -1,4 +1,4 @@
-"""The exponential mechanism, and its uses: relabelling and the semi-private learner.
+"""The exponential mechanism, with its uses: relabelling and the semi-private learner.
 
 * ``mechanism.py`` draws one hypothesis of a class, by its number of errors, and bounds its
   excess error by rows and epsilon.

@@ -1,4 +1,4 @@
-"""The effect of sampling, relabelling and drawing with replacement on a charge.
+"""The privacy cost of an algorithm on sampled, relabelled or repeated rows.
 
 Claim: each function takes the charge of an inner algorithm and returns the one of the
 whole, or the other way round, under replacement of one record.  An algorithm here is
@@ -28,7 +28,7 @@ CLASS_COUNT_MIN: Final = 2
 def relabelled_epsilon(
     *, relabel_epsilon: Fraction, inner_epsilon: Fraction, class_count: int
 ) -> Fraction:
-    """Charge an algorithm run on rows relabelled from their own dichotomies.
+    """Return the epsilon of an algorithm that runs on privately relabelled rows.
 
     Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays the inner one.  It
     holds for functions of the relabelled rows only, never for the drawn hypothesis.
@@ -51,7 +51,7 @@ def relabelled_epsilon(
 
 
 def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Charge an algorithm run on a sample drawn without replacement.
+    """Return the epsilon, for all rows, of an algorithm on a sample without replacement.
 
     ``ln(1 + q (e^inner - 1))``, for replacement of one record.
 
@@ -71,7 +71,7 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
-    """Return the largest parameter at which Lemma L costs ``cost``, rounded down.
+    """Return the largest mechanism parameter at which relabelling costs at most ``cost``.
 
     ``2 ln(e^(cost/2) - (L - 1))``: :func:`relabelled_epsilon` with no inner charge,
     solved for the parameter of the exponential mechanism.
@@ -93,14 +93,14 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
 
 
 def relabel_cost_floor(class_count: int) -> Fraction:
-    """Return ``2 ln L``, rounded up: the least possible cost by Lemma L."""
+    """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling."""
     return relabelled_epsilon(
         relabel_epsilon=Fraction(0), inner_epsilon=Fraction(0), class_count=class_count
     )
 
 
 def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Return the largest charge on a sample that costs at most ``epsilon`` over all rows.
+    """Return the largest epsilon on a sample that costs at most ``epsilon`` over all rows.
 
     ``ln(1 + (e^epsilon - 1) / q)``, rounded down: :func:`sampled_epsilon` solved for
     the inner charge.  Where every row is taken nothing is rounded.
@@ -121,7 +121,7 @@ def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction) -> bool:
-    """Whether ``1 + q (e^inner - 1) <= e^epsilon``, every rounding going against us.
+    """Return whether ``1 + q (e^inner - 1) <= e^epsilon``, with rounding on the safe side.
 
     Args:
         inner_epsilon: charge of the algorithm on its sample, at least 0.
@@ -137,7 +137,7 @@ def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction
 
 
 def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
-    """Return the largest rate at which ``inner_epsilon`` on a sample costs ``epsilon``.
+    """Return the largest sampling rate at which ``inner_epsilon`` on a sample costs ``epsilon``.
 
     Args:
         inner_epsilon: charge of the algorithm on its sample, above 0.
@@ -154,7 +154,7 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
-    """Return the delta of a mechanism whose rows may hold one record several times.
+    """Return the delta of a mechanism whose rows may contain one record several times.
 
     Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at
     most ``copies e^(copies epsilon) delta``.
@@ -175,7 +175,7 @@ def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction
 
 
 def sampled_delta(*, inner_delta: Fraction, rate: Fraction) -> Fraction:
-    """Return the delta in all the rows of an algorithm run on a sample: ``q delta``."""
+    """Return the delta, for all rows, of an algorithm on a sample: ``q delta``."""
     invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
     return inner_delta * rate
 

@@ -59,7 +59,7 @@ EPSILON_MAX = 700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Public parameters of one draw.
+    """The public parameters of one draw by the exponential mechanism.
 
     Attributes:
         epsilon: the share, which is what the ledger charges.
@@ -90,7 +90,7 @@ class Parameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The share less 4 eta, in an account 8 eta, rounded down to a double."""
+        """The epsilon of the draw, reduced by a bound on rounding errors of the weights."""
         eta = self.hypotheses.log_weight_error(self.row_count, float(self.epsilon))
         epsilon = mechanism_epsilon(
             share=self.epsilon,
@@ -117,7 +117,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
-    """Draw one hypothesis with probability proportional to exp(-epsilon errors / 2)."""
+    """Return a hypothesis drawn with probability proportional to exp(-epsilon errors / 2)."""
     encoded, labels = private_value
     if private_weights is None:
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
@@ -132,7 +132,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows, noise: NoiseSource
 ) -> Hypothesis:
-    """Draw as :func:`draw` does, on rows of equal weight that are known by their counts."""
+    """Return a hypothesis drawn as by :func:`draw`, from counts of equally weighted rows."""
     invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
     searched = parameters.hypotheses
     if not isinstance(searched, TreeClass):
@@ -142,7 +142,7 @@ def draw_counted(
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:
-    """Bound the error rate above the best of the class, of a draw from it.
+    """Return a bound on the drawn hypothesis's error rate above the best of the class.
 
     ``2 (ln|H| + ln(1/beta)) / (n epsilon)``, which a draw of the exponential
     mechanism exceeds with probability at most ``beta``.
@@ -153,7 +153,7 @@ def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon:
 def rows_for_excess_error(
     alpha: float, *, hypothesis_count: int, beta: float, epsilon: float
 ) -> int:
-    """Return the least n for which the bound is ``alpha`` or lower."""
+    """Return the smallest n for which the excess error is at most ``alpha``."""
     return math.ceil(_errors(hypothesis_count, beta, epsilon) / alpha)
 
 

@@ -1,4 +1,4 @@
-"""Relabelling: the rows keep their features and take a drawn hypothesis's labels.
+"""Relabelling: each row keeps its features and gets the label of a drawn hypothesis.
 
 **Algorithm.** A_Relabel (Nandi and Bassily 2020, Algorithm 2), over a class
 that is finite and fixed without the data (:func:`draw`), or over the
@@ -65,7 +65,7 @@ Parameters = exponential.Parameters
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """Secret: the drawn hypothesis and the labels that it gives the rows."""
+    """The drawn hypothesis, and the labels that it gives the rows; secret."""
 
     private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Relabelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
-    """Public parameters of a draw among the dichotomies of the rows' own points.
+    """The public parameters of a draw among all labellings of the rows' own points.
 
     Attributes:
         epsilon: what the draw may cost by Lemma L, numerical error included.
@@ -109,7 +109,7 @@ class DichotomyParameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The parameter t, rounded down to a double; zero where none is cheap enough.
+        """The exponential mechanism's parameter, as a double; zero if none is in the budget.
 
         eta grows with the parameter, so the one at the whole cost bounds it.
         """
@@ -135,7 +135,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
-    """Draw the hypothesis from a public class and label the rows by it."""
+    """Return the rows' labels by a hypothesis drawn from a public class."""
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
@@ -147,7 +147,7 @@ def draw_from_dichotomies(
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
-    """Draw a dichotomy of the rows' own points and label the rows by it.
+    """Return the rows' labels by a draw among all labellings of the rows' own points.
 
     Args:
         parameters: public.

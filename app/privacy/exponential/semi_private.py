@@ -1,4 +1,4 @@
-"""The semi-private learner: private labels, public points.
+"""The semi-private learner, which protects rows and labels but not public points.
 
 **Algorithm.** A_SSPP (Nandi and Bassily 2020, Algorithm 7; Alon, Bassily,
 Moran 2019).
@@ -49,5 +49,5 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
-    """Draw the classifier from the class that the public points fixed."""
+    """Return a classifier drawn from the class that public points determine."""
     return exponential.draw(parameters, private_value, noise, private_weights)

@@ -1,4 +1,4 @@
-"""A release that goes on: generations of rows that vote together, each with an account of its own.
+"""Differential privacy of releases to which rows are added, each batch with its own budget.
 
 * ``accounts.py`` says how many unstable answers T_g a generation buys of the one table that all
   share; ``accounts_proof.md`` is Theorem G, for them and for the quorum.

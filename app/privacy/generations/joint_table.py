@@ -1,4 +1,4 @@
-"""One table that several accounts accept at once (Corollary G2).
+"""One stability table that is within the budgets of several batches of rows.
 
 A table for classes of generations with different budgets begins at the largest of their first
 thresholds and goes on greedily, each entry the smallest below the one before that *every*
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class JointInequality(Inequality):
-    """The inequalities of several accounts: a pair is accepted where each accepts it."""
+    """The inequality that a stability table must meet for several budgets at once."""
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
-        """Prepare each account's inequality; the first one's order serves for entries."""
+        """Prepare the inequality of each budget; the first one's order is used for logarithms."""
         invariant(len(accounts) > 0, "a joint table serves one account at least")
         self._each = [
             Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest excess of all, with its slope; convex as each of them."""
+        """Return the largest violation of the inequality over all budgets, with its slope."""
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 
 
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
-    """Return the thresholds of a table that every account of ``accounts`` accepts.
+    """Return the thresholds of a table that is within every budget of ``accounts``.
 
     Args:
         accounts: of the classes of generations that may be active together; each one's cutoff,

@@ -1,4 +1,4 @@
-"""One labelling of public cells for all generations, from sums of noisy counts.
+"""One labelling of public cells for all batches of rows, from sums of noisy counts.
 
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
 histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
@@ -52,7 +52,7 @@ STORED: Final = np.dtype("<i8")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Public parameters of one generation's draw.
+    """The public parameters of the noisy counts over one batch of rows.
 
     Attributes:
         cell_count: public cells, C.
@@ -84,13 +84,13 @@ class Parameters:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the counts: cells, and the numbers of each."""
+        """The shape of the counts: cells, and counts per cell."""
         return self.cell_count, number_count(self.class_count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Secret: noisy counts of one generation, or sums of several, in counting units.
+    """Noisy counts over one batch of rows, or sums of several, in counting units; secret.
 
     Attributes:
         private_noisy_counts: int64, of the parameters' shape.
@@ -100,7 +100,7 @@ class NoisyCounts:
     private_noisy_counts: NDArray[np.int64]
 
     def to_bytes(self) -> bytes:
-        """Return the counts as private state: little-endian integers of eight bytes, by cell."""
+        """Return the counts as 64-bit little-endian integers, to be stored privately."""
         return self.private_noisy_counts.astype(STORED).tobytes()
 
     @classmethod
@@ -120,7 +120,7 @@ class NoisyCounts:
         return cls(np.frombuffer(body, dtype=STORED).astype(np.int64).reshape(shape))
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the label of each cell, shape (C,): the largest number, the smallest of tied."""
+        """Return the label of each cell, shape (C,), that of the largest count (ties: first)."""
         counts = self.private_noisy_counts
         if counts.shape[1] == 1:
             return np.asarray(counts[:, 0] > 0, dtype=np.int64)
@@ -133,7 +133,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> NoisyCounts:
-    """Return a generation's noisy counts; every cell has noise, whether rows lie in it or not."""
+    """Return noisy label counts over one batch of rows; empty cells get noise too."""
     counts = private_counts(parameters, private_value, private_weights)
     law = DiscreteLaplace(parameters.scale)
     drawn = np.array([law.draw(noise) for _ in range(counts.size)], dtype=np.int64)
@@ -145,7 +145,7 @@ def private_counts(
     private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
     private_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the exact counts, in units; secret, of the parameters' shape."""
+    """Return the exact label counts per cell, in counting units; secret."""
     cells, labels = private_value
     invariant(len(cells) == len(labels), "every row has a cell and a label")
     is_weighed = private_weights is not None
@@ -166,7 +166,7 @@ def private_counts(
 
 
 def running_sum(drawn: Iterable[NoisyCounts]) -> NoisyCounts:
-    """Return the sum of the counts of one generation or more, retired ones included."""
+    """Return the sum of the noisy counts of one or more batches of rows."""
     counts = [each.private_noisy_counts for each in drawn]
     invariant(len(counts) > 0, "a labelling rests on the counts of one generation at least")
     same = all(each.shape == counts[0].shape for each in counts)

@@ -1,4 +1,4 @@
-"""Noisy gradient descent for a linear score, and its exact accounting.
+"""Noisy gradient descent for linear scores, and its exact privacy accounting.
 
 * ``mechanism.py`` runs the descent on noisy sums.
 * ``calibration.py`` finds the noise of its steps.

@@ -1,4 +1,4 @@
-"""The noise of the learner ``linear``: a sum of bounded integer vectors at every step.
+"""Calibration of the noise in gradient descent: a sum of bounded integer vectors per step.
 
 Claim: adaptive steps, step t adding discrete Gaussian noise of variance ``c v / a_t + 16``
 to every coordinate of a sum that one record moves by a vector of squared length at most
@@ -51,7 +51,7 @@ LN_TEN_ABOVE: Final = Fraction(2302586, 10**6)
 
 
 def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int) -> Decimal:
-    """Return a number above the delta of two normal laws, by less than ten to minus ``digits``.
+    """Return an upper bound on the delta between two normals, tight to ``digits`` digits.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -78,7 +78,7 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 def covers(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int, variance_ratio: Fraction
 ) -> bool:
-    """Return whether normal noise of a variance hides a shift, with rounding against us.
+    """Return whether normal noise hides a shift of its mean, with rounding on the safe side.
 
     Where the answer is plain the series, which would be long, is not asked: a shift of
     that many deviations is never hidden, and delta is below ``e^(-a/2)``.
@@ -95,7 +95,7 @@ def covers(
 
 
 def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fraction:
-    """Return the least variance of :data:`RATIO_BITS` leading bits that hides a shift.
+    """Return the smallest variance, to :data:`RATIO_BITS` bits, that hides a shift.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -180,7 +180,7 @@ LN_ROUNDING: Final = Fraction(1, 1 << 400)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyGradientCalibration:
-    """The noise of every step, with the budget for which it was made.
+    """The noise variance of every gradient step, with the budget for which it was made.
 
     Attributes:
         epsilon: of the whole descent.
@@ -196,7 +196,7 @@ class NoisyGradientCalibration:
     variance_ratio: Fraction
 
     def variance(self, step: int, *, squared_sensitivity: int) -> Fraction:
-        """Return the variance of each coordinate's noise at a step, counted from 0."""
+        """Return the noise variance of each coordinate at a step, counted from 0."""
         normal = self.variance_ratio * squared_sensitivity / self.step_weights[step]
         return normal + ROUNDING_VARIANCE
 
@@ -204,7 +204,7 @@ class NoisyGradientCalibration:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, step_weights: tuple[int, ...]
 ) -> NoisyGradientCalibration:
-    """Find the least noise for a budget.
+    """Return the least noise that meets a budget.
 
     Args:
         epsilon: of the whole descent, from 1e-6 to 1000.
@@ -262,7 +262,7 @@ def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> 
 
 
 def check(calibration: NoisyGradientCalibration) -> None:
-    """Assert everything that the claim needs of the noise, before a row is read.
+    """Raise an error unless the noise meets the privacy claim, before a row is read.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -284,5 +284,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a budget for normal noise, so that the discrete noise costs the given one."""
+    """Return a smaller budget for normal noise, so that discrete noise meets the given one."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

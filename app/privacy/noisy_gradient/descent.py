@@ -1,4 +1,4 @@
-"""The public choices for a noisy descent: functions of n and of the budget.
+"""Public choices for noisy gradient descent, as functions of n and the budget.
 
 No private number enters; ``docs/utility.md`` says what the constants were tried on.
 """
@@ -51,7 +51,7 @@ BINS_MAX: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentChoice:
-    """The public choices of one descent.
+    """The public choices for one gradient descent: steps, clipping and noise.
 
     Attributes:
         step_count: number of steps, all of one precision.
@@ -69,7 +69,7 @@ class DescentChoice:
 
 
 def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a budget: more steps for a larger one.
+    """Return the choices for a linear score; a larger budget gives more steps.
 
     Args:
         row_count: the public n.
@@ -81,14 +81,14 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for the descent of a kernel score: more steps for a larger budget."""
+    """Return the choices for a kernel score; a larger budget gives more steps."""
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
 
 
 def score_bins(*, row_count: int, epsilon: float, number_count: int) -> int:
-    """Return how many intervals a number is cut into, where the configuration does not say.
+    """Return the default number of intervals into which a numeric feature is divided.
 
     Args:
         row_count: the public n.
@@ -105,12 +105,12 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
-    """Return whether a descent is more accurate than a tree for this many rows."""
+    """Return whether gradient descent is expected to beat a tree for this many rows."""
     return row_count * epsilon >= LINEAR_FROM
 
 
 def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
-    """Return whether a kernel score is more accurate, where every feature is a number.
+    """Return whether a kernel score is expected to be best, if every feature is a number.
 
     Args:
         row_count: the public n; None where it is not known, which counts as many.

@@ -1,4 +1,4 @@
-"""A linear classifier from noisy sums over all rows, step by step.
+"""A linear classifier by noisy gradient descent: one noisy sum over all rows per step.
 
 **Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
 (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
@@ -80,7 +80,7 @@ REPLACED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """Public parameters of one draw.
+    """The public parameters of one noisy gradient descent.
 
     Attributes:
         features: the public map from bits, or small integers, to integer vectors.
@@ -114,23 +114,23 @@ class Parameters:
 
     @property
     def step_count(self) -> int:
-        """Number of steps, T."""
+        """The number of gradient steps, T."""
         return len(self.calibration.step_weights)
 
     def step_variance(self, step: int) -> Fraction:
-        """Return the variance of each coordinate's noise at a step, counted from 0."""
+        """Return the noise variance of each coordinate at a step, counted from 0."""
         sensitivity = squared_sensitivity(self.features, class_count=self.class_count)
         return self.calibration.variance(step, squared_sensitivity=sensitivity)
 
     def step_deviation(self, step: int) -> float:
-        """Return the deviation of that noise in the mean over rows, in units of a coordinate."""
+        """Return the noise's standard deviation in a step's mean gradient, per coordinate."""
         scale = self.row_count * self.features.unit * WHOLE
         return float(np.sqrt(float(self.step_variance(step)))) / scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """The released weights of the coordinates.
+    """The released weights of a linear score.
 
     Attributes:
         values: real weights, shape ``(p, s)``.
@@ -141,7 +141,7 @@ class Weights:
 
 
 def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
-    """Bound the squared length of a step's change when one row, or person, is replaced.
+    """Return a bound on the squared change of a step's sum if one row or person is replaced.
 
     A row adds the outer product of its vector and its residuals, whose squared length
     is the product of theirs, and all rows of a person add no longer one; two rows' differ by
@@ -156,7 +156,7 @@ def draw(
     noise: NoiseSource,
     person_row_counts: NDArray[np.int64] | None = None,
 ) -> Weights:
-    """Compute every step's noisy sum at the iterate after the earlier steps."""
+    """Return weights from noisy gradient descent, one noisy sum over all rows per step."""
     encoded, labels = private_value
     if person_row_counts is None:
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
@@ -185,7 +185,7 @@ def draw(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an iterate in whole steps, for use on the rows, shape ``(p, s)``."""
+    """Return an iterate rounded to integers for use on the rows, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 
@@ -196,7 +196,7 @@ def gradient_sum(
     weights: NDArray[np.float64],
     person_row_counts: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the sum over rows of vectors times residuals, exactly, shape ``(p, s)``.
+    """Return the exact sum over rows of vectors times residuals, shape ``(p, s)``.
 
     Args:
         features: the public map that gave the vectors.

@@ -1,4 +1,4 @@
-"""Noisy counts of labels on public grids of several resolutions: a classifier of a few numbers.
+"""A classifier from noisy label counts on public grids of several resolutions.
 
 * ``mechanism.py`` counts and adds noise; ``proof.md`` says why that keeps the claim.
 """

@@ -54,7 +54,7 @@ SCALE_MAX: Final = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """Public parameters of one draw.
+    """The public parameters of one draw of noisy grid counts.
 
     Attributes:
         grid: the public cells.
@@ -84,12 +84,12 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The scale of each level's noise, in counting units."""
+        """The scale of the noise at each resolution, in counting units."""
         return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
     def draw_count(self) -> int:
-        """Number of integers of noise in the draw."""
+        """The number of noise values in the draw."""
         cells = sum(map(self.grid.cell_count, self.grid.sides))
         return cells * number_count(self.class_count)
 
@@ -100,7 +100,7 @@ def number_count(class_count: int) -> int:
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Divide a share evenly over the levels, which is a public rule."""
+    """Return a budget divided evenly over the resolutions of the grid."""
     return (epsilon / level_count,) * level_count
 
 
@@ -110,7 +110,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy values of every cell of every level, shape ``(cells, s)`` each."""
+    """Return the noisy values of every grid cell at every resolution, shape ``(cells, s)`` each."""
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -136,7 +136,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact values of every cell of every level, in units; secret."""
+    """Return the exact values of every grid cell at every resolution; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     for rows in parts(len(labels)):

@@ -1,4 +1,4 @@
-"""The rows of mechanism ``noisy-vote``: a table for two labels, noisy counts for more.
+"""The table entries of mechanism ``noisy-vote``: for two labels, and for more.
 
 Either has a row more, for releases that decide each public cell once.
 """
@@ -210,13 +210,13 @@ NOISY_BIT_OF_CELLS: Final = replace(
 def quick_bit_of_cells(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
-    """Return the two-label table for counted decisions, in doubles."""
+    """Return the two-label answer table with one answer per cell, in floating point."""
     draws = asked.draws_at(epsilon)
     return decision_votes.quick_table(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
-    """Return the table of two labels in doubles, for planning."""
+    """Return the two-label answer table in floating point, for planning."""
     return vote_table.quick(
         epsilon=epsilon,
         delta=delta,

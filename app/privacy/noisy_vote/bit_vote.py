@@ -1,4 +1,4 @@
-"""The noisy vote of two labels: one bit, by a table over the votes.
+"""The noisy vote for two labels: a table gives the probability of a label by vote count.
 
 **Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4) with a
 table in place of the distance and its test: with v votes for label 1 that label is answered
@@ -42,7 +42,7 @@ WORD_RANGE = 1 << 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Public parameters.
+    """The public parameters of the two-label noisy vote.
 
     Attributes:
         half: the half table of this k, from the middle outwards.
@@ -66,11 +66,11 @@ class Parameters:
 
     @property
     def cutoff(self) -> None:
-        """T, which the noisy vote does not have: no answer is unstable."""
+        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
         return
 
     def words_of_one(self, vote_count: int) -> int:
-        """Return ``P(v)``: the number of words that answer label 1, given v votes for it."""
+        """Return ``P(v)``, how many 64-bit random words give label 1, if v votes are for it."""
         middle, last = self.ensemble_size // 2, len(self.half) - 1
         if vote_count <= middle:
             return self.half[min(middle - vote_count, last)]
@@ -79,7 +79,7 @@ class Parameters:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; draws nothing."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 
@@ -90,7 +90,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Answer one query whose votes are ``private_vote_count``."""
+    """Return the next state and the label for one query's ``private_vote_count``."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

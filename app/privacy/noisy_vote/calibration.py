@@ -1,4 +1,4 @@
-"""The noise of the noisy vote of counts: the least variance that covers every answer.
+"""Calibration of the noisy vote's Gaussian noise: the least variance that covers all answers.
 
 Claim: ``m`` adaptive queries, each adding discrete Gaussian noise of variance ``s^2`` to
 counts that one record moves by a vector of squared length ``v``, are (epsilon,
@@ -67,7 +67,7 @@ LN_EXCESS_BOUND: Final = 60.0
 def least_variance(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int
 ) -> tuple[Fraction, Fraction]:
-    """Return ``(alpha, variance)`` for a whole run, the smallest variance there is.
+    """Return ``(alpha, variance)``, the Renyi order and the smallest variance for a whole run.
 
     Args:
         epsilon: of the run, from 1e-6 to 1000.
@@ -94,7 +94,7 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Return whether a variance keeps the run within its budget, by rationals alone."""
+    """Return whether a noise variance keeps a run within its budget, in exact arithmetic."""
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -107,7 +107,7 @@ def variance_covers(
 
 @lru_cache(maxsize=256)
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the order at which the divergence may be largest, on its grid.
+    """Return the Renyi order at which the divergence may be largest.
 
     The logarithm of the claim's left side is convex in alpha, so its minimum is where
     the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
@@ -150,23 +150,23 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """A calibration in which the lead of a plurality determines how often it loses."""
+    """The interface of a noisy vote's calibration: how often the winning label loses, by votes."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead, in votes, at which a plurality loses with at most this probability."""
+        """Return the smallest lead, in votes, at which a winner loses with at most this chance."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, if this many answers share the budget."""
+        """Return the chance that noise beats winning labels if so many answers share the budget."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
         ...
 
 
 def voted(calibration: object) -> VoteCalibration:
-    """Return a calibration as that of a noisy vote.
+    """Return a calibration as that of a noisy vote; any other mechanism is an error.
 
     Raises:
         InvariantError: its mechanism is another.
@@ -197,21 +197,21 @@ class _Law:
 
     @classmethod
     def of(cls, variance: float) -> _Law:
-        """Return the law of a variance."""
+        """Return the tabulated discrete Gaussian distribution of a variance."""
         return _law(variance)
 
     @property
     def reach(self) -> int:
-        """The largest value."""
+        """The largest tabulated value."""
         return len(self.weights) // 2
 
     def tail(self, value: int) -> float:
-        """Return the probability of a value, not negative, or a larger one."""
+        """Return the probability of a nonnegative value or a larger one."""
         place = self.reach + math.floor(value / self.unit)
         return float(self.tails[place]) if place < len(self.tails) else 0.0
 
     def outdone(self, lead: int, *, others: int) -> float:
-        """Return how often one of some counts, each so far behind, comes up to another."""
+        """Return the probability that one of some smaller counts overtakes the largest one."""
         shift = math.floor(lead / self.unit)
         above = np.zeros_like(self.tails)
         if shift < len(above):
@@ -233,7 +233,7 @@ def _law(variance: float) -> _Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyVoteCalibration:
-    """The serving noise, with the budget for which it was made.
+    """The noise of the noisy vote on counts, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -255,11 +255,11 @@ class NoisyVoteCalibration:
 
     @property
     def cutoff(self) -> None:
-        """T, which the noisy vote does not have: no answer is unstable."""
+        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead, in votes, at which a plurality loses with at most this probability.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         All other labels are that far behind, which is the worst for a plurality, and win
         ties.
@@ -278,7 +278,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, if this many answers share the budget.
+        """Return the chance that noise beats winning labels if so many answers share the budget.
 
         By the normal law, against one other label: for planning.
 
@@ -295,7 +295,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -319,13 +319,13 @@ class NoisyVoteCalibration:
         return law.outdone(lead, others=self.class_count - 1)
 
     def to_plain(self) -> dict[str, str]:
-        """Write the parameters in strings only, without loss; an unused order is absent."""
+        """Return the parameters as strings, without loss; an unused Renyi order is absent."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: str(value) for name, value in named.items() if value is not None}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> NoisyVoteCalibration:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -345,7 +345,7 @@ class NoisyVoteCalibration:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
 ) -> NoisyVoteCalibration:
-    """Find the smallest variance for a budget, by either condition.
+    """Return the smallest noise variance that a budget permits.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000.
@@ -388,7 +388,7 @@ def _calibrated(
 
 
 def check(calibration: NoisyVoteCalibration) -> None:
-    """Assert everything that the claim needs of the noise, before it serves.
+    """Raise an error unless the noise meets the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -435,7 +435,7 @@ def _squared_shift(class_count: int) -> int:
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> None:
-    """Refuse a budget without a variance, naming the setting to change."""
+    """Refuse a budget for which no variance exists, and name the setting to change."""
     if not EPSILON_MIN <= epsilon <= EPSILON_MAX:
         raise ConfigurationError(EPSILON_KEY, f"must be from 0.000001 to {EPSILON_MAX}")
     if not DELTA_MIN <= delta <= DELTA_MAX:

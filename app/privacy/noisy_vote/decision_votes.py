@@ -1,4 +1,4 @@
-"""The noisy vote where each public cell is decided once, charged for two decisions in all.
+"""The noisy vote with one answer per public cell, so that a record changes two answers.
 
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
 neighbouring data sets.  A table, or noise, that passes the check of its module for so many
@@ -32,60 +32,60 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """The two-label table in doubles; ``answer_limit`` counts the decisions that may differ."""
+    """The two-label vote's table in floating point, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The serving two-label table; ``answer_limit`` counts the decisions that may differ."""
+    """The two-label vote's table, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise for three labels or more; a record changes ``answer_limit`` decisions at most."""
+    """The noise of a vote among three or more labels, if each cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, for any number of answers."""
+        """Return the probability that noise beats the winning labels, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
+        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBits(bit_vote.Parameters):
-    """Public parameters of the vote of two labels, with one vote per cell."""
+    """The public parameters of a two-label vote, if each public cell is answered once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionCounts(noisy_vote.Parameters):
-    """Public parameters of the vote of more labels, with one vote per cell."""
+    """The public parameters of a vote among more labels, if each cell is answered once."""
 
 
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return the table of two labels in doubles; as :func:`calibrate_table`."""
+    """Return the two-label table in floating point; refusals as :func:`calibrate_table`."""
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -95,7 +95,7 @@ def quick_table(
 def calibrate_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> DecisionVotes:
-    """Build the table of two labels.
+    """Return the two-label table for a budget, with one answer per cell.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -113,7 +113,7 @@ def calibrate_table(
 
 
 def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
-    """Find the noise of more labels, which shares no account; as :func:`calibrate_table`."""
+    """Return the noise for more labels; arguments and refusals as :func:`calibrate_table`."""
     found = accounting.calibrate(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
     )
@@ -121,7 +121,7 @@ def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> 
 
 
 def check_table(table: DecisionVotes) -> None:
-    """Assert everything that the claim needs of a table, before it serves.
+    """Raise an error unless a two-label table meets the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -132,7 +132,7 @@ def check_table(table: DecisionVotes) -> None:
 
 
 def check_noise(noise: DecisionNoise) -> None:
-    """Assert everything that the claim needs of the noise; as :func:`check_table`."""
+    """Raise an error unless the noise meets the privacy claim, as :func:`check_table`."""
     invariant(noise.answer_limit == DECISIONS_MOVED, "the noise is for the decisions that differ")
     accounting.check(noise)
 

@@ -1,4 +1,4 @@
-"""The noisy vote of counts: the largest of the noisy counts, for few queries or few rows.
+"""The noisy vote: Gaussian noise on every count, then the label of the largest.
 
 **Algorithm.** Report-noisy-plurality with Gaussian noise, on the votes of
 sub-sample and aggregate (in place of Bassily, Thakkar, Thakurta 2018, Algorithm 4,
@@ -45,7 +45,7 @@ BINARY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Public parameters.
+    """The public parameters of the noisy vote on counts.
 
     Attributes:
         vote_noise: the law of one count's noise, of variance s^2.
@@ -68,7 +68,7 @@ class Parameters:
 
     @property
     def cutoff(self) -> None:
-        """T, which the noisy vote does not have: no answer is unstable."""
+        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
         return
 
 
@@ -81,13 +81,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome: the class index of the largest noisy count."""
+    """The released outcome of a noisy vote: the class index of the largest noisy count."""
 
     label: int
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; draws nothing."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 
@@ -98,7 +98,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Answer one query whose votes are ``private_vote_count``; ties go to the first class."""
+    """Return the next state and the label of one query's votes; ties go to the first class."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

@@ -1,4 +1,4 @@
-"""The table of the noisy vote over the reals, in doubles: for a guess and for planning.
+"""A floating-point model of the two-label vote's table, for planning and first guesses.
 
 Between two neighbours of a table the logit falls by a step that depends on the logit alone.
 How many votes lie between the tie and a logit is the sum of those steps, which is an integral
@@ -45,7 +45,7 @@ NEWTON_STEPS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class VoteCurve:
-    """A table in doubles.
+    """A floating-point model of the two-label vote's table.
 
     Attributes:
         alpha: the order at which it is the shortest.
@@ -59,18 +59,18 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead, in votes, at which the other label wins with this probability."""
+        """Return the lead, in votes, at which the losing label is given with this probability."""
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that a label with each lead loses."""
+        """Return the probability that a label which leads by some votes is not answered."""
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return ``(alpha - 1) tau``, the largest cost of a run at an order one above ``excess``."""
+    """Return ``(alpha - 1) tau``, the largest cost of a run, by the order's ``excess`` over one."""
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -85,7 +85,7 @@ def vote_curve(
     gaussian_order: float,
     draws: tuple[Draw, ...] = (),
 ) -> VoteCurve:
-    """Return the curve of a budget at the order that makes the wanted lead least.
+    """Return the model of a budget's table, at the Renyi order that is best for close votes.
 
     Args:
         epsilon: of all answers.
@@ -111,7 +111,7 @@ def vote_curve(
 
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
-    """Return the distance of logits from the tie, in votes, shape (orders, logits).
+    """Return the distance from a tie, in votes, of each log-odds, shape (orders, logits).
 
     Args:
         excess: orders less one, shape (orders,).
@@ -163,7 +163,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the largest number of answers at which a lead loses no more often than wanted.
+    """Return the largest number of answers at which a lead in votes loses as rarely as wanted.
 
     The lead grows nearly as the root of the answers, so a few steps get there.
 

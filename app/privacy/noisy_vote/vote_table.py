@@ -1,4 +1,4 @@
-"""The table of the noisy vote of two labels, on integers.
+"""The integer table of the two-label noisy vote.
 
 Claim: a mechanism that answers label 1 exactly where a fresh uniform 64-bit word is below
 ``P(v)``, v being the votes for label 1, and that ends after answer m, is (epsilon,
@@ -50,7 +50,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickVoteTable:
-    """A table in doubles, for planning only.
+    """A two-label answer table in floating point, for planning only.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -67,11 +67,11 @@ class QuickVoteTable:
 
     @property
     def cutoff(self) -> None:
-        """T, which the noisy vote does not have: no answer is unstable."""
+        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead, in votes, at which a plurality loses with at most this probability.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         Args:
             probability: of the other label's being answered, in (0, 1/2).
@@ -81,11 +81,11 @@ class QuickVoteTable:
 
     @property
     def curve(self) -> VoteCurve:
-        """The table's curve over the reals."""
+        """The floating-point model of the table."""
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that pluralities lose, if this many answers share the budget.
+        """Return the chance that noise beats winning labels if so many answers share the budget.
 
         Args:
             leads: of the plurality, in votes.
@@ -95,7 +95,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which this lead loses one in a hundred."""
+        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -123,7 +123,7 @@ class QuickVoteTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteTable(QuickVoteTable):
-    """The serving table, with the budget for which it was made.
+    """The integer table that answers, with the budget for which it was made.
 
     Attributes:
         alpha: the Renyi order at which the run is accounted.
@@ -139,11 +139,11 @@ class VoteTable(QuickVoteTable):
     odd: tuple[int, ...]
 
     def half(self, ensemble_size: int) -> tuple[int, ...]:
-        """Return the half table of k votes, from the middle outwards."""
+        """Return the probabilities for k votes from a tie outwards, as 64-bit integers."""
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead, in votes, from which on a plurality loses with at most this probability.
+        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
 
         Where the table is held above that probability, the lead of its last entry.
 
@@ -160,7 +160,7 @@ class VoteTable(QuickVoteTable):
         return max(1, max(ends) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Write the table in strings and lists of strings only, without loss."""
+        """Return the table as strings and lists of strings, without loss."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -175,7 +175,7 @@ class VoteTable(QuickVoteTable):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str | list[str]]) -> VoteTable:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -197,7 +197,7 @@ class VoteTable(QuickVoteTable):
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> VoteTable:
-    """Build the table of a budget.
+    """Return the two-label table for a budget.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -244,7 +244,7 @@ def _calibrated(
 def quick(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> QuickVoteTable:
-    """Return the table of a budget in doubles; arguments and refusals as :func:`calibrate`."""
+    """Return the table in floating point; arguments and refusals as :func:`calibrate`."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
@@ -259,7 +259,7 @@ def quick(
 
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
-    """Build a half table from the middle outwards, up to its constant end.
+    """Return half of a symmetric table, from a tie outwards until its values are constant.
 
     Args:
         alpha: the Renyi order.
@@ -308,7 +308,7 @@ def _first_at_most(words: tuple[int, ...], wanted: int) -> int:
 
 
 def check(table: VoteTable) -> None:
-    """Assert everything that the claim needs of a table, before it serves.
+    """Raise an error unless a table meets the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""The papers' own parameters, as printed after the errata, and their theorems on rows.
+"""The parameters that the research papers print (with errata), and their theorems.
 
 * ``paper.py`` has the parameters as printed.
 * ``paper_pipeline.py`` makes them serve as calibration ``paper``, each one checked.

@@ -1,4 +1,4 @@
-"""The row of calibration ``paper``: the sparse vector with the constants as printed."""
+"""The table entry of the sparse vector with the constants that the papers print."""
 
 from __future__ import annotations
 

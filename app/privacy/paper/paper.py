@@ -1,4 +1,4 @@
-"""Calibration ``paper``: the parameters as printed, after the errata.
+"""The parameters of the mechanisms as the papers print them, after the errata.
 
 Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta
 2018, Algorithms 3 to 6, after errata b (T is an integer), d (epsilon is split into
@@ -27,7 +27,7 @@ SAMPLING_DIVISOR: Final = 56
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseVectorParameters:
-    """BTT Algorithms 3, 4 and 6.
+    """The parameters of Algorithms 3, 4 and 6 of Bassily, Thakkar and Thakurta (BTT).
 
     Attributes:
         laplace_scale: lambda, in votes.
@@ -49,7 +49,7 @@ class SparseVectorParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperParameters:
-    """NB Algorithms 3 to 5; the symbols are the paper's.
+    """The parameters of Algorithms 3 to 5 of Nandi and Bassily (NB), by the paper's symbols.
 
     Attributes:
         sampled_row_count: n'.
@@ -82,7 +82,7 @@ class PaperParameters:
 def sparse_vector_parameters(
     *, epsilon: float, delta: float, beta: float, query_count: int, cutoff: int
 ) -> SparseVectorParameters:
-    """Return the parameters of A_SubSamp and of its soft-label variant.
+    """Return the parameters of the sparse vector algorithm in the paper and its score variant.
 
     Args:
         epsilon: budget of the answers, above 0.
@@ -108,7 +108,7 @@ def sparse_vector_parameters(
 
 
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
-    """Return the real T of BTT Corollary 4.1; round it up for use.
+    """Return the paper's maximum of unstable answers, T, before rounding up (BTT Corollary 4.1).
 
     Args:
         alpha: error of the chunks' learner, its class's own error included.
@@ -129,7 +129,7 @@ def paper_parameters(
     row_count: int,
     dimension: int,
 ) -> PaperParameters:
-    """Return the parameters of A_AgPrivCl and of A_UnvPrivCl's m_o.
+    """Return the parameters of the papers' agnostic learner and of its number of queries, m_o.
 
     Args:
         epsilon: of relabelling and answers together, in (0, 5].
@@ -178,12 +178,12 @@ def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
 
 
 def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the real m_o of NB Algorithm 4; round it up for use."""
+    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4)."""
     return 32 * (dimension * math.log(1 / alpha) + math.log(1 / beta)) / alpha
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction) -> None:
-    """Refuse a budget at which the papers' argument fails.
+    """Refuse a budget at which the papers' proofs do not hold.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon`` or ``privacy.delta``.

@@ -1,4 +1,4 @@
-"""Calibration ``paper`` as it serves: NB Algorithm 3 with every number checked.
+"""The pipeline of relabelling and answers with the paper's constants, fully checked.
 
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
@@ -40,7 +40,7 @@ DOUBLE_ERROR: Final = Fraction(1, 1 << 40)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTargets:
-    """The inputs of NB Algorithm 3 besides the budget.
+    """The inputs of Algorithm 3 of Nandi and Bassily, besides the budget.
 
     Attributes:
         alpha: accuracy target, in (0, 1).
@@ -62,7 +62,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget of NB Algorithm 3, step 1; None where answers have no share.
+    """Return the budget of relabelling and answers as in the paper; None if answers have none.
 
     Args:
         targets: the accuracy asked for.
@@ -106,7 +106,7 @@ def paper_budget(
 def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
-    """Return the sparse vector of NB Algorithm 5 with the printed lambda, w and T.
+    """Return the sparse vector with the constants that the paper prints (NB Algorithm 5).
 
     It passes :func:`app.privacy.sparse_vector.calibration.check` wherever ``T <= 3 m / 2``.  With
     ``e = epsilon-hat < 1`` and ``D = delta-hat``:
@@ -169,12 +169,12 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return the joint charge of relabelling and answers."""
+    """Return the joint epsilon of relabelling and answers."""
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 
 def copies_max(delta: Fraction) -> int:
-    """Return ``floor(ln(2/delta))``, exceeded by a record's copies with at most ``delta/2``.
+    """Return ``floor(ln(2/delta))``, a bound on a record's copies that fails with ``delta/2``.
 
     A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
     DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').

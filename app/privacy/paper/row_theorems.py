@@ -1,4 +1,4 @@
-"""The papers' theorems on sample complexity, as numbers.
+"""The papers' theorems on sample complexity, evaluated as numbers.
 
 Each theorem gives private rows that are enough.  Where it says ``O(...)`` the value
 here is what stands in the brackets, times the constant of the proof where the proof
@@ -67,7 +67,7 @@ ROWS_MAX: Final = 10**18
 
 
 class Setting(enum.Enum):
-    """The assumption of a theorem on the labels."""
+    """The assumption of a theorem on the labels: realizable or agnostic."""
 
     REALIZABLE = "realizable"
     AGNOSTIC = "agnostic"
@@ -75,7 +75,7 @@ class Setting(enum.Enum):
 
 
 class Constant(enum.Enum):
-    """The origin of the constant of ``rows``."""
+    """The origin of the constant in a theorem's number of rows."""
 
     PROVED = "as proved"
     NOT_STATED = "not stated"
@@ -83,7 +83,7 @@ class Constant(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """The targets given to the theorems.
+    """The accuracy, confidence and other targets that the theorems are evaluated at.
 
     Attributes:
         epsilon: of the release, above 0 and at most 5.
@@ -113,7 +113,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """The requirement of one theorem; a number past :data:`ROWS_MAX` is None.
+    """The number of rows that one theorem requires; None if past :data:`ROWS_MAX`.
 
     Attributes:
         rows: private rows of the printed bound, rounded up.
@@ -139,7 +139,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A theorem and its bound; None if its numbers exceed every double.
+    """A theorem and its required rows; None if its numbers exceed every double.
 
     Attributes:
         name: paper and number.
@@ -156,12 +156,12 @@ class Theorem:
 
 
 def rounded(count: float | Fraction) -> int | None:
-    """Round up; None beyond the largest number that is distinguished."""
+    """Return a number rounded up; None beyond the largest number that is shown."""
     return math.ceil(count) if count <= ROWS_MAX else None
 
 
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Rows at which every hypothesis without an error on them has an error rate of alpha.
+    """Return enough rows that a hypothesis without error on them has error rate at most alpha.
 
     ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
@@ -177,7 +177,7 @@ def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Rows at which the best hypothesis on them is within alpha of the best of all.
+    """Return enough rows that the best hypothesis on them is within alpha of the best.
 
     ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
 
@@ -192,7 +192,7 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Rows on which every two hypotheses disagree as often as in truth, within alpha.
+    """Return enough rows that empirical disagreements of hypotheses are exact within alpha.
 
     ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``.  Pairs have at most the square of
     the class's growth, so AB Theorem 4.3 asks for ``n alpha^2 / 8 >= 2 d ln(2 e n / d)
@@ -211,7 +211,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Points such that hypotheses which agree on all of them disagree on alpha at most.
+    """Return enough points that hypotheses which agree on them disagree on at most alpha.
 
     ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=
@@ -234,7 +234,7 @@ ACCURACY_PARTS: Final = 24
 
 
 def agnostic_queries(targets: Targets) -> Bound:
-    """NB Theorem 7: m answers with an average error of ``alpha + gamma``.
+    """Return the rows for m answers with average error ``alpha + gamma`` (NB Theorem 7).
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
     min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for
@@ -274,7 +274,7 @@ def agnostic_queries(targets: Targets) -> Bound:
 
 
 def universal_queries(targets: Targets) -> Bound:
-    """NB Theorem 11: any number of answers; Theorem 7 for the m_o of Algorithm 4.
+    """Return the rows for any number of answers, by a published classifier (NB Theorem 11).
 
     Epsilon is halved between the answers and the classifier (erratum d), whose draw
     needs fewer rows than the answers do.
@@ -285,7 +285,7 @@ def universal_queries(targets: Targets) -> Bound:
 
 
 def ensemble_realizable(targets: Targets) -> Bound:
-    """BTT Theorem 4.3: at least ``m - T`` of m answers are right.
+    """Return the rows for ``m - T`` right answers out of m, realizable case (BTT Theorem 4.3).
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
     (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
@@ -295,7 +295,7 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 
 def ensemble_agnostic(targets: Targets) -> Bound:
-    """BTT Theorem 4.4: at least ``m - T`` of m answers are right, T with gamma.
+    """Return the rows for ``m - T`` right answers out of m, agnostic case (BTT Theorem 4.4).
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
@@ -305,7 +305,7 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 
 
 def ensemble_as_classifier(targets: Targets) -> Bound:
-    """BTT Claim 4.5: one answer is wrong with probability ``7 alpha + 3 gamma``.
+    """Return the rows for an error rate ``7 alpha + 3 gamma`` of one answer (BTT Claim 4.5).
 
     On the rows of Theorem 4.4; beta is at most alpha.
     """
@@ -314,7 +314,7 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 
 def student_realizable(targets: Targets) -> Bound:
-    """BTT Theorem 4.6: a student of the answers is wrong on ``15 alpha``.
+    """Return the rows for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
     The rows of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; explicitly
     at the m that AB's n asks of the student.
@@ -323,7 +323,7 @@ def student_realizable(targets: Targets) -> Bound:
 
 
 def student_agnostic(targets: Targets) -> Bound:
-    """BTT Theorem 4.7: a student of the answers is wrong on ``15 alpha + 7 gamma``.
+    """Return the rows for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
     The rows of Theorem 4.4, m as of Theorem 4.6.
     """
@@ -386,7 +386,7 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """PAP Theorem 10: every mean over the class within alpha, from public points.
+    """Return the rows for a table whose means are all within alpha (query release, Theorem 10).
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a
@@ -421,7 +421,7 @@ def query_release(targets: Targets) -> Bound:
 
 
 def private_learner(targets: Targets) -> Bound:
-    """LN: a draw of the exponential mechanism is within alpha of the best.
+    """Return the rows at which the exponential mechanism's draw is within alpha of the best.
 
     With ``a = alpha/3`` and ``b = beta/2`` the larger of ``2 (ln|H| + ln(1/b)) /
     (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, for all error
@@ -481,7 +481,7 @@ def _ln_labellings(*, points: int, dimension: int) -> float:
 
 
 def sample_complexity(targets: Targets) -> tuple[Theorem, ...]:
-    """Return every theorem at the given targets, in the papers' order."""
+    """Return every theorem evaluated at the given targets, in the papers' order."""
     return tuple(
         Theorem(name=name, setting=setting, promise=promise, bound=_within_doubles(bound, targets))
         for name, setting, promise, bound in (

@@ -1,4 +1,4 @@
-"""Query release assisted by public data: a table of expected labels, for statistics.
+"""Private query release with public data: a noisy table of expected labels for statistics.
 
 * ``mechanism.py`` draws the table by private multiplicative weights.
 * ``calibration.py`` finds its noise, threshold and number of updates.

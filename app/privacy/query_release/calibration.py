@@ -1,4 +1,4 @@
-"""The noise, the threshold and the number of updates of a query release.
+"""Calibration of a query release: its noise, threshold and number of updates.
 
 Claim: the mechanism of ``app.privacy.query_release.mechanism``, with U updates, threshold
 noise of scale ``b1``, test noise of scale ``b2`` and answers' noise of scale ``s``, is
@@ -81,7 +81,7 @@ class QueryReleaseBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReleaseCalibration:
-    """The serving parameters, with the budget for which they were made.
+    """The calibrated parameters, with the budget for which they were made.
 
     Attributes:
         epsilon: as in the budget.
@@ -118,34 +118,34 @@ class QueryReleaseCalibration:
 
     @property
     def error_count(self) -> int:
-        """Largest error of an answer in rows after the last pass, unless it fails."""
+        """The largest error of an answer after the last pass, in rows, if nothing fails."""
         return self.threshold + self.test_deviation
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """The error in rows that each pass tests against."""
+        """The error, in rows, against which each pass tests."""
         return _passes(self.row_count, self.threshold)
 
     @property
     def accuracy(self) -> Fraction:
-        """The paper's alpha for this error: four times its share of the rows."""
+        """The paper's alpha for this error: four times its fraction of the rows."""
         return Fraction(ACCURACY_PARTS * self.error_count, self.row_count)
 
     @property
     def lasts(self) -> bool:
-        """Whether the updates last for all passes, unless it fails."""
+        """Whether the budgeted updates suffice for all passes, unless the release fails."""
         if self.update_count >= self.query_count:
             return True
         proven = (self.threshold - self.test_deviation - 0.5) / self.row_count
         return 2 * self.update_count * proven * proven > math.log(self.cell_count)
 
     def to_plain(self) -> dict[str, str]:
-        """Write the parameters in strings only, without loss."""
+        """Return the parameters as strings, without loss."""
         return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> QueryReleaseCalibration:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -171,7 +171,7 @@ class QueryReleaseCalibration:
 
 
 def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseCalibration:
-    """Find the lowest threshold at which every failed test proves an error.
+    """Return the calibration with the lowest threshold whose failed tests prove an error.
 
     Args:
         budget: what may be spent, and on how much.
@@ -196,7 +196,7 @@ def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseC
 def calibrate_accuracy(
     budget: QueryReleaseBudget, *, accuracy: Fraction
 ) -> QueryReleaseCalibration:
-    """Find the fewest updates with which every query is answered within an accuracy.
+    """Return the calibration with the fewest updates that answers each query accurately.
 
     Args:
         budget: what may be spent, and on how much.
@@ -216,7 +216,7 @@ def calibrate_accuracy(
 
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
-    """Return the number of updates beyond which noise outweighs their gain.
+    """Return the number of updates beyond which their noise outweighs their gain.
 
     Few updates leave errors that are not mended, many need noise: the most of a ladder
     of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which
@@ -234,7 +234,7 @@ def balanced_update_count(budget: QueryReleaseBudget) -> int:
 
 
 def check(calibration: QueryReleaseCalibration) -> None:
-    """Assert everything that the claim needs of the parameters, before they serve.
+    """Raise an error unless the parameters meet the privacy claim, before they are used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

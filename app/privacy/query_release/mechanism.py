@@ -1,4 +1,4 @@
-"""Query release assisted by public data: one table of expected labels for a class.
+"""Query release with public data: one noisy table of expected labels for a class.
 
 **Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3)
 with private multiplicative weights (Hardt and Rothblum 2010) over H~, one
@@ -67,7 +67,7 @@ SHARE_MIN = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """Public parameters of one draw.
+    """The public parameters of one draw of a query-release table.
 
     Attributes:
         labels: of every query on every cell, 0 or 1, uint8, shape ``(N, C)``.
@@ -106,7 +106,7 @@ class Parameters:
     def calibrated(
         cls, calibration: QueryReleaseCalibration, labels: NDArray[np.uint8]
     ) -> Parameters:
-        """Return the parameters of a draw with calibrated noise over these cells."""
+        """Return the parameters of a draw with calibrated noise over given cells."""
         shape = (calibration.query_count, calibration.cell_count)
         invariant(labels.shape == shape, "the queries and cells are those calibrated for")
         test = sparse_vector.Parameters(
@@ -129,7 +129,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The released values, for all queries at once.
+    """The released table: noisy answers to all queries.
 
     Attributes:
         row_count: the public n.
@@ -154,7 +154,7 @@ def draw(
     private_cell_count: NDArray[np.int64] | NDArray[np.float64],
     noise: NoiseSource,
 ) -> Table:
-    """Answer every query by public weights on the cells, corrected where the error is large."""
+    """Return the table of answers: weights on public cells, updated where the error is large."""
     labels = parameters.labels
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")
@@ -203,7 +203,7 @@ class _Release:
     """What was released so far: answers, and a law on the cells that follows from them."""
 
     def __init__(self, parameters: Parameters) -> None:
-        """Start with all cells alike, occupied or not."""
+        """Start with equal weights on all cells, whether rows are in them or not."""
         self._parameters = parameters
         self._log_weights = np.zeros(parameters.labels.shape[1])
         self._weights = _normalised(self._log_weights)
@@ -212,20 +212,20 @@ class _Release:
         self.pass_count = 0
 
     def untouched(self) -> list[int]:
-        """Return the queries without an answer of their own, far from each other in turn."""
+        """Return the queries without a noisy answer of their own, in a spread-out order."""
         query_count = len(self._parameters.labels)
         stride = _stride(query_count)
         order = (index * stride % query_count for index in range(query_count))
         return [index for index in order if index not in self._answers]
 
     def estimated(self, index: int) -> int:
-        """Return and remember the rows that the law gives a query, to the nearest one."""
+        """Return and store the count that the weights give a query, rounded."""
         estimate = round(self._parameters.row_count * self._share(index))
         self._estimates[index] = estimate
         return estimate
 
     def update(self, index: int, answer: int, threshold: int) -> None:
-        """Answer a query that failed a test, and move its weight to where that proves it."""
+        """Store a noisy answer to a query, and move the weights toward it."""
         self._answers[index] = answer
         row_count, share = self._parameters.row_count, self._share(index)
         excess = answer - row_count * share
@@ -238,7 +238,7 @@ class _Release:
         self._weights = _normalised(self._log_weights)
 
     def table(self, update_count: int) -> Table:
-        """Return the answers, what the last tests compared with, and the law's for the rest."""
+        """Return the table: noisy answers, last tested estimates, and estimates for the rest."""
         row_count = self._parameters.row_count
         for index in range(len(self._parameters.labels)):
             if index not in self._estimates:

@@ -1,4 +1,4 @@
-"""Soft labels: a bin of scores that enough learners agree on, or none.
+"""Soft labels: the interval of scores on which enough learners agree, or none.
 
 * ``mechanism.py`` is one step; its noise is that of the mechanism inside it.
 """

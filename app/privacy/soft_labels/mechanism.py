@@ -1,4 +1,4 @@
-"""Soft labels: a score's bin that enough learners agree on, or none.
+"""Soft labels: the interval (bin) of scores on which enough learners agree, or none.
 
 **Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018,
 Algorithms 6 to 8), corrected.  The k learners' scores of a query are put into a
@@ -97,7 +97,7 @@ class ScoreBin:
 
     @property
     def label(self) -> int:
-        """The class index of the mid-point: the second class from 1/2 on."""
+        """The class index of the bin's mid-point: the second class from 1/2 on."""
         return int(2 * self.midpoint >= 1)
 
     def _half_edge(self, number: int) -> Fraction:
@@ -106,7 +106,7 @@ class ScoreBin:
 
 @dataclass(frozen=True, slots=True)
 class PrivateBins:
-    """The scores of one query, as inputs of the two tests.
+    """The learners' scores of one query, as inputs of the two tests.
 
     Attributes:
         bin_count: the query's precision, public.
@@ -122,7 +122,7 @@ class PrivateBins:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome.
+    """The released outcome of a query: a score's bin, or none.
 
     Attributes:
         released_bin: the bin agreed on; None where the query is unstable.
@@ -137,7 +137,7 @@ class Outcome:
 def histogram(
     private_scores: NDArray[np.float64], bin_count: int, *, shifted: bool
 ) -> NDArray[np.int64]:
-    """Count the scores of one query in every bin of one histogram; secret.
+    """Return how many of a query's scores are in each bin of a histogram; secret.
 
     Args:
         private_scores: one a learner, shape ``(k,)``; what is not in [0, 1] counts as 0.
@@ -162,7 +162,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the largest bins of every query in both histograms.
+    """Return the fullest bin of every query's scores, in the histogram and in the shifted one.
 
     Args:
         private_scores: shape ``(B, k)``, secret.
@@ -180,14 +180,14 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, the inner test's."""
+    """Return the state before the first query: that of the stability test."""
     return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query: two queries of the inner test, the second only if the first is a hit."""
+    """Return the next state and the outcome: two stability tests, the second if the first fails."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

@@ -1,4 +1,4 @@
-"""Theorem B, calibration ``svt``: the papers' sparse vector with honest constants.
+"""The sparse vector technique as an answering mechanism, with proved constants.
 
 * ``mechanism.py`` is one step; ``calibration.py`` finds its scales and threshold.
 * ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.

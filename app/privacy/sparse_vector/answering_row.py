@@ -1,4 +1,4 @@
-"""The row of calibration ``svt``: the sparse vector."""
+"""The table entry of the sparse vector technique."""
 
 from __future__ import annotations
 

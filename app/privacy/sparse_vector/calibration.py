@@ -1,4 +1,4 @@
-"""Calibration ``svt``: the sparse vector's scales and threshold, with honest constants.
+"""Calibration of the sparse vector technique: proved noise scales and threshold.
 
 Claim (Theorem B): the mechanism of ``app.privacy.sparse_vector.mechanism`` over distances to
 instability, whose labels leave at every query that is no hit, is (epsilon,
@@ -62,10 +62,10 @@ _ONE: Final = Decimal(1)
 
 
 class DifferenceTail:
-    """The tail of ``nu - rho`` for two rational scales."""
+    """The tail of a difference ``nu - rho`` of two discrete Laplace variables."""
 
     def __init__(self, *, threshold_scale: Fraction, query_scale: Fraction) -> None:
-        """Bound what does not depend on the point.
+        """Compute the bounds that do not depend on the point.
 
         Args:
             threshold_scale: scale ``b1`` of ``rho``, above 0.
@@ -144,7 +144,7 @@ HITS_PART_REFRESHED: Final = Fraction(1, 2)
 
 
 class Variant(StrEnum):
-    """How often the threshold's noise is drawn."""
+    """The variant of the sparse vector: threshold noise once, or anew after unstable answers."""
 
     REFRESHED = "refreshed"
     ONE_THRESHOLD = "one-threshold"
@@ -152,7 +152,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvtCalibration:
-    """The serving parameters, with the budget for which they were made.
+    """The calibrated sparse vector, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -178,7 +178,7 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for display.
+        """Return the probability of an unstable answer at a distance in votes, for display.
 
         It is the one before any hit is known: with one threshold the hits of a run
         depend on each other.
@@ -189,7 +189,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this hit probability, which is below a half."""
+        """Return the smallest distance with at most this instability probability, below 1/2."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 
@@ -197,12 +197,12 @@ class SvtCalibration:
         return DifferenceTail(threshold_scale=self.threshold_scale, query_scale=self.query_scale)
 
     def to_plain(self) -> dict[str, str]:
-        """Write the parameters in strings only, without loss."""
+        """Return the parameters as strings, without loss."""
         return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> SvtCalibration:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -223,7 +223,7 @@ class SvtCalibration:
 
 
 def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibration:
-    """Choose the variant with the smaller threshold, by public numbers only.
+    """Return the variant with the smaller threshold, by public numbers only.
 
     Args:
         epsilon: share of epsilon for the answers, above 0.
@@ -248,7 +248,7 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibrat
 def calibrate_variant(
     variant: Variant, *, epsilon: Fraction, delta: Fraction, cutoff: int
 ) -> SvtCalibration:
-    """Find the scales and the threshold of one variant; arguments as in :func:`calibrate`."""
+    """Return one variant's noise scales and threshold; arguments as in :func:`calibrate`."""
     _refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_svt = delta * HITS_PART_REFRESHED if variant is Variant.REFRESHED else Fraction(0)
     if variant is Variant.REFRESHED:
@@ -271,7 +271,7 @@ def calibrate_variant(
 
 
 def check(calibration: SvtCalibration) -> None:
-    """Assert everything that the claim needs of the parameters, before they serve.
+    """Raise an error unless the parameters meet the privacy claim, before they are used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Public parameters.
+    """The public parameters of the sparse vector technique.
 
     Attributes:
         threshold: w, in the unit of the queries.
@@ -70,7 +70,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The number of hits so far (public), and the threshold's present noise (secret)."""
+    """The number of unstable answers so far (public), and the threshold's noise (secret)."""
 
     hit_count: int
     private_threshold_noise: int = field(repr=False)
@@ -78,20 +78,20 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome: whether the noisy value failed to pass the noisy threshold."""
+    """The released outcome: whether the noisy value was below the noisy threshold (a hit)."""
 
     hit: bool
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; draws the threshold's noise."""
+    """Return the state before the first query, with newly drawn threshold noise."""
     return State(0, parameters.threshold_noise.draw(noise))
 
 
 def step(
     parameters: Parameters, state: State, private_value: int, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Decide one query; return the next state and whether the query is a hit.
+    """Return the next state, and whether the noisy value was below the threshold (a hit).
 
     Until the next state is durable, nothing that depends on the outcome may leave.
     """

@@ -1,4 +1,4 @@
-"""Theorem A, calibration ``profile``: a table over the distance decides unstable answers.
+"""The stability test: a vote that few changes could overturn is answered "unstable" at random.
 
 * ``mechanism.py`` is one step, which reads the table.
 * ``hit_table.py`` builds and checks the table that serves, in integers.

@@ -1,4 +1,4 @@
-"""The rows of calibration ``profile``: Theorem A's table, and the one of counted decisions."""
+"""The table entries of the stability test: with a maximum of unstable answers, or per cell."""
 
 from __future__ import annotations
 

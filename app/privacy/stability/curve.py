@@ -1,4 +1,4 @@
-"""Theorem A's table over the reals, in doubles.
+"""A floating-point model of the stability table over real distances.
 
 It is what the integer table that serves approximates; it gives that table's search
 its starting points, gives planning a quick look, and carries no claim itself.  A
@@ -24,7 +24,7 @@ _LOGIT_TOLERANCE: Final = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The probability of a hit at one distance, with its complement.
+    """The probability of an unstable answer at one distance, with its complement.
 
     Attributes:
         hit: probability in (0, 1).
@@ -37,18 +37,18 @@ class CurvePoint:
 
 
 def point(logit: float) -> CurvePoint:
-    """Return the probability with this logit, and its complement."""
+    """Return the probability with given log-odds, and its complement."""
     return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
 
 
 def logit_of(probability: float) -> float:
-    """Return the logit of a small probability, in full relative precision."""
+    """Return the log-odds of a small probability, to full relative precision."""
     return math.log(probability) - math.log1p(-probability)
 
 
 @dataclass(frozen=True, slots=True)
 class CurveInequality:
-    """The one-step inequality in doubles, for estimates only.
+    """The stability table's inequality in floating point, for estimates only.
 
     Attributes:
         alpha: the Renyi order, above 1.
@@ -62,7 +62,7 @@ class CurveInequality:
     ln_answer_ratio: float = 0.0
 
     def excess(self, previous: float, following: float) -> float:
-        """Larger left side less one, between two logits."""
+        """Return how far two neighbouring log-odds violate the inequality, in the worse order."""
         return max(self._side(previous, following), self._side(following, previous))
 
     def _side(self, first: float, second: float) -> float:
@@ -73,7 +73,7 @@ class CurveInequality:
         return math.exp(min(hit, _EXPONENT_MAX)) + math.expm1(min(answer, _EXPONENT_MAX))
 
     def following_logit(self, previous: float, *, step: float) -> float:
-        """Solve for the smallest logit below ``previous`` that is accepted.
+        """Return the smallest log-odds below ``previous`` that the inequality accepts.
 
         Args:
             previous: logit of the entry before.
@@ -99,7 +99,7 @@ def curve_points(
     count_max: int,
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return the logits of the real table, up to the first below :data:`HELD_BELOW`.
+    """Return the log-odds by distance, up to the first below :data:`HELD_BELOW`.
 
     Args:
         alpha: the Renyi order, above 1.
@@ -154,7 +154,7 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
 def estimated_count(
     inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
 ) -> float:
-    """Estimate the length of a table down to a probability, by its step at evenly spaced logits."""
+    """Return an estimate of a table's length down to a probability."""
     last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))

@@ -1,4 +1,4 @@
-"""A table for counted decisions: at most two of them differ between neighbours.
+"""A stability table if each cell is answered once, so that a record changes two answers.
 
 Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
 votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with
@@ -55,7 +55,7 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTable:
-    """The table, with the budget for which it was made.
+    """The stability table with one answer per cell, and the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -83,21 +83,21 @@ class DecisionTable:
 
     @property
     def cutoff(self) -> None:
-        """T, which counted decisions lack: any number of hits is allowed."""
+        """None: with one answer per cell, any number of unstable answers is allowed."""
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for display."""
+        """Return the probability of an unstable answer at a distance in votes, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this hit probability, or the last one."""
+        """Return the smallest distance in votes with at most this instability probability."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Write the table in strings and lists of strings only, without loss."""
+        """Return the table as strings and lists of strings, without loss."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -113,7 +113,7 @@ class DecisionTable:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str | list[str]]) -> DecisionTable:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -140,7 +140,7 @@ def calibrate(
     decisions: int = DECISIONS_MOVED,
     draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
-    """Build the table for a budget and a number of decisions that may differ.
+    """Return the table for a budget and a number of answers that one record may change.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -203,7 +203,7 @@ def _calibrated(
 
 
 def check(table: DecisionTable) -> None:
-    """Assert everything that the claim needs of a table.
+    """Raise an error unless a table meets the privacy claim.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""Calibration ``profile``: the table of Theorem A, on integers.
+"""The stability test's table: a 64-bit threshold per distance to instability (``profile``).
 
 Claim: a mechanism that answers a query at distance ``d`` with "unstable" when a
 fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else with the
@@ -78,7 +78,7 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Extend a table from its first threshold up to its constant end.
+    """Return a table extended from its first threshold to its constant end.
 
     Args:
         alpha: the Renyi order.
@@ -102,7 +102,7 @@ def find_thresholds(
 
 
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
-    """Return a table from its first entry on, each entry the smallest accepted one.
+    """Return a table of which each threshold is the smallest that the inequality accepts.
 
     Args:
         inequality: decides about two entries.
@@ -164,7 +164,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTable:
-    """The serving table, with the budget for which it was made.
+    """The stability table that serves, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -191,15 +191,15 @@ class ProfileTable:
     draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
-        """Return the word below which a query at this distance is a hit."""
+        """Return the threshold at a distance: smaller 64-bit words make the answer unstable."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for display."""
+        """Return the probability of an unstable answer at a distance in votes, for display."""
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this hit probability.
+        """Return the smallest distance in votes with at most this instability probability.
 
         Where the table is held above that probability, its last distance.
         """
@@ -208,7 +208,7 @@ class ProfileTable:
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Write the table in strings and lists of strings only, without loss."""
+        """Return the table as strings and lists of strings, without loss."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -224,7 +224,7 @@ class ProfileTable:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str | list[str]]) -> ProfileTable:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -255,7 +255,7 @@ def calibrate(
     draws: tuple[Draw, ...] = (),
     is_by_cutoff: bool = False,
 ) -> ProfileTable:
-    """Build the table of Theorem A for a budget.
+    """Return the stability table for a budget.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -322,7 +322,7 @@ def order_of(
     is_answer_priced: bool = False,
     is_by_cutoff: bool = False,
 ) -> Fraction:
-    """Return the order of a table, on its grid; any above 1 is valid.
+    """Return the Renyi order of a table; any above 1 is valid.
 
     With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
     to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.
@@ -369,7 +369,7 @@ def _ln_ratio(
 
 
 def check(table: ProfileTable) -> None:
-    """Assert everything that the claim needs of a table, before it serves.
+    """Raise an error unless a table meets the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -410,7 +410,7 @@ def real_valued_hit_probability(
     release_part: float = float(RELEASE_PART),
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
-    """Return Theorem A's table over the reals, in doubles, for comparison only.
+    """Return the stability table over real numbers in floating point, for comparison.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -471,7 +471,7 @@ def _check_shape(table: ProfileTable) -> None:
 
 
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
-    """Check the inequality for every adjacent pair, in both orders."""
+    """Raise an error unless every adjacent pair of thresholds meets the inequality."""
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):
         invariant(following.hit <= previous.hit, "thresholds do not rise")

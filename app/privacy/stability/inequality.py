@@ -1,4 +1,4 @@
-"""The one-step inequality of Theorem A between integers, decided in decimals.
+"""The inequality between neighbouring thresholds of a stability table, in decimals.
 
 A table of Theorem A is a list of integers ``P`` out of ``M = 2**64``; a query at
 distance ``d`` is a hit with probability ``P[d] / M``.  Neighbouring data sets put
@@ -32,23 +32,23 @@ ROUNDINGS_MAX: Final = 10
 
 
 def precise_context() -> Context:
-    """Return a fresh decimal context of :data:`DIGITS` digits."""
+    """Return a new decimal context of :data:`DIGITS` digits."""
     return Context(prec=DIGITS)
 
 
 def to_decimal(value: Fraction) -> Decimal:
-    """Round a rational to the precision of the current decimal context."""
+    """Return a rational rounded to the precision of the current decimal context."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def rounding_error(magnitude: Decimal) -> Decimal:
-    """Bound the rounding error of a sum whose terms have this total magnitude."""
+    """Return a bound on the rounding error of a sum, by its terms' total magnitude."""
     return ROUNDINGS_MAX * (magnitude + 1) * Decimal(10) ** (1 - DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An integer of the table with the logarithms of both its probabilities.
+    """A threshold of the table, with the logarithms of its probability and complement.
 
     Attributes:
         hit: the integer ``P``, hits out of ``2**64``.
@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The excess of the larger left side over the accepted bound, and its slope.
+    """The amount by which two neighbouring thresholds violate the inequality, and its slope.
 
     Attributes:
         value: the larger of both orders' left sides, less ``1 - MARGIN``.
@@ -79,12 +79,12 @@ class Excess:
 
     @property
     def accepted(self) -> bool:
-        """Whether the inequality holds in both orders, margin included."""
+        """Whether the inequality holds in both orders, with a margin for rounding."""
         return self.value <= 0
 
 
 class Inequality:
-    """The inequality at one ``alpha`` and one ``ln R``, both exact rationals.
+    """The inequality at one Renyi order and one price of an unstable answer, exact rationals.
 
     An answer that is no hit may be given a price too: its term is then divided by that
     ratio, as the hit's is by ``R``.  The noisy vote gives both labels the same one.
@@ -93,7 +93,7 @@ class Inequality:
     def __init__(
         self, *, alpha: Fraction, ln_ratio: Fraction, ln_answer_ratio: Fraction = Fraction(0)
     ) -> None:
-        """Prepare the constants.
+        """Compute the constants of the inequality.
 
         Args:
             alpha: the Renyi order, above 1.
@@ -123,14 +123,14 @@ class Inequality:
 
     @staticmethod
     def entry(hit: int) -> Entry:
-        """Take the logarithms of an integer strictly between 0 and ``2**64``."""
+        """Return the logarithms for an integer threshold strictly between 0 and ``2**64``."""
         invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
         with localcontext(precise_context()):
             answer = WORD_RANGE - hit
             return Entry(hit, answer, Decimal(hit).ln(), Decimal(answer).ln())
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Evaluate both orders of a pair.
+        """Return the inequality's excess for two thresholds, in the worse order.
 
         Args:
             previous: the entry ``P``.

@@ -1,4 +1,4 @@
-"""The parameters of Theorem A as rationals, and the conditions on each.
+"""The parameters of the stability table's theorem as rationals, with their conditions.
 
 ``alpha`` and ``ln R`` are fixed before any table is built; delta is split into the
 part for a differing query's label getting out and the part at which the hits are
@@ -38,7 +38,7 @@ POWER_DIGITS: Final = 4000
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which no table of hit probabilities exists, naming the setting to change.
+    """Refuse a budget for which no stability table exists, and name the setting to change.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
@@ -61,7 +61,7 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Fraction, Fraction]:
-    """Split delta into ``(delta_release, delta_svt)``: a tenth, or another part, and the rest."""
+    """Return delta in two parts: for stable answers, a tenth by default, and for unstable ones."""
     return delta * part, delta * (1 - part)
 
 
@@ -86,7 +86,7 @@ def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA
 def choose_alpha(
     epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
 ) -> Fraction:
-    """Put alpha on its grid; any value above 1 is valid, this one is near the best."""
+    """Return a good Renyi order alpha; any value above 1 would be valid."""
     steps = round(_alpha_excess(epsilon, delta_svt, slope) * ALPHA_GRID)
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
 
@@ -99,7 +99,7 @@ def choose_ln_ratio(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> Fraction:
-    """Return the largest ``ln R`` on its grid at which the hits cost delta_svt.
+    """Return the largest price of an unstable answer (``ln R``) that the delta for them allows.
 
     ``taken`` is the log moment of what shares an account with them.
     """
@@ -132,7 +132,7 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Whether delta_svt covers the run's hits, every rounding going against us.
+    """Return whether the delta for unstable answers covers a run, with rounding on the safe side.
 
     ``taken`` as :func:`choose_ln_ratio` has it.
     """
@@ -145,7 +145,7 @@ def hits_hold(
 
 
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
-    """Whether ``1 - (first / 2^64)^cutoff <= delta_release``.
+    """Return whether ``1 - (first / 2^64)^cutoff <= delta_release``.
 
     The power is exact while it fits :data:`POWER_DIGITS`, and rounded down beyond.
     """
@@ -158,7 +158,7 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return ``P_0 = ceil((1 - delta_release)^(1/T) 2^64)``."""
+    """Return the first threshold, ``P_0 = ceil((1 - delta_release)^(1/T) 2^64)``."""
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

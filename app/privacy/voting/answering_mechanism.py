@@ -1,4 +1,4 @@
-"""The interface that every answering mechanism has.
+"""The interface of every answering mechanism.
 
 **Algorithm.** A_PrivClass, the generic online classification-query release
 (Nandi and Bassily 2020, Algorithm 1): for every query in turn, produce a label
@@ -35,7 +35,7 @@ OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)
 
 
 class AnsweringMechanism(Protocol[ParametersT_contra, StateT, PrivateT_contra, OutcomeT_co]):
-    """A module with ``initial_state`` and ``step``, as the type checker sees it."""
+    """The type of a mechanism's module, with ``initial_state`` and ``step``."""
 
     def initial_state(self, parameters: ParametersT_contra, noise: NoiseSource) -> StateT:
         """Return the state before the first query."""
@@ -48,5 +48,5 @@ class AnsweringMechanism(Protocol[ParametersT_contra, StateT, PrivateT_contra, O
         private_value: PrivateT_contra,
         noise: NoiseSource,
     ) -> tuple[StateT, OutcomeT_co]:
-        """Answer one query; return the next state and the public outcome."""
+        """Return the next state and the public outcome of one query."""
         ...

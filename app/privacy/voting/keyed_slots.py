@@ -1,4 +1,4 @@
-"""Slots of rows in pseudo-random order: a keyed permutation that needs no memory of the rows.
+"""A keyed pseudo-random permutation that assigns rows to positions without storing it.
 
 **Algorithm.** A Feistel network on pairs ``(left, right)`` below ``side``, the smallest number
 whose square is at least n, each round adding a keyed function of one half to the other, modulo
@@ -40,7 +40,7 @@ _DIGEST_BYTES: Final = 64
 
 
 class Slots:
-    """The slots of n units.
+    """The pseudo-random positions of n rows or persons.
 
     Args:
         key: uniform and secret, 32 bytes.
@@ -49,7 +49,7 @@ class Slots:
     """
 
     def __init__(self, key: bytes, count: int) -> None:
-        """Tabulate the keyed function of every round."""
+        """Tabulate the keyed function of every round of the permutation."""
         invariant(len(key) == KEY_BYTES, "slots are keyed by 32 bytes")
         invariant(1 <= count <= UNIT_COUNT_MAX, "slots are of one unit or more, and not too many")
         self.count = count
@@ -57,7 +57,7 @@ class Slots:
         self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the slot of each position below n, shape ``(m,)``."""
+        """Return the permuted position of each index below n, shape ``(m,)``."""
         slots = self._permuted(positions)
         beyond = np.flatnonzero(slots >= self.count)
         while len(beyond):
@@ -91,7 +91,7 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
-    """Return the chunk of each slot, as :func:`app.learning.chunks.chunk_offsets` cuts them.
+    """Return the index of the chunk to which each position belongs.
 
     Args:
         slots: below ``count``.

@@ -1,4 +1,4 @@
-"""Knowledge transfer: answered queries become a training set for any learner.
+"""Knowledge transfer: answered queries as a training set for a student model.
 
 **Algorithm.** A_priv (Bassily, Thakkar, Thakurta 2018, Algorithm 5).
 
@@ -40,7 +40,7 @@ TABLE_DIMENSIONS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """The training set of a student; public.
+    """The training set of a student model: queries with released labels; public.
 
     Attributes:
         values: the labelled queries, float64, shape ``(m', d)``.
@@ -55,7 +55,7 @@ class TrainingSet:
 def training_set(
     query_values: NDArray[np.float64], released_labels: Sequence[int | None]
 ) -> TrainingSet:
-    """Pair the queries with their released labels, leaving out those without one."""
+    """Return the queries with their released labels, without those that have none."""
     invariant(query_values.ndim == TABLE_DIMENSIONS, "queries are rows of a table")
     invariant(len(released_labels) == len(query_values), "each query has a label or none")
     labelled = [index for index, label in enumerate(released_labels) if label is not None]

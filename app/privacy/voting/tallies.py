@@ -1,4 +1,4 @@
-"""VOTE: every model on every new vector, and the tallies of votes or scores."""
+"""The votes of every model on every new vector (step VOTE), counted by label or score."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW_MAX: Final = 12
 
 
 class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
-    """The tallies of each vector, or vector with a precision, by its digest.
+    """The counted votes of each vector (with its precision, if any), by its digest.
 
     Attributes:
         in_order: the same as they were evaluated; secret.
@@ -34,7 +34,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
     def __init__(
         self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
     ) -> None:
-        """Take a value for each of different digests."""
+        """Store the counted votes for different digests."""
         self._digests = digests
         self.in_order = in_order
 
@@ -58,7 +58,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
 def private_tallies(
     private_ensemble: Ensemble, values: NDArray[np.float64], precisions: Sequence[int | None]
 ) -> Sequence[Tally | PrivateBins]:
-    """Return the tallies of every query; secret.
+    """Return the counted votes on every query; secret.
 
     Args:
         private_ensemble: k learners.

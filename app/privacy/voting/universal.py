@@ -1,4 +1,4 @@
-"""One step of the universal answering algorithm, and the phase that follows.
+"""One step of answering by any mechanism, and the phase of the release after it.
 
 **Algorithm.** A_UnvPrivCl (Nandi and Bassily 2020, Algorithm 4) around
 A_SubSamp's loop (Algorithm 5, steps 6 to 11): answer by the ensemble until T
@@ -54,7 +54,7 @@ __all__ = ["Outcome", "Parameters", "Phase", "Sequel", "State", "initial_state",
 
 
 class Phase(StrEnum):
-    """The phases of a release: what answers the next new query."""
+    """The phases of a release, which determine how the next new query is answered."""
 
     ENSEMBLE = "ensemble"
     WAITING = "waiting"
@@ -63,7 +63,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """The possible successors of the ensemble after its last answer."""
+    """What may follow the ensemble's last answer: classifier, student or halt."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -72,7 +72,7 @@ class Sequel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Public parameters of a release's answers.
+    """The public parameters of a release's answers.
 
     Attributes:
         answering: the mechanism that answers; None where the answers have no
@@ -113,16 +113,16 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no number of unstable answers ends the run."""
+        """The maximum T of unstable answers; None if no number of them ends the run."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """The possible successors of the ensemble, whatever ends it."""
+        """What may follow the ensemble, for each limit that may end it."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return these parameters with a halt in place of every successor but ``kept``."""
+        """Return parameters in which a halt replaces every successor except ``kept``."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -130,7 +130,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether each hit draws the threshold's next noise, which ends an epoch."""
+        """Whether each unstable answer draws new noise for the threshold."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -138,7 +138,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome.
+    """The released outcome of one query.
 
     Attributes:
         label: a class index or none.
@@ -153,14 +153,14 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; draws the threshold's noise, if there is one."""
+    """Return the state before the first query, with threshold noise if the mechanism has any."""
     if parameters.answering is None or parameters.row is None:
         return State()
     return State().after(parameters.row.start(parameters.answering, noise), answers=0)
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return the ensemble's successor by the counters; None while it still answers.
+    """Return what follows the ensemble, by the counts; None while the ensemble still answers.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
@@ -173,7 +173,7 @@ def sequel(parameters: Parameters, state: State) -> Sequel | None:
 
 
 def phase(parameters: Parameters, state: State) -> Phase:
-    """Return the phase that the counters put the release in; a student is a classifier too."""
+    """Return the phase by the counts; a student model counts as a classifier."""
     following = sequel(parameters, state)
     if following is None:
         return Phase.HALTED if state.halted else Phase.ENSEMBLE
@@ -183,7 +183,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
 def step(
     parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query with the tally ``private_value`` of its votes or scores."""
+    """Return the next state and the outcome of one query's counted votes, ``private_value``."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"
@@ -208,7 +208,7 @@ def step(
 def steps(
     parameters: Parameters, state: State, private_votes: Tallies, noise: NoiseSource
 ) -> tuple[State, list[Outcome]] | None:
-    """Answer queries in order, up to the ensemble's last answer; equal to single steps.
+    """Return the results of several steps at once, up to the ensemble's last answer.
 
     They draw the same words for the same queries, before the coins of unstable answers.
 
@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Record in this state an answer that was drawn in another state, with its hits.
+    """Return the state and outcome of an answer drawn earlier, counted in the present state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

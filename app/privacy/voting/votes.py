@@ -1,4 +1,4 @@
-"""Sub-sample and aggregate: from the votes of k learners to a label and a distance.
+"""Counting of k learners' votes: the winning label and its distance to instability.
 
 **Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi
 and Bassily 2020, Algorithm 5), steps 7 and 8: the plurality of the votes and
@@ -45,7 +45,7 @@ CLASS_COUNT_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The votes on one query, as an answering mechanism takes them; secret.
+    """The counted votes on one query: winning label and distance; secret.
 
     Attributes:
         plurality: class index with most votes, the smallest of equals.
@@ -60,7 +60,7 @@ class Tally:
 
 
 class Tallies(Sequence[Tally]):
-    """The votes on many queries, column by column; secret.
+    """The counted votes on many queries, in columns; secret.
 
     Attributes:
         plurality: class indices, shape ``(B,)``.
@@ -69,7 +69,7 @@ class Tallies(Sequence[Tally]):
     """
 
     def __init__(self, private_vote_count: NDArray[np.int64]) -> None:
-        """Count what votes of shape ``(B, L)`` come to; raises as :func:`aggregate` does."""
+        """Count votes of shape ``(B, L)``; raises as :func:`aggregate` does."""
         self.plurality, self.distance = aggregate(private_vote_count)
         self._counts = private_vote_count
 
@@ -90,7 +90,7 @@ class Tallies(Sequence[Tally]):
 
 
 def tally_alone(private_counts: Sequence[int]) -> Tally:
-    """Return the tally of one query's votes, ten times faster than a table of one row.
+    """Return one query's counted votes, ten times faster than for a batch of one.
 
     Args:
         private_counts: votes of each class, of two classes or more; secret.
@@ -107,7 +107,7 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
-    """Return the tally of every row, in plain integers."""
+    """Return the counted votes of every row, as plain integers."""
     plurality, distance = aggregate(private_vote_count)
     counts = map(tuple, private_vote_count.tolist())
     return list(map(Tally, plurality.tolist(), distance.tolist(), counts))
@@ -116,7 +116,7 @@ def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
 def aggregate(
     private_vote_count: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the plurality and the distance to instability of every row.
+    """Return the winning label and the distance to instability of every row.
 
     Ties go to the smallest class index.
     """

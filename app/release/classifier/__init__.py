@@ -1,4 +1,4 @@
-"""The published classifier: when and how it is drawn, its document, and its predictions.
+"""The published classifier: when and how it is drawn, its JSON document, and its predictions.
 
 It is published in one of three ways:
 

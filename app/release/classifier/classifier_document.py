@@ -1,4 +1,4 @@
-"""The published classifier's document: its structures, and reading them."""
+"""The structures of the published classifier's JSON document, and their parsing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.errors import invariant
 
 
 class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a node of a tree, and whether it must fail."""
+    """The test of one feature, as in a tree's node, with the outcome that it must have."""
 
     feature: int
     at_least: float | None = None
@@ -21,14 +21,14 @@ class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TermDocument(msgspec.Struct, frozen=True):
-    """Tests that must all have their given outcomes, and the scores added if they do."""
+    """A conjunction of tests, and the amounts that it adds to the scores if all of them hold."""
 
     tests: tuple[LiteralDocument, ...]
     weights: tuple[int, ...]
 
 
 class WavesDocument(msgspec.Struct, frozen=True):
-    """Waves of some numbers, and the scores added for a unit of each; all integers.
+    """Random cosine features of some numbers, and their weights in each score; all integers.
 
     With ``u`` the whole numbers of steps between the bounds of features, as a halfspace
     has them, the phase of a wave is its shift and the sum of its frequencies times
@@ -46,7 +46,7 @@ class WavesDocument(msgspec.Struct, frozen=True):
 
 
 class NumbersDocument(msgspec.Struct, frozen=True):
-    """Numbers in whole steps, and the scores added for a step of each; all integers.
+    """Numeric features counted in steps from their lower bounds, and their integer weights.
 
     A number becomes a whole number of steps between its ``bounds``, as a halfspace's does: those
     are the numbers at which it stops to count, and lie within the bounds of its feature.
@@ -59,7 +59,7 @@ class NumbersDocument(msgspec.Struct, frozen=True):
 
 
 class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Scores in integers: ``intercepts``, and ``weights`` of terms that hold, waves and numbers.
+    """Integer scores: ``intercepts``, and ``weights`` of conjunctions, cosine features and numbers.
 
     One score stands for the second of two classes, which is predicted iff it is above
     zero; otherwise there is one a class, and the first of the largest is predicted.  A
@@ -74,7 +74,7 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GridDocument(msgspec.Struct, frozen=True):
-    """A label for each cell of a grid over some numbers.
+    """A label for each cell of a grid over some numeric features.
 
     A number has as many ``cuts`` of its feature at or below it as its rank says; a missing one
     has rank 0.  Cells are in the order of their ranks, the first feature's counting most;
@@ -88,7 +88,7 @@ class GridDocument(msgspec.Struct, frozen=True):
 
 
 class PredictorDocument(msgspec.Struct, frozen=True):
-    """One predictor: its class, and its own description.
+    """One predictor: the name of its Python class, and its own JSON description.
 
     ``of`` is ``finite``, whose description names the function, or the import
     path of a class, which reads the description.
@@ -99,7 +99,7 @@ class PredictorDocument(msgspec.Struct, frozen=True):
 
 
 class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a student; no member depends on a single query.
+    """The origin of a student (a model trained on answers); it reveals no single query.
 
     ``labelled_queries`` is how many answered queries had a label to learn from.
     There is a ``rule``, or an ``estimator`` with its ``params``: then
@@ -120,7 +120,7 @@ FORMAT: Final = "conclave-classifier"
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature of the public schema, as far as the classifier needs it.
+    """A feature of the public schema, with the members that the classifier needs.
 
     Bounds of a date are in days from 1970-01-01; categories of a boolean are ``false`` and
     ``true``.
@@ -133,7 +133,7 @@ class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: a leaf's ``label``, or a test of one feature with two branches.
+    """A tree's node: a leaf with a ``label``, or a test of one feature with two branches.
 
     The test is one of ``at_least`` (a cut of a clipped number), ``category``
     (an exact string), ``other`` (a string outside the categories) and
@@ -151,14 +151,14 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LevelDocument(msgspec.Struct, frozen=True):
-    """A hyperplane ``weights . u = offset`` in integers."""
+    """A hyperplane ``weights . u = offset`` with integer coefficients."""
 
     weights: tuple[int, ...]
     offset: int
 
 
 class HalfspaceDocument(msgspec.Struct, frozen=True):
-    """A halfspace over whole numbers ``u`` of steps between the bounds of features.
+    """A halfspace over integers ``u``, the steps of features from their lower bounds.
 
     ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
     rounded to the nearest integer, a half to the even one, and 0 where it is
@@ -173,7 +173,7 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole classifier; except in version 3, enough to predict without anything else.
+    """The whole JSON document of a classifier; except in version 3, it suffices to predict.
 
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
@@ -198,7 +198,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_document(text: str | bytes) -> ClassifierDocument:
-    """Read a document alone, without importing code that it names."""
+    """Return a parsed classifier document; code that it names is not imported."""
     document = msgspec.json.decode(text, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
     return document

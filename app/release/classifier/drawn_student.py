@@ -1,4 +1,4 @@
-"""The switch to a student: train it on the answers, and publish it.
+"""Training of a student model on the released answers, and its publication.
 
 It learns from the queries and the labels that were released for them, and from
 nothing else: no private row, vote or learner is read, and no share is charged.
@@ -46,7 +46,7 @@ log = structlog.get_logger("conclave.service")
 
 
 def publish_student(release: Release) -> None:
-    """Train and publish; runs on the one writer's thread.
+    """Train and publish the student model; runs on the thread that writes the ledger.
 
     Raises:
         LedgerUnavailableError: the commit was not taken; nothing was published.
@@ -70,7 +70,7 @@ def publish_student(release: Release) -> None:
 
 
 def train_student(release: Release) -> TrainedStudent:
-    """Train on every answer of the ensemble, which are all committed."""
+    """Return the student model trained on every committed answer of the ensemble."""
     opened, state = release.state.release, release.state
     answers = list(release.ledger.asked_vectors())
     if opened is None or len({row.answer.query_id for row in answers}) != state.answered:
@@ -81,7 +81,7 @@ def train_student(release: Release) -> TrainedStudent:
 def taught(
     configuration: Configuration, answers: Sequence[AnswerRow], *, seed: bytes
 ) -> TrainedStudent:
-    """Return the student of answers: a function of released values alone.
+    """Return the student model of some answers, a function of released values alone.
 
     Args:
         configuration: the release's.

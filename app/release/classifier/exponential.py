@@ -1,4 +1,4 @@
-"""The learner ``exponential``: one hypothesis of a class determined by public points."""
+"""The learner ``exponential``: the exponential mechanism over a class from public points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDraw:
-    """A draw from a class.
+    """A draw by the exponential mechanism from a hypothesis class.
 
     Attributes:
         parameters: of the mechanism.
@@ -44,7 +44,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Describe the possible distance of the draw from the best of its class; n is public."""
+        """Return a text on how far the draw may be from the best hypothesis, by public numbers."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -61,7 +61,7 @@ class ExponentialDraw:
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Draw under a committed charge, and return the hypothesis in its published form."""
+        """Return the drawn hypothesis in its published form; its budget is already spent."""
         hypotheses = self.parameters.hypotheses
         private_encoded = RowsByPart(hypotheses.encode, rows.values)
         private_value = (private_encoded, rows.labels)
@@ -70,7 +70,7 @@ class ExponentialDraw:
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the draw from the class that public points determine.
+    """Return the exponential mechanism's draw over the class that public points determine.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact, or where it

@@ -1,4 +1,4 @@
-"""The published classifier in the forms for clients: JSON, and ONNX built once."""
+"""The published classifier in its two formats for clients: JSON, and ONNX, built once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NOT_PUBLISHED: Final = "no classifier is published yet; ask again after the swit
 
 
 class PublishedForms:
-    """The forms of one release's classifier, once it is published."""
+    """One release's classifier in JSON and ONNX, once it is published."""
 
     def __init__(self, release: Release) -> None:
-        """Give what ``release`` has published, or another process for it."""
+        """Serve the classifier that ``release``, here or in another process, has published."""
         self._release = release
         self._model_of: tuple[bytes, bytes] | None = None
         self._building = asyncio.Lock()
@@ -59,7 +59,7 @@ class PublishedForms:
 
 
 def onnx_model(document: bytes) -> bytes:
-    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
+    """Return a classifier document as an ONNX model; the library is imported only here."""
     from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
 
     return to_onnx(read_document(document))

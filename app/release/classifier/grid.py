@@ -43,7 +43,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """Noisy counts to be drawn.
+    """Noisy counts of labels on public grids, to be drawn once.
 
     Attributes:
         parameters: of the mechanism.
@@ -55,7 +55,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Describe the use of the share; the cells follow from bounds alone."""
+        """Return a text on what accuracy the budget gives; cells follow from bounds alone."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))
@@ -67,7 +67,7 @@ class GridDraw:
         )
 
     def labels(self, rows: PrivateRows, noise: NoiseSource) -> NDArray[np.int64]:
-        """Count with noise, and return the label of every finest cell."""
+        """Return the label of every finest grid cell, by noisy counts of the private rows."""
         grid = self.parameters.grid
         encoded = RowsByPart(grid.encode, rows.values)
         private_value = (encoded, rows.labels)
@@ -75,13 +75,13 @@ class GridDraw:
         return decided(grid, counts, self.parameters.scales)
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Count under a committed charge, and return the cells' labels in their published form."""
+        """Return the grid cells' labels in their published form; the budget is already spent."""
         del schema
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
-    """Return the draw that schema and public n determine; public points change nothing.
+    """Return the noisy counts to be drawn, by schema and public n; public points are not used.
 
     Raises:
         ConfigurationError: names what to change, where there are other features than four
@@ -133,7 +133,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the share of a label whose rows, all in one cell, exceed the noise."""
+    """Return the fraction of rows, all in one cell, that a label needs to exceed the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count
@@ -143,17 +143,17 @@ COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
-    """Write the labels of the finest cells; consecutive cells with one label are a run."""
+    """Return the document of grid labels; consecutive cells with one label are one run."""
     runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
     written, lengths = zip(*runs, strict=True)
     return GridDocument(grid.features, grid.cuts, written, lengths)
 
 
 class PublishedGrid:
-    """A document of a grid, ready to predict."""
+    """A published grid of labels, ready to predict."""
 
     def __init__(self, document: GridDocument) -> None:
-        """Lay the runs out, a byte or a few a cell."""
+        """Expand the runs of labels into an array with one entry per grid cell."""
         self._axes = tuple(zip(document.features, document.cuts, strict=True))
         self._side = len(document.cuts[0]) + 1
         labels = np.array(document.labels, dtype=np.min_scalar_type(max(document.labels)))

@@ -1,4 +1,4 @@
-"""The learner ``kernel``: noisy descent over tests, and over random waves of the numbers."""
+"""The learner ``kernel``: noisy gradient descent over tests and random cosine features."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KernelDraw:
-    """A descent over public terms, and over waves whose coins are drawn with it.
+    """A noisy gradient descent over public tests and random cosine features of the numbers.
 
     Everything but the coins is fixed before a private row is read, and the coins are
     public: they are drawn before the rows are looked at, and published with the weights.
@@ -79,7 +79,7 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Describe the use of the share; ``source`` names the origin of the terms."""
+        """Return a text on what accuracy the budget gives; ``source`` is the tests' origin."""
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
@@ -92,7 +92,7 @@ class KernelDraw:
         )
 
     def inputs(self, noise: NoiseSource) -> KernelInputs:
-        """Draw the public coins, and return the features that follow from them."""
+        """Return the inputs of the descent, after drawing the public random cosine features."""
         steps = [
             whole_steps(self.public_values[:, index], bounds)
             for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
@@ -107,7 +107,7 @@ class KernelDraw:
         return KernelInputs(self.terms, waves)
 
     def parameters(self, inputs: KernelInputs) -> noisy_gradient.Parameters:
-        """Return the parameters of the descent; all other choices follow from public points."""
+        """Return the parameters of the descent; its other choices follow from public points."""
         return noisy_gradient.Parameters(
             features=kernel_features(
                 inputs,
@@ -123,7 +123,7 @@ class KernelDraw:
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> KernelScores:
-        """Draw the coins, descend, and return the scores."""
+        """Return the scores found by noisy gradient descent on random cosine features."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         encoded = RowsByPart(inputs.encode, rows.values)
@@ -140,12 +140,12 @@ class KernelDraw:
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Descend under a committed charge, and return the scores in their published form."""
+        """Return the descent's scores in their published form; the budget is already spent."""
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 
 def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
-    """Return the descent that public points and public n determine, except for its coins.
+    """Return the noisy descent, fixed by public points and public n except for random features.
 
     Raises:
         ConfigurationError: names what to change, where there is no number, or where sums
@@ -183,7 +183,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the share of a label whose rows move the sums as much as the noise."""
+    """Return the fraction of rows that a label needs so that the noise does not hide it."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

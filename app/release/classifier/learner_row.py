@@ -1,4 +1,4 @@
-"""A learner of the published classifier, a row of ``learner_table.py``."""
+"""The common form of a learner of the published classifier: a row of ``learner_table.py``."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ too, values that many points share have cuts, and `bins` that are not configured
 
 
 class ClassifierDraw(Protocol):
-    """A draw that public choices determine, before a private row is read."""
+    """The interface of a classifier's draw, fixed by public choices before rows are read."""
 
     def worth(self, source: str) -> str:
-        """Describe the use of the share; ``source`` names the origin of the choices."""
+        """Return a text on what accuracy the budget gives; ``source`` is the choices' origin."""
         ...
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Draw under a committed charge, and return the published form."""
+        """Return the drawn classifier in its published form; its budget is already spent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierAsked:
-    """The public choices of a configuration for the draw of a classifier.
+    """The public inputs to the choice of a classifier's draw: settings, budget, points, n.
 
     Attributes:
         settings: the whole configuration.
@@ -66,7 +66,7 @@ class ClassifierAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRow:
-    """A learner of the published classifier.
+    """A learner of the published classifier: its name, its draw, its smallest learnable label.
 
     Attributes:
         learner: its public row, by whose name it is chosen.

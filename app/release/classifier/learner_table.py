@@ -56,7 +56,7 @@ CHOICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChosenLearner:
-    """The learner of a release, and the reason for it.
+    """The learner that a release uses for its classifier, and the reason for it.
 
     Attributes:
         row: of the learner.
@@ -79,19 +79,19 @@ ALL_RARE: Final = (
 
 
 def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
-    """Describe labels that a classifier may never give, in public numbers."""
+    """Return a text on labels that are too rare for a classifier, in public numbers."""
     if share >= 1:
         return ALL_RARE.format(unit=unit)
     return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
 
 
 def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
-    """Return the share of rows that a label needs to be learned, without public points."""
+    """Return the fraction of rows that a label needs to be learned, without public points."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 
 def auto_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule behind ``auto``: the newest one for a new release.
+    """Return the version of the rule by which ``auto`` chooses; a new release has the newest.
 
     Raises:
         ReleaseMismatchError: a later version of this program opened the release by a rule
@@ -102,7 +102,7 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
 
 
 def inputs_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule of a score's inputs: the newest one for a new release.
+    """Return the version of the rule for a score's inputs; a new release has the newest.
 
     Raises:
         ReleaseMismatchError: as :func:`auto_rule`.
@@ -123,7 +123,7 @@ def _rule(opened: ReleaseOpened | None, key: str, known: range) -> int:
 
 
 def rule_parameters(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameters for the rules that the classifier goes by.
+    """Return the parameters in the first ledger entry that fix the classifier's rules.
 
     There is one of ``auto`` where it chooses a learner, and one of inputs where scores may be.
     """
@@ -137,7 +137,7 @@ def rule_parameters(configuration: Configuration) -> dict[str, str]:
 def chosen_learner(
     settings: Settings, *, row_count: int | None, opened: ReleaseOpened | None
 ) -> ChosenLearner:
-    """Return the configured learner, or the one that public numbers favour.
+    """Return the configured learner, or the one that public numbers favour under ``auto``.
 
     Args:
         settings: the whole configuration.
@@ -159,7 +159,7 @@ def chosen_learner(
 def public_numbers(
     settings: Settings, *, row_count: int | None, epsilon: Fraction | None = None
 ) -> PublicNumbers:
-    """Return the public numbers that decide ``auto``.
+    """Return the public numbers from which ``auto`` chooses a learner.
 
     Args:
         settings: the whole configuration.
@@ -204,7 +204,7 @@ def classifier_draw(
     is_first: bool = False,
     opened: ReleaseOpened | None = None,
 ) -> ClassifierDraw:
-    """Return the draw of a release's classifier, determined by public points.
+    """Return the draw of a release's classifier, as public points determine it.
 
     Args:
         configuration: the release's.
@@ -232,7 +232,7 @@ def check_classifier_draw(
     row_count: int,
     opened: ReleaseOpened | None = None,
 ) -> None:
-    """Refuse a classifier that cannot be drawn later.
+    """Refuse a configuration whose classifier could not be drawn later.
 
     Args:
         configuration: the release's.

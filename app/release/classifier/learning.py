@@ -1,4 +1,4 @@
-"""Learn at once: draw the published classifier without waiting for queries.
+"""Publishing at once: draw the classifier without answering queries first.
 
 With public points this is the semi-private learner; without, the private PAC
 learner over the finite public class of ``[classifier]``.  It spends the
@@ -48,7 +48,7 @@ PUBLISHED: Final = (
 
 
 def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
-    """Refuse invalid requests that are recognised before a private row is read.
+    """Refuse invalid requests that can be recognised before a private row is read.
 
     Raises:
         ConfigurationError: the classifier has no share.
@@ -66,7 +66,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
 def check_first_classifier(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a draw that a new release could not make, before its ledger is created.
+    """Refuse a classifier that a new release could not draw, before its ledger is created.
 
     Args:
         configuration: the release's.
@@ -92,7 +92,7 @@ def learn(
     progress: Progress,
     tell: Callable[[str], None],
 ) -> PublishedClassifier:
-    """Charge, draw and publish the classifier of the release of ``ledger``.
+    """Spend the classifier's budget, draw the classifier once, and publish it in the ledger.
 
     Args:
         configuration: the release's.
@@ -151,7 +151,7 @@ def learn(
 def labels_given_to_nobody(
     published: PublishedClassifier, schema: Schema, public_values: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Return the labels that no public point gets; none without points.
+    """Return the labels that the classifier gives to no public point; none without points.
 
     What is published and the points are public, and nothing else enters.
 

@@ -1,4 +1,4 @@
-"""The learner ``linear``: a noisy descent determined by public points and public numbers."""
+"""The learner ``linear``: noisy gradient descent over inputs that public points determine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HALVES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A descent and the public inputs whose weights it finds.
+    """A noisy gradient descent, and the public inputs whose weights it finds.
 
     Attributes:
         inputs: the public terms, alone or with numbers.
@@ -69,7 +69,7 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Describe the use of the share; ``source`` names the origin of the terms."""
+        """Return a text on what accuracy the budget gives; ``source`` is the inputs' origin."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
@@ -83,7 +83,7 @@ class LinearDraw:
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores | KernelScores:
-        """Descend, and return scores of the inputs."""
+        """Return scores of the inputs, found by noisy gradient descent."""
         encoded = RowsByPart(self.inputs.encode, rows.values)
         weights = noisy_gradient.draw(
             self.parameters, (encoded, rows.labels), noise, rows.person_row_counts
@@ -97,7 +97,7 @@ class LinearDraw:
         return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Descend under a committed charge, and return the scores in their published form."""
+        """Return the descent's scores in their published form; the budget is already spent."""
         drawn = self.draw(rows, noise)
         if isinstance(drawn, KernelScores):
             return Written(scores=kernel_document(drawn, schema))
@@ -105,7 +105,7 @@ class LinearDraw:
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
-    """Return the descent that public points and the public n determine.
+    """Return the noisy gradient descent that public points and the public n determine.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or
@@ -164,7 +164,7 @@ def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGrad
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
-    """Return the features that are numbers, but for those that an empty list leaves out."""
+    """Return the numeric features, except those that a configured empty list of cuts leaves out."""
     listed = asked.settings.published.tests
     return tuple(
         index
@@ -174,7 +174,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numbers that are inputs themselves; by the first rule of inputs none is."""
+    """Return the numeric features that are inputs themselves; none by the first rule of inputs."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -201,7 +201,7 @@ def _tests_known(asked: ClassifierAsked, bins: int) -> tuple[BinaryTest, ...]:
 def terms_known(
     asked: ClassifierAsked, *, bins: int, step_count: int, other_count: int = 0
 ) -> tuple[Terms, PublicMap]:
-    """Return the tests and pairs that public points determine, and their public map.
+    """Return the inputs that public points determine (tests and pairs), and their whitening.
 
     Args:
         asked: of the draw.
@@ -223,7 +223,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return the shrinkage for the noise of the whole budget."""
+    """Return the shrinkage of input directions that suits the noise of the whole budget."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
@@ -269,13 +269,13 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the share of a label whose rows move the sums as much as the noise."""
+    """Return the fraction of rows that a label needs so that the noise does not hide it."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the share of a label whose rows move the sums as much as the noise.
+    """Return the fraction of rows that a label needs so that the noise does not hide it.
 
     That is where all of them pull alike: a row pulls by half its length, and all steps' noise
     together has a deviation of a row's length times the root of the calibration's ratio.

@@ -1,4 +1,4 @@
-"""The published classifier: a public document, and its predictions.
+"""The published classifier: its public document, and its predictions.
 
 Once its entry is committed the document is public; answering by it is
 post-processing and costs nothing.
@@ -94,7 +94,7 @@ class PublishedClassifier:
         return [self.predict(vector) for vector in vectors]
 
     def scores_many(self, vectors: Sequence[Vector]) -> list[list[int]]:
-        """Return the scores of each feature vector, where the document has scores."""
+        """Return the scores of each feature vector, if the classifier has scores."""
         summed = self._summed
         if not isinstance(summed, PublishedScores):
             message = "scores are those of a document that has some"
@@ -153,7 +153,7 @@ def publish_drawn(
     drawn: Hypothesis,
     student: StudentDocument | None = None,
 ) -> PublishedClassifier:
-    """Write a hypothesis of any class as a public document, drawn or trained.
+    """Return a hypothesis of any class, drawn or trained, as a published classifier.
 
     Args:
         release: name of the release.
@@ -169,7 +169,7 @@ def publish_drawn(
 def draw_published(
     configuration: Configuration, prepared: ClassifierDraw, rows: PrivateRows, noise: NoiseSource
 ) -> PublishedClassifier:
-    """Draw under a committed charge, and write the result as a document."""
+    """Return a newly drawn classifier as a document; its budget is already spent."""
     schema = configuration.schema
     return published_document(
         configuration.name, schema, None, prepared.written(schema, rows, noise)
@@ -177,7 +177,7 @@ def draw_published(
 
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
-    """Read a classifier from the entry that published it, without a fitted estimator."""
+    """Return the classifier of a ledger entry, without its fitted estimator."""
     document = read_document(event.classifier)
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
@@ -188,7 +188,7 @@ def published_document(
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
-    """Write the document around a tree or another predictor, or a student alone."""
+    """Return the document around a tree, another predictor, or a student model."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
@@ -232,7 +232,7 @@ def _feature_document(feature: Feature) -> FeatureDocument:
 
 
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
-    """Return whether a row, in schema order, lies in the halfspace, by sums of integers."""
+    """Return whether a row, in schema order, lies in the halfspace, by exact integer sums."""
     point = [
         whole_steps_of(vector[feature], bounds, halfspace.steps)
         for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
@@ -251,7 +251,7 @@ STUDENT: Final = "student"
 def read_classifier(
     configuration: Configuration, ledger: Ledger, event: ClassifierPublished | StudentPublished
 ) -> PublishedClassifier:
-    """Read a published classifier, ready to predict.
+    """Return a published classifier that is ready to predict.
 
     Raises:
         LedgerCorruptError: the fitted estimator is missing or altered.
@@ -270,7 +270,7 @@ def read_classifier(
 
 @dataclass(frozen=True, slots=True)
 class TrainedStudent:
-    """A student that may be unpublished.
+    """A trained student model that may not be published yet.
 
     Attributes:
         classifier: what is to be published.

@@ -1,4 +1,4 @@
-"""Published classifiers that predict by code: a user's predictor, or a fitted student.
+"""Published classifiers that run code: a user's predictor, or a fitted scikit-learn student.
 
 A predictor's description is public with the document.  Its code is the operator's, and the
 release is bound to it; predicting by it is post-processing.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPredictor:
-    """A predictor that was rebuilt from its document.
+    """A user's predictor, rebuilt from its document.
 
     Attributes:
         predictor: what is called.
@@ -52,7 +52,7 @@ class PublishedPredictor:
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Write a list of one predictor as a document."""
+    """Return the document of a list with one predictor."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 
@@ -63,7 +63,7 @@ def rebuilt(
     classes: Sequence[str],
     missing: Sequence[str],
 ) -> PublishedPredictor:
-    """Import the code of a document and rebuild the predictor.
+    """Return the predictor of a document, after importing its code.
 
     Raises:
         ConfigurationError: the code is not there, or does not read the description.
@@ -85,7 +85,7 @@ def rebuilt(
 
 @dataclass(frozen=True, slots=True)
 class PublishedStudent:
-    """A fitted estimator that answers.
+    """A fitted estimator that answers as the published student.
 
     Attributes:
         schema: the public schema.
@@ -105,7 +105,7 @@ class PublishedStudent:
 
 
 def rebuilt_student(schema: Schema, body: bytes, *, otherwise: str) -> PublishedStudent:
-    """Rebuild a fitted estimator from its piece, whose digest was checked.
+    """Return a fitted estimator from its stored bytes, whose digest was checked.
 
     Raises:
         LedgerCorruptError: the piece is not what was written.

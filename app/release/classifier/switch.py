@@ -1,4 +1,4 @@
-"""The switch: draw the semi-private classifier once, or train a student, and publish it.
+"""The end of the ensemble: draw the classifier or train the student, and publish it.
 
 A commit that fails publishes the same draw later; of several servers one draws, and the
 others wait for what it publishes (:mod:`app.release.publication`).
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
-    """Return the vectors that were asked, encoded, shape (m, d): one of each fresh answer.
+    """Return the encoded vectors of all answered queries, shape (m, d), one per new answer.
 
     Where a cell is decided once, the other vectors that were asked of it too.
     """
@@ -58,7 +58,7 @@ BY_CERTIFICATE: Final = (
 
 
 def switch_phase(release: Release, noise: NoiseSource) -> None:
-    """Charge, draw and publish, or train and publish; runs on the one writer's thread.
+    """Spend the budget, then draw or train, and publish; runs on the ledger-writing thread.
 
     Where the ledger is closed by then, a halt follows.
 
@@ -77,7 +77,7 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Draw from a class determined by the queries asked so far."""
+    """Return the classifier drawn from the class that the queries so far determine."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
     prepared = classifier_draw(

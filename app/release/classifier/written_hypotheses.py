@@ -1,4 +1,4 @@
-"""The published forms of hypotheses: a table, one row per class."""
+"""The published forms of hypotheses: a table with one row for each hypothesis class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The predicting part of a document, in one of its forms."""
+    """The part of a classifier document that predicts, in one of its forms."""
 
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
@@ -44,7 +44,7 @@ NOTHING_DRAWN: Final = Written()
 
 
 class Condition(TypedDict, total=False):
-    """The condition of a node, by its members."""
+    """The JSON members of a tree node that state its test."""
 
     at_least: float | None
     category: str | None
@@ -55,7 +55,7 @@ class Condition(TypedDict, total=False):
 def node_document(
     schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int = 0
 ) -> NodeDocument:
-    """Write the node at a heap index, with its subtree."""
+    """Return the document of a tree's node, by its index in heap order, with its subtree."""
     inner_count = len(tree.test_indices)
     if node >= inner_count:
         return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
@@ -96,7 +96,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Return a test in the document's words."""
+    """Return the JSON members that state a test."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:
@@ -127,7 +127,7 @@ WRITTEN: dict[str, Callable[..., Written]] = {
 
 
 def written(schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis) -> Written:
-    """Write a hypothesis in the published form of its class.
+    """Return a hypothesis in the published form of its class.
 
     Raises:
         InvariantError: it is of another class, or of one that has no form.

@@ -1,4 +1,4 @@
-"""A generation is appended: its budget is charged and its rows are kept, and nothing is drawn.
+"""Adding a batch of rows (generation) to a release: its budget is spent, its rows stored.
 
 The times and sizes of generations are public, whatever the rows are.  The permutation of the
 slots is drawn after the decision to append; labels and learners are, by whoever serves, before
@@ -51,7 +51,7 @@ def append_generation(
     noise: NoiseSource,
     period: int,
 ) -> int:
-    """Append a generation to an open release, in one transaction; return its number.
+    """Add a batch of rows to an open release in one transaction; return its number.
 
     Args:
         configuration: the release's.
@@ -92,7 +92,7 @@ def append_generation(
 
 
 def refuse_append(state: LedgerState) -> None:
-    """Refuse a generation where the ledger's release takes none.
+    """Refuse further rows if the release was not opened to accept them.
 
     Raises:
         ReleaseMismatchError: it has no release, or a fixed one.
@@ -118,7 +118,7 @@ def put_generation(
     size: int,
     joins_at: int,
 ) -> int:
-    """Append a generation within a transaction; return its number.
+    """Add a batch of rows within a transaction; return its number.
 
     Args:
         configuration: the release's.
@@ -152,7 +152,7 @@ def put_generation(
 
 
 def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]:
-    """Return epsilon and delta of each mechanism that a generation is charged for, by its name."""
+    """Return the epsilon and delta that each mechanism costs a batch of rows, by name."""
     rules, charges = configuration.settings.generations, configuration.charges
     inherits = rules is not None and rules.labelling == "inherit" and number > 1
     charged: Mapping[str, Mechanism] = {ANSWERS: Mechanism.ANSWERS}

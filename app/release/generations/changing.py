@@ -1,4 +1,4 @@
-"""What a tick does to slots: erasures and corrections, prepared beside the answers.
+"""Erasures and corrections of stored rows, prepared in advance of a scheduled update.
 
 A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is drawn,
 and no slot moves.  The generation's other learners are fitted too and come out as they were, since
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Changes that are prepared for the next tick; secret.
+    """The prepared changes of rows for the next scheduled update; secret.
 
     Attributes:
         tick: the newest tick when they were prepared; of another they are no use.
@@ -60,7 +60,7 @@ def prepare_changes(
     known: Generations,
     fitted: Mapping[int, Fitted],
 ) -> Changed:
-    """Apply every request that waits to the slots of now, and fit what changed.
+    """Apply every pending request to the stored rows, and fit the changed learners again.
 
     Args:
         configuration: the release's.

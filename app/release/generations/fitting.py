@@ -1,4 +1,4 @@
-"""A generation's learners: fitted once on its labels, under the charge of its append.
+"""Fitting of the learners of a later batch of rows, once, on its drawn labels.
 
 A fit may take as long as its rows make it, so nobody sees when it ends: what came of it enters
 the ledger at a tick of the clock.  A crash before that left no trace outside, and the labels are
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fitted:
-    """What a fit came to; secret, and not known outside before a tick.
+    """The result of fitting learners on a batch of rows; secret until they join the vote.
 
     Attributes:
         slots: with the labels and learners.
@@ -53,7 +53,7 @@ def fit_generation(
     noise: NoiseSource,
     progress: Progress,
 ) -> Fitted:
-    """Draw the labels of a generation that waits, or take them over, and fit its learners.
+    """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
 
     Args:
         configuration: the release's.
@@ -83,7 +83,7 @@ def fit_slots(
     size: int,
     progress: Progress,
 ) -> Ensemble:
-    """Return one learner a chunk, fitted on what its slots hold.
+    """Return one fitted learner per chunk of a batch's stored rows.
 
     Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
 
@@ -109,7 +109,7 @@ def fit_slots(
 
 
 def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:
-    """Return the learners that slots are kept with.
+    """Return the learners that are stored with a batch of rows.
 
     Raises:
         LedgerCorruptError: they are not those of such an ensemble.

@@ -1,4 +1,4 @@
-"""The labels that a generation's learners see: of its own draw, inherited, or pooled.
+"""The labels for learners of a later batch of rows: drawn, inherited, or pooled.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
@@ -52,7 +52,7 @@ NOT_INHERITED: Final = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Labelled:
-    """The labels of a generation's rows; secret.
+    """The labels drawn for a batch of rows; secret.
 
     Attributes:
         labels: what learners see, int64 (n_g,).
@@ -67,7 +67,7 @@ class Labelled:
 
 
 def refuse_labelling(configuration: Configuration) -> None:
-    """Refuse labels of an earlier generation where no labelling can be kept for further rows.
+    """Refuse inherited labels if the drawn hypothesis cannot be stored for further rows.
 
     Raises:
         ConfigurationError: they are inherited, and the class has no such form.
@@ -86,7 +86,7 @@ def draw_labels(
     ledger: Ledger,
     noise: NoiseSource,
 ) -> Labelled:
-    """Draw the labels of a generation under its charge, or take over those of the first.
+    """Return a row batch's labels: drawn with its own budget, or by the first batch's hypothesis.
 
     Args:
         configuration: the release's.
@@ -117,14 +117,14 @@ def draw_labels(
 
 
 def are_pooled(configuration: Configuration) -> bool:
-    """Return whether further counts change the labels of every generation."""
+    """Return whether noisy counts of further rows change the labels of every batch."""
     return _rule(configuration) == "pooled"
 
 
 def pooled_by(
     configuration: Configuration, ledger: Ledger, further: Iterable[bytes] = ()
 ) -> CellLabels:
-    """Return the label of every public cell, from the counts of all generations so far.
+    """Return the label of every public cell, from the noisy counts of all batches of rows.
 
     Args:
         configuration: the release's.
@@ -142,13 +142,13 @@ def pooled_by(
 def labels_by(
     configuration: Configuration, labelling: Hypothesis, slots: Slots
 ) -> NDArray[np.int64]:
-    """Return the labels that a labelling gives to rows, int64 (n_g,)."""
+    """Return the labels that a drawn hypothesis gives to rows, int64 (n_g,)."""
     encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
     return predicted(labelling.predict, encoded)
 
 
 def can_label_again(configuration: Configuration) -> bool:
-    """Return whether a record's further version can be given its label: by what is kept."""
+    """Return whether a corrected record can get a label from what is stored."""
     is_labelled = Mechanism.RELABEL in configuration.charges
     return not is_labelled or isinstance(configuration.hypotheses, TreeClass | CellClass)
 
@@ -161,7 +161,7 @@ def given_labels(
     ledger: Ledger,
     pieces: Mapping[str, bytes],
 ) -> NDArray[np.int64]:
-    """Return the labels that a generation's labelling gives to what its slots hold, int64 (n_g,).
+    """Return the drawn labels of a batch's stored rows, int64 (n_g,).
 
     Nothing is drawn: a labelling stays as it was drawn with an earlier version of a record.
 

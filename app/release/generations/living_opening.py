@@ -1,4 +1,4 @@
-"""Open a release that takes generations, or continue the one that the ledger holds.
+"""Opening, or continuing, of a release that accepts further batches of rows (generations).
 
 A new one is opened on its source, whose rows are the first generation.  They are charged and kept
 in one transaction; labels and learners enter the ledger at the first tick, which is made here.
@@ -68,7 +68,7 @@ def open_living(
     progress: Progress,
     ticker: Ticker,
 ) -> LivingRelease:
-    """Open or continue the release of ``ledger``.
+    """Return the release of ``ledger`` that accepts further rows, newly opened or continued.
 
     Args:
         configuration: the release's.
@@ -103,7 +103,7 @@ def open_living(
 def refuse_living(
     configuration: Configuration, rows: PrivateRows, progress: Progress
 ) -> tuple[EnsembleParameters, bool]:
-    """Refuse a new release that may not begin; return its parameters, and whether it is hopeless.
+    """Return a new release's parameters, and whether it would answer next to nothing.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.

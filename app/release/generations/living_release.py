@@ -1,4 +1,4 @@
-"""The open release that takes generations: its phase, its votes and its committed state.
+"""An open release that accepts further rows: its phase, votes and committed state.
 
 Votes are those of all generations that are active by the entries, summed.  A hit is charged to
 each of them, so that the one mechanism in force counts the hits of the one that has the fewest
@@ -34,45 +34,45 @@ if TYPE_CHECKING:
 
 
 class CommonVote:
-    """The learners of several generations, each with one vote on every query."""
+    """The learners of several batches of rows, each with one vote on every query."""
 
     def __init__(self, private_ensembles: Sequence[Ensemble]) -> None:
-        """Sum the votes of these, at least one."""
+        """Combine the learners of these batches of rows, at least one."""
         self._private_ensembles = private_ensembles
 
     @property
     def size(self) -> int:
-        """Number of votes."""
+        """The number of votes on each query."""
         return sum(each.size for each in self._private_ensembles)
 
     @property
     def class_count(self) -> int:
-        """Number of labels, L."""
+        """The number of labels, L."""
         return self._private_ensembles[0].class_count
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score too: none has."""
+        """Whether every vote comes with a score: False, since such releases answer labels only."""
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of all learners for each label, summed, shape ``(B, L)``."""
+        """Return the number of votes for each label, over all learners, shape ``(B, L)``."""
         first, *others = (each.vote_counts(values) for each in self._private_ensembles)
         return np.asarray(sum(others, start=first.astype(np.int64)))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse scores, which generations do not answer."""
+        """Raise an error, since a release that accepts further rows does not answer scores."""
         del values
         raise InvariantError("generations vote on labels")
 
     def to_bytes(self) -> bytes:
-        """Refuse to be stored: each generation is, by itself."""
+        """Raise an error, since each batch's learners are stored separately."""
         raise InvariantError("each generation's learners are kept by themselves")
 
 
 @dataclass(slots=True)
 class LivingRelease(Release):
-    """A serving release that takes generations; changed only by the one writer.
+    """A serving release that accepts further rows; only the ledger-writing thread changes it.
 
     Attributes:
         private_fitted: learners of each generation that votes, by its number, each with the
@@ -92,48 +92,48 @@ class LivingRelease(Release):
 
     @property
     def answering_state(self) -> State:
-        """The committed state, in the mechanism's form."""
+        """The committed state in the form of the answering mechanism."""
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the counters of the mechanism: the hits of the generation with fewest left."""
+        """Return the mechanism's counters, by the voting row batch with the least budget left."""
         used = generations_of(state.generations).hits_used
         return universal.State(state.answered, used, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the release's phase by ``state``."""
+        """Return the release's phase that follows from ``state``."""
         if self._has_ended(state) or state.release is None:
             return Phase.HALTED
         may_vote = living.may_vote(state.release, generations_of(state.generations))
         return Phase.ENSEMBLE if may_vote else Phase.WAITING
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return None: nothing follows generations but further ones."""
+        """Return None, since no classifier follows the ensemble in a release that accepts rows."""
         del state
         return None
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether a statistics table must be drawn now; there is none."""
+        """Whether a statistics table must be drawn now: False, such a release has none."""
         return False
 
     @property
     def ensemble_size(self) -> int:
-        """Votes on the next query; public."""
+        """The public number of votes on the next query."""
         return self.state.votes
 
     @property
     def ensemble(self) -> Ensemble:
-        """The learners of all generations that vote by the committed state."""
+        """The learners of all batches of rows that vote by the committed state."""
         return self.ensemble_at(self.state)
 
     def ensemble_at(self, state: LedgerState) -> Ensemble:
-        """Return the learners of all generations that vote by ``state``."""
+        """Return the learners of all batches of rows that vote by ``state``."""
         active = generations_of(state.generations).active
         return CommonVote([self.private_fitted[each.number][1] for each in active])
 
     def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
-        """Take learners that a tick of this process lets vote, and those that it left alone.
+        """Store the learners that join the vote at a scheduled update, and those left unchanged.
 
         Args:
             fitted: learners that were fitted anew, by their generation's number.
@@ -148,7 +148,7 @@ class LivingRelease(Release):
             self.private_fitted[number] = tick, ensemble
 
     def adopt(self, state: LedgerState) -> None:
-        """Take over committed state; what a retired generation left is forgotten."""
+        """Replace the state by a newer committed one, and drop learners that left the vote."""
         self._read_fitted(state)
         self.state = state
 

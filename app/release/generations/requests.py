@@ -1,4 +1,4 @@
-"""Erasures and corrections that wait for a tick: private, durable, and in no entry.
+"""Erasure and correction requests that wait for an update: private, in no ledger entry.
 
 A request names a record by the keyed digest of its identifier.  That one was made, when, and how
 many, is private too (Theorem H): a tick comes by the clock whether or not one waits, and its entry
@@ -52,7 +52,7 @@ NOT_CORRECTED: Final = (
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """What is asked for one record; secret.
+    """The requested change of one record; secret.
 
     Attributes:
         identity: keyed digest of its identifier, 16 bytes.
@@ -67,13 +67,13 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_erasure(self) -> bool:
-        """Whether the record is to be forgotten."""
+        """Whether the change is an erasure."""
         return not self.row
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a command.
+    """The result of storing requests: how many records were found.
 
     Attributes:
         count: records whose change is taken down.
@@ -87,7 +87,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The answer to a command, for the operator and the person concerned.
+    """The confirmation of a request, for the operator and the person concerned.
 
     Attributes:
         taken: the records.
@@ -102,19 +102,19 @@ class Receipt:
 
 
 def identity_of(ledger: Ledger, identifier: str) -> bytes:
-    """Return the keyed digest by which the database knows an identifier."""
+    """Return the keyed digest that stands for a record's identifier."""
     keyed = blake2b(key=ledger.digests.person_key(), digest_size=IDENTITY_BYTES)
     keyed.update(identifier.encode(errors=ERRORS))
     return keyed.digest()
 
 
 def erasures_of(ledger: Ledger, identifiers: Sequence[str]) -> list[Change]:
-    """Return the changes that forget records."""
+    """Return the changes that erase records."""
     return [Change(identity_of(ledger, each)) for each in identifiers]
 
 
 def corrections_of(rows: PrivateRows) -> list[Change]:
-    """Return the changes that replace records by rows of the same identifiers."""
+    """Return the changes that replace records by new rows with the same identifiers."""
     identities = (
         np.zeros((0, IDENTITY_BYTES), np.uint8) if rows.identities is None else rows.identities
     )
@@ -126,7 +126,7 @@ def corrections_of(rows: PrivateRows) -> list[Change]:
 
 
 def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bool) -> None:
-    """Refuse changes of a release that keeps no rows, or cannot tell them apart.
+    """Refuse changes of a release that stores no rows, or none with identifiers.
 
     Raises:
         ReleaseMismatchError: there is no release that takes generations.
@@ -147,7 +147,7 @@ def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bo
 
 
 def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
-    """Store the changes of records that the release knows, for the next tick.
+    """Store requested changes of known records for the next scheduled update.
 
     Args:
         ledger: with the release, which a server may be serving.
@@ -168,7 +168,7 @@ def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
 
 
 def number_of(name: str) -> int:
-    """Return the number of a request."""
+    """Return the number of a stored request."""
     return int(name.removeprefix(REQUEST))
 
 
@@ -186,7 +186,7 @@ def read_changes(body: bytes) -> list[Change]:
 
 
 def bury(transaction: Transaction, tick: int, identities: Sequence[bytes]) -> None:
-    """Keep forgotten identities, keyed, so that none of them comes back unnoticed."""
+    """Store keyed digests of erased records, so that none is added again unnoticed."""
     if identities:
         name = f"{TOMBSTONE}{tick:0{NUMBER_DIGITS}d}"
         transaction.put_beside(name, b"".join(sorted(identities)))
@@ -202,7 +202,7 @@ def _buried(transaction: Transaction) -> set[bytes]:
 
 
 def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> None:
-    """Refuse to append a record that a generation holds, or that was forgotten.
+    """Refuse to add a record that is stored already, or that was erased.
 
     Raises:
         ConfigurationError: names the row's number, on the operator's terminal.

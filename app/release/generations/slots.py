@@ -1,4 +1,4 @@
-"""A generation's rows by slot, with their labels and learners: private state, written at ticks.
+"""A row batch's stored rows, labels and learners: private, rewritten at each update.
 
 The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
 A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
@@ -47,7 +47,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slots:
-    """What a generation keeps; secret throughout.
+    """The stored private data of one batch: rows in fixed positions (slots), and learners.
 
     Attributes:
         values: encoded rows, float64 (n_g, d), slot by slot.
@@ -71,15 +71,15 @@ class Slots:
 
     @property
     def count(self) -> int:
-        """Return n_g, which is public."""
+        """Return the number of row positions, which is public."""
         return len(self.labels)
 
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
-        """Return the same slots with the labels and learners of a fit."""
+        """Return the same rows with the labels and learners of a fit."""
         return replace(self, given_labels=given_labels, ensemble=ensemble)
 
     def places(self) -> dict[bytes, int]:
-        """Return the slot of every record that has an identifier, by its keyed digest."""
+        """Return the position of every identified record, by its identifier's keyed digest."""
         if self.identities is None:
             return {}
         held = np.flatnonzero(self.is_filled).tolist()
@@ -90,7 +90,7 @@ class Slots:
         emptied: Sequence[int],
         replaced: Mapping[int, tuple[NDArray[np.float64], int]],
     ) -> Slots:
-        """Return the slots with some emptied and some with other contents; none moves.
+        """Return the rows with some positions emptied and others replaced; no row moves.
 
         An emptied slot is as if it had been empty from the start, and its hole stays.
 
@@ -112,7 +112,7 @@ class Slots:
         )
 
     def holds_same(self, other: Slots) -> bool:
-        """Return whether every slot holds what it holds in another form of the generation."""
+        """Return whether two stored forms hold the same row at every position."""
         return (
             np.array_equal(self.is_filled, other.is_filled)
             and np.array_equal(self.labels, other.labels)
@@ -120,7 +120,7 @@ class Slots:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the stored form."""
+        """Return the rows, labels and learners as bytes to be stored."""
         given = b"" if self.given_labels is None else _bytes_of(self.given_labels, _LABELS)
         return msgspec.msgpack.encode(
             _Kept(
@@ -137,7 +137,7 @@ class Slots:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Slots:
-        """Return what :meth:`to_bytes` wrote.
+        """Return the rows, labels and learners that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.
@@ -162,7 +162,7 @@ class Slots:
 
 
 def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
-    """Return rows in slots, by a secret uniform permutation that is drawn here.
+    """Return rows in a secret, uniformly random order that is drawn here.
 
     Args:
         rows: of a generation, each a unit of its own.
@@ -181,7 +181,7 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 
 
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
-    """Return the slots that a generation keeps now.
+    """Return the presently stored rows of one batch.
 
     Raises:
         LedgerCorruptError: they are missing or altered; nothing is drawn again.

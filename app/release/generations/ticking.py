@@ -1,4 +1,4 @@
-"""A tick: what is fitted joins the vote, and every generation's slots are written anew.
+"""A tick: the scheduled update at which fitted learners join the vote and rows are rewritten.
 
 Ticks come by the clock, in periods of public length, and every one is an entry, whether anything
 changed or not.  Between ticks nothing that votes changes but by retirements, which follow from
@@ -51,7 +51,7 @@ FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing 
 
 
 class NotFittedError(MachineError):
-    """A generation whose tick has come is not fitted: the server stops, as when a machine fails."""
+    """A batch of rows is due at an update but not fitted, so the server stops as after a crash."""
 
     def __str__(self) -> str:
         """Say what to do."""
@@ -63,7 +63,7 @@ class NotFittedError(MachineError):
 
 
 class Kept(NamedTuple):
-    """What a generation keeps from a tick on; secret.
+    """The private data of one batch of rows, as stored at a scheduled update; secret.
 
     Attributes:
         slots: as they are written.
@@ -77,7 +77,7 @@ class Kept(NamedTuple):
 
 @dataclass(slots=True)
 class Ticker:
-    """Fits generations that wait, beside the answers, and makes ticks that are due.
+    """The background work of a release that accepts rows: fitting, and scheduled updates.
 
     Attributes:
         configuration: the release's.
@@ -98,29 +98,29 @@ class Ticker:
 
     @property
     def period(self) -> int:
-        """Whole periods of the clock since 1970, now."""
+        """The number of whole update periods since 1970, now."""
         rules = self.configuration.settings.generations
         return int(self.clock()) // (1 if rules is None else rules.tick_seconds)
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether a tick is due in a release that goes on."""
+        """Return whether a scheduled update is due in a release that still answers."""
         return not _has_ended(state) and self.period > generations_of(state.generations).period
 
     def awaits_fit(self, state: LedgerState) -> bool:
-        """Return whether a generation that waits is not fitted."""
+        """Return whether any waiting batch of rows is not fitted yet."""
         tick = generations_of(state.generations).tick
         has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
         return has_older_fits or bool(self._unfitted(state))
 
     def awaits_change(self, state: LedgerState) -> bool:
-        """Return whether a request about rows waits that is not prepared for the next tick."""
+        """Return whether an erasure or correction waits that is not prepared yet."""
         if state.generations is None or _has_ended(state):
             return False
         prepared = self._prepared(generations_of(state.generations))
         return tuple(self.ledger.beside(REQUEST)) != prepared.requests
 
     def fit_waiting(self, progress: Progress = no_progress) -> None:
-        """Fit every generation that waits and is not fitted; of several servers one does.
+        """Fit every waiting batch of rows that is not fitted yet; one of several servers does.
 
         Erasures and corrections that wait are prepared for the next tick.
 
@@ -171,7 +171,7 @@ class Ticker:
         return self._changed
 
     def change_now(self) -> tuple[Head, Head]:
-        """Make a tick at once, with every request that waits; return the heads around it.
+        """Make an update now, with all pending requests; return the newest entry before and after.
 
         Raises:
             LedgerUnavailableError: a generation is due, whose server makes the tick, or the
@@ -188,7 +188,7 @@ class Ticker:
         return before, transaction.state.head
 
     def tick(self, release: LivingRelease) -> None:
-        """Make a tick, unless another server has made it: what is due joins.
+        """Make a scheduled update, unless another server has; fitted batches that are due join.
 
         Called where nothing else changes the release.
 
@@ -319,6 +319,6 @@ def _has_ended(state: LedgerState) -> bool:
 
 
 def wait_for_fits(ticker: Ticker, progress: Progress) -> None:
-    """Fit what waits before a start serves; where another server does, it goes on there."""
+    """Wait, before serving, until the waiting batches of rows are fitted here or elsewhere."""
     with suppress(UnavailableError):
         ticker.fit_waiting(progress)

@@ -1,4 +1,4 @@
-"""What is fitted and not in the ledger yet, and the turn to fit it, which one server has.
+"""Fitted batches of rows that are not in the ledger yet, and the lock for fitting them.
 
 The turn lasts from before the first labelling is drawn until the tick that takes it up, so that
 of several servers one draws.  Where its process ends the turn is another's, which begins anew, as
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WaitingFits:
-    """Fits of generations that have not joined; secret, and forgotten with the process.
+    """The fitted learners of row batches that do not vote yet; secret, lost with the process.
 
     Attributes:
         private_fitted: what came of each, by the generation's number.
@@ -36,7 +36,7 @@ class WaitingFits:
     _is_held: Callable[[], bool] | None = field(default=None, repr=False)
 
     def take_turn(self, ledger: Ledger) -> None:
-        """Take the turn to draw, unless it is this process's already.
+        """Take the lock for fitting, unless this process holds it already.
 
         Raises:
             LedgerUnavailableError: another process has it.
@@ -49,18 +49,18 @@ class WaitingFits:
             self._is_held = self._held.enter_context(turn)
 
     def are_held(self) -> bool:
-        """Return whether the turn is still this process's, and so what it has drawn."""
+        """Return whether this process still holds the lock, so that its fits are valid."""
         return self._is_held is not None and self._is_held()
 
     def end_turn(self) -> None:
-        """Give the turn back; what is not in the ledger is as if it had never been drawn."""
+        """Release the lock, and drop every fit that is not in the ledger."""
         self.private_fitted.clear()
         self.begun.clear()
         self._is_held = None
         self._held.close()
 
     def leave_out(self, numbers: Iterable[int]) -> None:
-        """Forget fits that are in the ledger now; with the last of them the turn ends."""
+        """Drop fits that are in the ledger now; release the lock after the last one."""
         for number in numbers:
             self.private_fitted.pop(number, None)
             self.begun.pop(number, None)

@@ -1,4 +1,4 @@
-"""Hypotheses that a client asks about: parsed, checked, and applied to public points.
+"""Hypotheses posted by clients of the statistics table: parsed, checked, and evaluated.
 
 They come as exported: a classifier document with a ``tree``, or a tree alone.  What
 they say is checked against the public schema only.
@@ -39,14 +39,14 @@ NEEDS_OUTCOMES: Final = (
 
 
 class AskedNode(NodeDocument, frozen=True, forbid_unknown_fields=True):
-    """A node of a posted tree, in the words of the published classifier's document."""
+    """A node of a posted tree, in the format of the published classifier's document."""
 
     true: AskedNode | None = None
     false: AskedNode | None = None
 
     @property
     def condition_count(self) -> int:
-        """Number of tests in the node."""
+        """The number of tests in the node."""
         return sum((self.at_least is not None, self.category is not None, self.other, self.missing))
 
 
@@ -57,7 +57,7 @@ class AskedFeature(msgspec.Struct, frozen=True):
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted document with the members that are used; a tree alone has no other member."""
+    """A posted hypothesis document; a tree has no members beyond the tree itself."""
 
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ class AskedDocument(msgspec.Struct, frozen=True):
 
 
 class AskedHypothesis(NamedTuple):
-    """A hypothesis that was checked.
+    """A posted hypothesis after its checks.
 
     Attributes:
         tree: its leaves have labels that are outcomes.
@@ -79,7 +79,7 @@ class AskedHypothesis(NamedTuple):
 
 
 def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothesis]:
-    """Check posted hypotheses against the public schema.
+    """Return the posted hypotheses, checked against the public schema.
 
     Args:
         schema: the public schema.

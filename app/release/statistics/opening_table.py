@@ -1,4 +1,4 @@
-"""Open the statistics table: charge its share, draw once, publish.
+"""Opening of the statistics table: its budget is spent, it is drawn once and published.
 
 It opens before the first answer, on public points that the operator gives, or after
 the ensemble's last one, on the queries answered; in between it is refused, since the
@@ -66,7 +66,7 @@ BETWEEN_DRAWS: Final = (
 
 
 def open_statistics(release: Release, noise: NoiseSource) -> None:
-    """Charge, draw and publish after the last answer; runs on the one writer's thread.
+    """Draw and publish the table after the last answer; runs on the ledger-writing thread.
 
     Raises:
         LedgerUnavailableError: a commit was not taken; nothing was published.
@@ -80,7 +80,7 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
-    """Refuse invalid requests that are recognised before a private row is read.
+    """Refuse invalid requests that can be recognised before a private row is read.
 
     Raises:
         ConfigurationError: statistics have no share, or points are missing or not wanted.
@@ -102,7 +102,7 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
 def check_first_table(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a table that a new release could not open, before its ledger is created.
+    """Refuse a table that a new release could not draw, before its ledger is created.
 
     Args:
         configuration: the release's.
@@ -131,7 +131,7 @@ def open_at_once(
     progress: Progress,
     tell: Callable[[str], None],
 ) -> LedgerState:
-    """Open the table of the release of ``ledger`` without a server; return what is committed.
+    """Draw and publish the statistics table without a server; return the committed state.
 
     Args:
         configuration: the release's.
@@ -172,7 +172,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the publication of a release's table, which is refused between two answers."""
+    """Return the publication of a statistics table, refused between first and last answer."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -188,7 +188,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Draw from a class determined by the queries asked."""
+    """Return the table drawn over the class that the answered queries determine."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -1,4 +1,4 @@
-"""The released table of expected labels: a public document, and its answers.
+"""The released table of expected labels: a public document, and answers from it.
 
 Once its entry is committed the document is public; answering from it is
 post-processing and costs nothing.  A hypothesis is answered by the one of the table
@@ -54,7 +54,7 @@ SEARCH_WORDS_MAX: Final = 1 << 28
 
 
 class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, in the words of a published tree; ``code`` for a category."""
+    """A test of one feature, as in a published tree; ``code`` is the index of a category."""
 
     feature: int
     at_least: float | None = None
@@ -62,7 +62,7 @@ class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole table.
+    """The whole statistics table as a JSON document.
 
     Attributes:
         format: ``conclave-statistics``.
@@ -110,7 +110,7 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsAnswer:
-    """The reply for some hypotheses.
+    """The reply to a question about some hypotheses.
 
     Attributes:
         values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
@@ -128,14 +128,14 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A drawn table: the contents of its entry and of its private piece."""
+    """A drawn table: its ledger entry's contents, and its stored public points."""
 
     document: str
     points: bytes
 
 
 class ReleasedStatistics:
-    """A table, ready to answer.
+    """A released statistics table, ready to answer.
 
     Args:
         json: its document, as the entry has it.
@@ -145,7 +145,7 @@ class ReleasedStatistics:
     """
 
     def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
-        """Label the public points by every hypothesis, once."""
+        """Evaluate every hypothesis on the public points, once."""
         document = msgspec.json.decode(json, type=StatisticsDocument)
         invariant(document.format == FORMAT, "a released table names its format")
         invariant(document.version == VERSION, "a released table is of a known version")
@@ -212,7 +212,7 @@ def drawn_statistics(
     table: Table,
     public_values: NDArray[np.float64],
 ) -> DrawnStatistics:
-    """Write a drawn table as a public document, and the points beside it."""
+    """Return a drawn table as a public document with its points."""
     covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
     document = StatisticsDocument(
         format=FORMAT,
@@ -238,7 +238,7 @@ def drawn_statistics(
 
 
 def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
-    """Read a table from its entry's document and the piece with its public points."""
+    """Return the table in a ledger entry's document, with its stored public points."""
     values = np.frombuffer(points, dtype="<f8").astype(np.float64)
     return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
 
@@ -246,7 +246,7 @@ def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedSta
 def released_statistics(
     state: LedgerState, ledger: Ledger, schema: Schema
 ) -> ReleasedStatistics | None:
-    """Return the committed table; None if there is none.
+    """Return the committed statistics table; None if there is none.
 
     Raises:
         LedgerCorruptError: its public points are missing or altered.
@@ -259,7 +259,7 @@ def released_statistics(
 
 
 def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
-    """Return the committed table, which must exist."""
+    """Return the committed statistics table, which must exist."""
     table = released_statistics(state, ledger, schema)
     if table is None:
         raise InvariantError("a table is open")

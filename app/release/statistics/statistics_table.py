@@ -1,4 +1,4 @@
-"""The contents of a statistics table, and its one draw; the class is public throughout.
+"""The contents of a statistics table, and its one draw; its hypothesis class is public.
 
 The class comes from the schema, ``[statistics]`` and the public points; the private
 rows enter as counts of the cells of that class and leave through the mechanism only.
@@ -48,7 +48,7 @@ ALPHA_MAX: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDraw:
-    """Everything public about one draw of a table.
+    """Every public parameter of one draw of a statistics table.
 
     Attributes:
         tests: what the hypotheses ask.
@@ -64,7 +64,7 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> Table:
-        """Draw the table under a charge that is committed."""
+        """Return the noisy table; its budget is already spent."""
         places = self.grid.places(rows.values)
         private_cell_count = self.domain.private_count_at(places, rows.weights)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
@@ -74,7 +74,7 @@ class StatisticsDraw:
 def statistics_draw(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> StatisticsDraw:
-    """Return the draw of the table that public points determine.
+    """Return the parameters of the table's draw, as public points determine them.
 
     Args:
         configuration: the release's.
@@ -104,7 +104,7 @@ def statistics_draw(
 
 
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
-    """Refuse a table that cannot be drawn later.
+    """Refuse a configuration whose statistics table could not be drawn later.
 
     Whatever the points, it is no larger than with one test of each feature without a
     list, or than the limit up to which tests are chosen.
@@ -136,7 +136,7 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
 
 
 def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
-    """Return forecasts of a table on few public points, and on many.
+    """Return the expected accuracy of a table on few public points, and on many.
 
     The two are the same where every feature has a list of tests.
 
@@ -224,7 +224,7 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsForecast:
-    """The promise of a statistics table of one size.
+    """The expected accuracy of a statistics table of one size.
 
     Attributes:
         hypothesis_count: hypotheses of the table.

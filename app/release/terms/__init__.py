@@ -1,4 +1,4 @@
-"""From settings to the public parameters of a release, which its first ledger entry holds.
+"""Conversion of settings to a release's public parameters, which its first entry records.
 
 Below this folder nothing sees a setting.  Refusals here come before any charge.
 

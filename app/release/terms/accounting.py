@@ -1,4 +1,4 @@
-"""The accounting of a release's shares: added up, or answers and draws as one account.
+"""The accounting of a release's budget: parts added up, or composed jointly.
 
 Unset, ``privacy.accounting`` is for a new release what its settings come to, and for one that
 is open what its first entry says.
@@ -25,7 +25,7 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 
 
 def account(settings: Settings) -> Account | None:
-    """Return the account that answers and draws share; None where shares add up."""
+    """Return the joint privacy accounting of answers and draws; None if parts add up."""
     if settings.accounting != JOINT:
         return None
     charges, learner = charges_by_mechanism(settings), settings.classifier.learner
@@ -34,12 +34,12 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for the accounting; nothing where shares add up."""
+    """Return the first ledger entry's parameter for joint accounting; nothing for any other."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
-    """Return the accounting of a release, by its first entry.
+    """Return the accounting rule of a release, by its first ledger entry.
 
     Raises:
         ReleaseMismatchError: in a way that this version does not know.
@@ -53,7 +53,7 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 
 
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
-    """Return a configuration with the open release's accounting, if it sets none itself.
+    """Return a configuration with the open release's accounting rule, if it sets none.
 
     Raises:
         ReleaseMismatchError: as :func:`opened_accounting`.
@@ -67,7 +67,7 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
-    """Compare the configured accounting with that of the open release.
+    """Compare the configured accounting rule with that of the open release.
 
     Raises:
         ReleaseMismatchError: it is another, or one that this version does not know.

@@ -1,4 +1,4 @@
-"""The mechanism of a release's answers; ``serve`` and ``simulate`` build the same.
+"""The mechanism that answers a release's queries, built alike to serve and to simulate.
 
 From settings to the budget of relabelling and answers; all of it is public.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
-    """Return the row of the mechanism that answers, which a release is bound to.
+    """Return the table row of the answering mechanism, which is fixed for a release.
 
     Args:
         settings: the whole configuration.
@@ -60,7 +60,7 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
 
 def counts_decisions(settings: Settings) -> bool:
-    """Return whether one record of a new release changes two decisions, for any queries.
+    """Return whether changing one record changes at most two answers, for any queries.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
     decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
@@ -78,12 +78,12 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return the first entry's parameter for the answering rule; nothing if there is one rule."""
+    """Return the first ledger entry's parameter for the answering rule; nothing if it is unique."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
 def decides_cells(configuration: Configuration) -> bool:
-    """Return whether a new release decides each public cell once, for every vector in it.
+    """Return whether a new release gives one answer to all vectors of a public cell.
 
     Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
     answer each vector by itself, and so does a release with scores, whose answer is two tests,
@@ -96,12 +96,12 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for the key of answers; nothing if that is the vector."""
+    """Return the first ledger entry's parameter for answers per cell; nothing for per vector."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
 def check_cells(configuration: Configuration, ledger: Ledger) -> None:
-    """Compare the cell of every asked vector with the cell of its recorded answer.
+    """Compare the cell of every queried vector with the cell of its recorded answer.
 
     Raises:
         VerificationError: a vector got the answer of another cell.
@@ -120,7 +120,7 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 
 
 def answers_asked(settings: Settings) -> AnswersAsked:
-    """Return the public numbers of a configuration for its answers."""
+    """Return the public numbers of a configuration on which its answers depend."""
     charges, answers = charges_by_mechanism(settings), settings.answers
     return AnswersAsked(
         relabel=charges.get(Mechanism.RELABEL),
@@ -135,7 +135,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
 
 
 def release_budget(settings: Settings) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers; None where answers have no share.
+    """Return the budget of relabelling and answers; None if answers have no budget.
 
     Raises:
         ConfigurationError: the calibration does not cover the shares, or Lemma L's
@@ -148,7 +148,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 def calibrate_answers(
     settings: Settings, budget: PipelineBudget | None, opened: ReleaseOpened | None = None
 ) -> Calibration | None:
-    """Return the calibration for the answers' budget; None where answers have none.
+    """Return the calibration of the answers' noise; None if answers have no budget.
 
     Args:
         settings: the whole configuration.
@@ -173,7 +173,7 @@ def answering_parameters(
     *,
     ensemble_size: int,
 ) -> Parameters:
-    """Return the mechanism's parameters, after verifying the calibration again.
+    """Return the answering mechanism's parameters, after verifying the calibration again.
 
     Args:
         settings: the whole configuration.
@@ -201,7 +201,7 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Assert that a calibration belongs to the answers, with every condition of its claim.
+    """Raise an error unless a calibration belongs to the answers and meets every condition.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -216,7 +216,7 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to continue where a server's start would refuse, though no piece is used.
+    """Refuse to continue if stored private values are damaged, even if none will be used.
 
     Raises:
         LedgerCorruptError: a private piece of the release is missing or altered.
@@ -232,12 +232,12 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return a calibration in the stored form of a release."""
+    """Return a noise calibration as bytes to be stored."""
     return {row_of(calibration).piece: msgspec.json.encode(calibration.to_plain())}
 
 
 def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
-    """Return the calibration that a release was opened with.
+    """Return the noise calibration with which a release was opened.
 
     Raises:
         LedgerCorruptError: it is missing or altered.

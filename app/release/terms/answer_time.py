@@ -1,4 +1,4 @@
-"""The time of one answer, measured before a release is charged.
+"""The time of one answer, measured before any budget is spent.
 
 What is measured are k learners like the release's, on rows made up from the public
 schema, never on its own: the time that fitted learners take may tell of the rows they
@@ -46,7 +46,7 @@ _SEED = b"conclave synthetic rows"
 def synthetic_rows(
     columns: Sequence[PublicColumn], *, row_count: int, class_count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Make up rows.
+    """Return made-up rows.
 
     Args:
         columns: the public encoding, one a feature.
@@ -86,7 +86,7 @@ _SECRET: Final = b"conclave answer time"
 
 @dataclass(frozen=True, slots=True)
 class AnswerTime:
-    """The time of one new query on this machine, by public choices alone.
+    """The measured time of one new answer on this machine; it depends on public choices only.
 
     Attributes:
         seconds: from the evaluation's begin until its result is used, padding included.
@@ -113,7 +113,7 @@ class AnswerTime:
         )
 
     def document(self, settings: Settings) -> dict[str, object]:
-        """Return the time for ``conclave plan``, with its limit."""
+        """Return the time with its limit, as a JSON document for ``conclave plan``."""
         return {
             "evaluation_seconds": self.evaluation_seconds,
             "seconds": self.seconds,
@@ -146,7 +146,7 @@ def measure_answer_time(
     ensemble_size: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AnswerTime:
-    """Measure one answer.
+    """Return the measured time of one answer.
 
     Args:
         settings: the whole configuration.
@@ -180,7 +180,7 @@ def _evaluation_seconds(
     precision = settings.answers.precision if scored else None
 
     def least(ensemble: Ensemble) -> float:
-        """Time one query; what is evaluated first also warms up."""
+        """Return the shortest time of one query over several runs."""
         times: list[float] = []
         while len(times) < EVALUATIONS_MIN or (
             len(times) < EVALUATIONS and sum(times) < SECONDS_MEASURED_MAX

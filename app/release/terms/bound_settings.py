@@ -1,4 +1,4 @@
-"""The bound parameters of a release: every public parameter, by setting, as text.
+"""The fixed parameters of a release: every public setting, as text by name.
 
 The ledger's first entry holds these; a restart compares them one by one and
 names the first that differs.
@@ -46,7 +46,7 @@ CODE_PATH: Final = "hypotheses.path"
 def predictor_source(
     section: str, chosen: HypothesesSettings, schema: Schema
 ) -> PredictorSource | None:
-    """Return the source of a class's predictors; None for any other class.
+    """Return the source code of a class's predictors; None for any other class.
 
     Their folder is one in which Python finds modules from then on.
 
@@ -184,7 +184,7 @@ DELTA_SHARES: Final[tuple[DeltaMechanism, ...]] = ("answers", "classifier", "sta
 
 
 def bound_parameters(settings: Settings) -> dict[str, str]:
-    """Return every bound setting as canonical text, keyed as in the configuration.
+    """Return every fixed setting as canonical text, by its name in the configuration.
 
     What is bound is what is in force, so that a default may be written out later.
     A setting that was added later is bound unless it is at its default.
@@ -224,7 +224,7 @@ def _statistics(settings: Settings) -> Mapping[str, object]:
 
 
 def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Compare a release's parameters with the configuration's.
+    """Compare a release's fixed parameters with the configuration's.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

@@ -1,4 +1,4 @@
-"""From settings to the public parts of a release.
+"""Conversion of settings to the public parts of a release: classes, shares, learners.
 
 What this version cannot serve is refused here, by name, before a ledger is
 touched or a private row is read.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
-    """Return the exact charge of each mechanism with a share."""
+    """Return the exact epsilon and delta that each mechanism spends."""
     privacy = settings.privacy
     shares = {name: Fraction(share) for name, share in privacy.shares.model_dump().items()}
     if not shares["answers"]:
@@ -61,7 +61,7 @@ def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
 
 
 def public_class(settings: Settings) -> HypothesisClass:
-    """Return the class of ``[hypotheses]``, for relabelling and for learners."""
+    """Return the hypothesis class of ``[hypotheses]``, for relabelling and for learners."""
     section = settings.hypotheses
     schema = settings.data.public_schema()
     tests = public_tests(schema, bins=section.bins, listed=section.tests)
@@ -69,12 +69,12 @@ def public_class(settings: Settings) -> HypothesisClass:
 
 
 def no_points(settings: Settings) -> NDArray[np.float64]:
-    """Return no public point, as points are encoded: shape (0, d)."""
+    """Return an empty array of encoded public points, shape (0, d)."""
     return np.empty((0, len(settings.data.features)))
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
-    """Return the class of ``[classifier]``, determined by the public points.
+    """Return the hypothesis class of ``[classifier]``, as public points determine it.
 
     Args:
         settings: the whole configuration.
@@ -90,7 +90,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 def published_tests(
     settings: Settings, public_values: NDArray[np.float64], *, for_trees: bool
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests of ``[classifier]``, determined by the public points.
+    """Return the binary tests of ``[classifier]``, as public points determine them.
 
     Args:
         settings: the whole configuration.
@@ -111,7 +111,7 @@ def published_tests(
 def tests_of_scores(
     settings: Settings, public_values: NDArray[np.float64], *, bins: int
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests of a score, where values that many public points share have cuts.
+    """Return the binary tests of a score, with cuts at values that many public points share.
 
     Args:
         settings: the whole configuration.
@@ -177,7 +177,7 @@ def _class_over(
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The public side of a release.
+    """The public parts of a release's configuration, derived from its settings.
 
     Attributes:
         settings: what the operator wrote.
@@ -207,21 +207,21 @@ class Configuration:
 
     @property
     def epsilon(self) -> Fraction:
-        """The release's whole epsilon, exactly."""
+        """The release's whole epsilon, as an exact fraction."""
         return Fraction(self.settings.privacy.epsilon)
 
     @property
     def delta(self) -> Fraction:
-        """The release's whole delta, exactly."""
+        """The release's whole delta, as an exact fraction."""
         return Fraction(self.settings.privacy.delta)
 
     def has(self, mechanism: Mechanism) -> bool:
-        """Return whether a mechanism has a share."""
+        """Return whether a mechanism has a part of the budget."""
         return mechanism in self.charges
 
 
 def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configuration:
-    """Derive everything public, and refuse configuration that this version does not serve.
+    """Return everything public that settings determine; unsupported settings are refused.
 
     Args:
         settings: what the operator wrote.
@@ -251,13 +251,13 @@ def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configur
 
 
 def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
-    """Return the learner of each chunk; ``hypotheses`` is the class of the rules."""
+    """Return the learner that is fitted on each chunk; ``hypotheses`` is the class of its rules."""
     chosen = _learner(settings.learner, settings.data.public_schema(), hypotheses)
     return replace(chosen, scored=settings.answers.output == "score")
 
 
 def refuse_unserved(settings: Settings) -> None:
-    """Refuse valid configuration that is not served.
+    """Refuse valid configuration that this version does not support.
 
     Raises:
         ConfigurationError: names the setting and what serves instead.

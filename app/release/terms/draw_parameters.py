@@ -1,4 +1,4 @@
-"""The public side of every draw, derived before anything is charged.
+"""The public parameters of every draw, computed before any budget is spent.
 
 What would make a draw impossible is a function of the configuration and the
 public n.  It is refused here, while the ledger is as it was.
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Bound the number of labellings of n rows, by public numbers only."""
+    """Return an upper bound on the number of labellings of n rows, by public numbers only."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
 def refuse_bound(settings: Settings, row_count: int) -> int:
-    """Return the bound on labellings; refuse too many to list.
+    """Return the bound on labellings; refuse if there are too many to list.
 
     Raises:
         ConfigurationError: too many; says the bound and what to change.
@@ -71,7 +71,7 @@ def refuse_bound(settings: Settings, row_count: int) -> int:
 
 
 def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one hypothesis for every labelling of these rows; secret, its size too.
+    """Return one hypothesis for every labelling of these rows; secret, also in its number.
 
     Args:
         settings: the whole configuration.
@@ -100,7 +100,7 @@ CALIBRATING = "calibrating the answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleParameters:
-    """The inputs for drawing an ensemble, besides rows and noise.
+    """The public parameters for drawing and fitting an ensemble.
 
     Attributes:
         calibration: of the answers' share.
@@ -125,7 +125,7 @@ def ensemble_parameters(
     progress: Progress,
     opened: ReleaseOpened | None = None,
 ) -> EnsembleParameters | None:
-    """Return the parameters of the ensemble; None where answers have no share.
+    """Return the parameters of the ensemble; None if answers have no budget.
 
     Args:
         configuration: the release's.
@@ -168,7 +168,7 @@ def ensemble_size(
     sampled_row_count: int,
     calibration: Calibration,
 ) -> int:
-    """Return k, from the configuration and the public n only.
+    """Return the number of learners, k, from the configuration and the public n only.
 
     Raises:
         ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.
@@ -199,7 +199,7 @@ def ensemble_size(
 def relabel_draw(
     configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
 ) -> exponential.Parameters | DichotomyParameters | None:
-    """Return the parameters of the draw that relabels; None where rows keep their labels.
+    """Return the parameters of the relabelling draw; None if rows keep their labels.
 
     Raises:
         ConfigurationError: numerical error would not stay within the budget, or there
@@ -231,7 +231,7 @@ def relabel_draw(
 
 @contextmanager
 def naming_share(mechanism: Mechanism) -> Iterator[None]:
-    """Refuse invalid parameters in a line that names the share to change."""
+    """Refuse invalid parameters with an error that names the setting to change."""
     try:
         yield
     except InvariantError as broken:

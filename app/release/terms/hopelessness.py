@@ -1,4 +1,4 @@
-"""A hopeless opening: refused before anything is charged, or opened on record.
+"""Hopeless releases, expected to answer next to nothing: refused, or opened on request.
 
 Whether an opening is hopeless follows from the configuration and the public number of rows.
 One that is opened all the same says so in the ledger's
@@ -60,7 +60,7 @@ worth its charge."""
 
 
 def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
-    """Return the mean number of stable answers before the T-th unstable one."""
+    """Return the mean number of stable answers before the last permitted unstable one."""
     if unstable_probability <= 0:
         return math.inf
     return cutoff * (1 - unstable_probability) / unstable_probability
@@ -69,7 +69,7 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 def hopeless_reasons(
     calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
-    """Return reasons if an opening is hopeless; none otherwise.
+    """Return the reasons why a release would answer next to nothing; none if it would not.
 
     Args:
         calibration: of the answers' share, as it serves.
@@ -98,7 +98,7 @@ def hopeless_reasons(
 
 
 class HopelessError(ConfigurationError):
-    """A release that is refused because it is hopeless: nothing is charged.
+    """A release was refused because it would answer next to nothing; no budget was spent.
 
     Args:
         reasons: why it is.
@@ -107,21 +107,21 @@ class HopelessError(ConfigurationError):
     """
 
     def __init__(self, reasons: tuple[str, ...], row_count: int) -> None:
-        """Keep the reasons, for the advice that planning adds to them."""
+        """Store the reasons, so that planning can add advice."""
         super().__init__(ENSEMBLE_KEY, refusal(reasons))
         self.reasons = reasons
         self.row_count = row_count
 
 
 def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
-    """Return the line of a refusal: the reason, advice, and the setting that opens it anyway."""
+    """Return the error text for a release that would answer next to nothing, with advice."""
     return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether an opening is hopeless; refuse it unless it was requested anyway.
+    """Return whether a release would answer next to nothing; refuse it unless it was requested.
 
     Args:
         configuration: the release's.
@@ -146,16 +146,16 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return the first entry's parameter for a hopeless opening; nothing for others."""
+    """Return the first ledger entry's parameter for a release opened although it answers little."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 
 def is_hopeless(opened: ReleaseOpened | None) -> bool:
-    """Return whether a release was opened although it was hopeless, by its first entry."""
+    """Return whether a release was opened although it would answer next to nothing."""
     return opened is not None and HOPELESS_KEY in opened.parameters
 
 
 def warn_if_hopeless(opened: ReleaseOpened | None, warn: Callable[[str], None]) -> None:
-    """Warn the operator, at every start, of a release that was opened although hopeless."""
+    """Warn the operator, at every start, of a release that will answer next to nothing."""
     if is_hopeless(opened):
         warn(WARNING)

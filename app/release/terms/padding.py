@@ -1,4 +1,4 @@
-"""Padding: an evaluation takes a public constant of time, which reveals nothing.
+"""Padding of each evaluation to a public constant of time, so that time reveals nothing.
 
 The built-in rules do the same work for every query, whatever the rows were, and so
 do estimators that vote together; any other learner may not, and is padded by
@@ -22,7 +22,7 @@ NAPS_MIN: Final = 10
 
 
 def padding_seconds(settings: Settings, ensemble_size: int) -> float:
-    """Return the constant, in seconds, to whose multiples evaluations are padded."""
+    """Return the time, in seconds, to whose multiples evaluations are padded."""
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query is the same work; scores of estimators are computed one by one."""
+    """Return whether every query takes the same work; an estimator's scores do not."""
     learner = settings.learner
     if learner.estimator is None:
         return True
@@ -41,7 +41,7 @@ def works_alike(settings: Settings) -> bool:
 
 
 def wait_for_multiple(padding_seconds: float, *, started: float) -> None:
-    """Sleep until a whole multiple of the constant has passed since ``started``.
+    """Sleep until a whole multiple of the padding time has passed since ``started``.
 
     An evaluation that overruns the constant is held until the next multiple, so
     that its time is seen in coarse steps only.

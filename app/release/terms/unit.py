@@ -1,4 +1,4 @@
-"""The unit of privacy: a row of the source, or a person with any number of rows.
+"""The unit of privacy: a row of the source, or a person with all rows.
 
 Where ``data.person`` names persons, n is their public number everywhere outside, the first
 entry has it in the place of the number of rows, and labellings of the rows themselves, of which
@@ -25,7 +25,7 @@ COUNTS: Final[dict[Unit, str]] = {"row": "data.rows", "person": "data.persons"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitInWords:
-    """The words for a unit, for people.
+    """The words for the unit of privacy in texts for people.
 
     Attributes:
         learned_from: whose number is n.
@@ -116,7 +116,7 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse a class of the rows' own labellings where persons are named.
+    """Refuse a class made of the rows' own labellings if the unit of privacy is a person.
 
     Raises:
         ConfigurationError: names the setting.
@@ -130,11 +130,11 @@ def refuse_unserved_persons(settings: Settings) -> None:
 
 
 def count_parameter(settings: Settings, count: int) -> dict[str, str]:
-    """Return the first entry's parameter for the public n."""
+    """Return the first ledger entry's parameter for the public number of rows or persons."""
     return {COUNTS[settings.data.unit]: str(count)}
 
 
 def opened_count(opened: ReleaseOpened) -> int | None:
-    """Return the public n at a release's opening."""
+    """Return the public number of rows or persons at a release's opening."""
     parameters = opened.parameters
     return next((int(parameters[key]) for key in COUNTS.values() if key in parameters), None)

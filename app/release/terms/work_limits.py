@@ -1,4 +1,4 @@
-"""Refuse work that would take hours, from public numbers, before anything is charged."""
+"""Refusal of work that would take hours, by public numbers, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refuse_long_fit(
     row_count: int | None,
     chunk_count: int | None,
 ) -> None:
-    """Refuse built-in learners, a student too, that would search for hours.
+    """Refuse a built-in learner or student model whose fitting would take hours.
 
     Args:
         settings: the whole configuration.
@@ -49,7 +49,7 @@ def refuse_long_fit(
 
 
 def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
-    """Refuse a draw among trees that would take hours to count rows; none without a size.
+    """Refuse a draw among trees that would take hours of counting; skipped if n is unknown.
 
     Args:
         section: ``hypotheses`` or ``classifier``, whose depth is named.
@@ -67,7 +67,7 @@ def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: in
 
 @contextmanager
 def naming_section(section: str) -> Iterator[None]:
-    """Name the keys of ``[classifier]`` where a class names those of ``[hypotheses]``."""
+    """Name the section ``[classifier]`` in the block's errors, in place of ``[hypotheses]``."""
     try:
         yield
     except ConfigurationError as refused:

@@ -1,4 +1,4 @@
-"""The public side of a release, as clients see it.
+"""The public views of a release for clients: budget, parameters, statement.
 
 * ``budget.py`` has the model of the body of ``GET /budget``, and its values.
 * ``parameters_in_words.py`` explains each parameter with its formula, for ``GET /parameters``.

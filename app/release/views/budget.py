@@ -1,4 +1,4 @@
-"""What ``GET /budget`` shows: public quantities, folded from entries."""
+"""The body of ``GET /budget``: public quantities that follow from ledger entries."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Limit = Annotated[int | None, Field(ge=0, description="null where unlimited")]
 
 
 class Shown(BaseModel, strict=True, frozen=True, extra="forbid"):
-    """A part of the budget."""
+    """The base class of the parts of the budget document."""
 
 
 class ReleaseName(Shown):
-    """The release by its name."""
+    """The name of the release."""
 
     name: str
 
@@ -45,7 +45,7 @@ class Cost(Shown):
 
 
 class Share(Shown):
-    """The share of one mechanism."""
+    """The part of the budget for one mechanism."""
 
     mechanism: Mechanism
     epsilon: float
@@ -53,20 +53,20 @@ class Share(Shown):
 
 
 class Composed(Cost):
-    """What all releases of the database promise together."""
+    """The joint privacy promise of all releases in the database."""
 
     releases: Annotated[int, Field(ge=1)]
 
 
 class Follows(Shown):
-    """The successors of the ensemble, by the limit that ends it."""
+    """What follows the ensemble, for each of the two limits that may end it."""
 
     limit: Sequel
     cutoff: Sequel
 
 
 class Queries(Shown):
-    """Fresh answers of the ensemble, stable and unstable."""
+    """The number of new answers of the ensemble, stable and unstable."""
 
     answered: Count
     limit: Limit
@@ -74,12 +74,12 @@ class Queries(Shown):
 
     @classmethod
     def of(cls, answered: int, limit: int | None) -> Queries:
-        """Return the counts with the remainder to a limit, if there is one."""
+        """Return the counts with the number left up to a limit, if there is one."""
         return cls(answered=answered, limit=limit, left=_left_of(limit, answered))
 
 
 class Unstable(Shown):
-    """Unstable answers; in a release that answers scores, units."""
+    """The number of unstable answers, which cost budget (with scores, of budget units)."""
 
     count: Count
     cutoff: Limit
@@ -87,18 +87,18 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Return the counts with the remainder to a cutoff, if there is one."""
+        """Return the counts with the number left up to their maximum, if there is one."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 
 class Ensemble(Shown):
-    """How many learners vote."""
+    """The number of learners that vote."""
 
     size: Count
 
 
 class GenerationShown(Shown):
-    """A generation of rows: what it has left, and whether it votes."""
+    """A batch of rows (generation): its budget left, and whether it votes."""
 
     number: Annotated[int, Field(ge=1)]
     size: Annotated[int, Field(ge=1, description="records, each a slot")]
@@ -110,7 +110,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation) -> GenerationShown:
-        """Return what is shown of a generation."""
+        """Return the public view of a batch of rows."""
         return cls(
             number=generation.number,
             size=generation.slots,
@@ -123,7 +123,7 @@ class GenerationShown(Shown):
 
 
 class Ledger(Shown):
-    """The newest entry of the ledger."""
+    """The number and hash of the ledger's newest entry."""
 
     sequence: Count
     head: str
@@ -162,7 +162,7 @@ class Budget(
         ]
     },
 ):
-    """The promise of a release, its charged part and its remainder."""
+    """The privacy promise of a release, with its spent part and its remainder."""
 
     release: ReleaseName
     unit: Annotated[
@@ -204,7 +204,7 @@ class Budget(
 
 
 def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
-    """Return the body of ``GET /budget``; epsilon and delta as JSON numbers.
+    """Return the body of ``GET /budget``; epsilon and delta are JSON numbers.
 
     Args:
         release: what serves.
@@ -241,7 +241,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
 
 
 def generations_view(state: LedgerState) -> list[GenerationShown]:
-    """Return what is shown of every generation; nothing of a fixed release."""
+    """Return the public view of every batch of rows; empty if the release accepts none."""
     known = state.generations
     return [] if known is None else [GenerationShown.of(each) for each in known.all]
 

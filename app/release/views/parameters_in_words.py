@@ -55,7 +55,7 @@ ACCOUNT_FORMULA: Final = (
 
 
 def explained(release: Release) -> list[Explained]:
-    """Return every parameter of ``release`` that an operator may ask about, in reading order."""
+    """Return every parameter of ``release`` with its explanation, in reading order."""
     return [*_promise(release), *_ensemble(release), *_ending(release), *_figures(release)]
 
 
@@ -97,7 +97,7 @@ def _promise(release: Release) -> Iterator[Explained]:
 def shares_in_words(
     settings: Settings, row_count: int | None, opened: ReleaseOpened | None
 ) -> dict[Mechanism, tuple[str, str]]:
-    """Return the purpose of each share, and the formula of its mechanism.
+    """Return the purpose of each budget part, and the formula of its mechanism.
 
     Args:
         settings: the whole configuration.

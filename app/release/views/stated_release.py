@@ -1,4 +1,4 @@
-"""The contents of a statement: configuration, ledger, calibration, and an audit's report."""
+"""The contents of a privacy statement: configuration, ledger, calibration, audit report."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """The claim that an audit tested."""
+    """The privacy claim that an audit tested."""
 
     epsilon: float
     delta: float
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The largest lower bound of one kind of adversary; None means infinity."""
+    """The largest lower bound on epsilon from one kind of adversary; None means infinity."""
 
     epsilon: float | None
     share_of_claim: float | None
 
 
 class AuditFound(msgspec.Struct, frozen=True):
-    """The stated part of a report by ``conclave audit --json``."""
+    """The part of an audit report (``conclave audit --json``) that a statement shows."""
 
     holds: bool
     mechanism: str
@@ -57,7 +57,7 @@ class AuditFound(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """The public contents of a statement.
+    """The public contents of a privacy statement.
 
     Attributes:
         configuration: the release's.
@@ -78,12 +78,12 @@ class Stated:
 
     @property
     def settings(self) -> Settings:
-        """The whole configuration."""
+        """The whole configuration that the statement describes."""
         return self.configuration.settings
 
     @property
     def row_count(self) -> int | None:
-        """The public n, where known."""
+        """The public number of rows, if it is known."""
         opened = self.state.release
         return self.settings.data.unit_count if opened is None else opened_count(opened)
 
@@ -91,7 +91,7 @@ class Stated:
 def read_stated(
     configuration: Configuration, ledger: Ledger | None, *, audit: bytes | None, version: str
 ) -> Stated:
-    """Collect the contents of a statement, and check the answers' claim again.
+    """Return the contents of a statement, after checking the answers' claim again.
 
     Args:
         configuration: the release's.

@@ -1,4 +1,4 @@
-"""The statement of what a release promises, line by line: for registries, and on one page.
+"""The text of a privacy statement, line by line: for registries, and on one page.
 
 Each line has a place in the form that registries of deployments of differential privacy ask
 for, a value, and a sentence.  Everything is public: the configuration, the ledger's entries,
@@ -71,7 +71,7 @@ ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
 class Line(NamedTuple):
-    """One stated fact.
+    """One fact of a privacy statement.
 
     Attributes:
         place: dotted, in the registries' form and beside it; one that ends in ``[]`` is an
@@ -89,7 +89,7 @@ class Line(NamedTuple):
 
 
 def statement(stated: Stated) -> list[Line]:
-    """Return every line, in reading order."""
+    """Return every line of a privacy statement, in reading order."""
     return [
         *_release(stated),
         *_protected(stated),
@@ -103,7 +103,7 @@ def statement(stated: Stated) -> list[Line]:
 
 
 def statement_document(lines: Sequence[Line]) -> dict[str, object]:
-    """Return the lines as one document, each value at its place."""
+    """Return the statement's lines as one document, with each value at its place."""
     document: dict[str, object] = {}
     for line in lines:
         *parents, last = line.place.split(".")

@@ -147,6 +147,18 @@ def wait_for(served: Served, *wanted: str) -> None:
     served.run(asyncio.wait_for(_until(served, list(wanted)), 120))
 
 
+def wait_for_fit(served: Served) -> None:
+    """Let the server run until it has fitted what was appended; a tick before that halts it."""
+    clock = served.server.slot.service._clock
+    assert clock is not None
+
+    async def fitted() -> None:
+        while clock._ticker.awaits_fit(clock._answerer.release.state):  # noqa: ASYNC110 -- polled
+            await asyncio.sleep(0.05)
+
+    served.run(asyncio.wait_for(fitted(), 120))
+
+
 @pytest.fixture
 def life(tmp_path: Path) -> Life:
     """Return a release that is yet to be opened."""
@@ -176,6 +188,7 @@ def test_generations_come_and_go_beside_a_server_that_restarts(life: Life) -> No
         ask_until(served, life, lambda: used(served)[0] > 0)
         assert life.append("second", seed=2) == 2
         wait_for(served, "active", "waiting")
+        wait_for_fit(served)
         life.now += 2 * HOUR
         wait_for(served, "active", "active")
         assert served.budget()["ensemble"] == {"size": 800}

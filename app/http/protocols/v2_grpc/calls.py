@@ -1,4 +1,4 @@
-"""The methods of the protocol, each inside an edge like that of an HTTP route.
+"""The gRPC methods of the protocol, each with the common access control and error handling.
 
 A call is a POST of HTTP/2: its method is the path and its metadata are the headers.  So its
 key, role, limits, request id, trace, counts and refusals are those of a route; a reply has a
@@ -80,7 +80,7 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(slots=True)
 class CallReply:
-    """The result of a call.
+    """The result of a gRPC call: a message, or a status with a text.
 
     Attributes:
         message: encoded; empty where the call is refused.
@@ -99,7 +99,7 @@ class CallReply:
 
 
 def refused(error: Exception, path: str) -> CallReply:
-    """Return the reply for an error, on any path."""
+    """Return the gRPC reply for an error."""
     del path
     status = kind_of(error).status
     headers = [(PROBLEM, slug_of(error).encode())]
@@ -128,7 +128,7 @@ async def model_ready(api: Api, call: Request) -> CallReply:
 
 
 async def server_metadata(api: Api, call: Request) -> CallReply:
-    """Return the server's name and version; there are no extensions."""
+    """Return the server's name and version; no protocol extensions are offered."""
     del api, call
     return CallReply(plain_message("ServerMetadataResponse", name=PLATFORM, version=VERSION))
 
@@ -166,7 +166,7 @@ def _holds(check: Callable[[], object]) -> bool:
 
 
 class Method(NamedTuple):
-    """A method: the role that its keys need, None for none, and its handler."""
+    """A gRPC method: its handler, and the role that a key needs for it (None for no role)."""
 
     role: Role | None
     handler: Callable[[Api, Request], Awaitable[CallReply]]
@@ -183,7 +183,7 @@ METHODS: Final = {
 
 
 class Calls:
-    """The calls of one server.
+    """The gRPC methods of one server.
 
     Attributes:
         is_ending: whether calls that come now are refused, as the server is to end.
@@ -191,7 +191,7 @@ class Calls:
     """
 
     def __init__(self, api: Api, access: Access, under_way: set[asyncio.Task[Any]]) -> None:
-        """Answer nothing yet.
+        """Start with no methods registered.
 
         Args:
             api: passed to every handler.
@@ -206,7 +206,7 @@ class Calls:
         self._under_way = under_way
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return the look-up from a call to its method."""
+        """Return the object by which gRPC finds the method of a call."""
         methods = {name: self._method(name, method) for name, method in METHODS.items()}
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 

@@ -1,4 +1,4 @@
-"""The server of gRPC: its limits, its start before the release opens, and its end."""
+"""The gRPC server: its limits, its start before the release opens, and its shutdown."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ STOP_SECONDS_MAX: Final = 0.5
 
 
 class InferenceServer:
-    """Answers the protocol over gRPC, on the event loop of the web server."""
+    """A gRPC server of the inference protocol on the event loop of the web server."""
 
     def __init__(self, api: Api, access: Access) -> None:
-        """Wait to be started.
+        """Prepare the gRPC server without starting it.
 
         Args:
             api: of the application, whose counts and limits are the same.
@@ -46,7 +46,7 @@ class InferenceServer:
         self._server: grpc.aio.Server | None = None
 
     async def start(self, reserved: socket.socket, under_way: set[asyncio.Task[Any]]) -> None:
-        """Listen for calls, and answer them from now on.
+        """Start listening for gRPC calls.
 
         Args:
             reserved: a socket that is bound to the address, and closed here.
@@ -71,12 +71,12 @@ class InferenceServer:
         await self._server.start()
 
     def drain(self) -> None:
-        """Refuse every new call; calls in progress are answered."""
+        """Refuse new gRPC calls and finish those in progress."""
         if self._calls is not None:
             self._calls.is_ending = True
 
     async def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening for gRPC calls."""
         if self._server is not None:
             await self._server.stop(STOP_SECONDS_MAX)
 

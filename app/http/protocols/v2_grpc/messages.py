@@ -1,4 +1,4 @@
-"""Messages of the protocol: from a call's bytes to an inference, and from answers to bytes.
+"""gRPC messages: decoding a call into an inference request, and encoding the answers.
 
 Messages live in a pool of their own: a client's library in the same process, which declares
 the same names, is not in the way.
@@ -80,7 +80,7 @@ MESSAGES: Final = _messages()
 
 
 def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is made by its description
-    """Return the message in some received bytes.
+    """Return the protobuf message that received bytes encode.
 
     Raises:
         MalformedBodyError: it is none of that kind.
@@ -93,7 +93,7 @@ def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is
 
 
 def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401 -- as above
-    """Return an inference request in HTTP's form, and its binary part.
+    """Return a gRPC inference request in HTTP's form, and its binary part.
 
     Args:
         request: a ``ModelInferRequest``.
@@ -203,7 +203,7 @@ def model_metadata(model_name: str, platform: str, schema: Schema) -> bytes:
 
 
 def plain_message(kind: str, **members: str | bool) -> bytes:
-    """Return a message of plain members."""
+    """Return a protobuf message of simple fields."""
     return _encoded(MESSAGES[kind](**members))
 
 

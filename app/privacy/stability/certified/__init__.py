@@ -1,4 +1,4 @@
-"""Theorem C, calibration ``certified``: a table with a certificate decides unstable answers.
+"""The stability test with a table whose privacy a numeric certificate proves.
 
 The step is that of calibration ``profile``, ``app/privacy/stability/mechanism.py``; the table
 is another one, and with T of 5 at most it needs fewer votes.

@@ -1,4 +1,4 @@
-"""The certificate of Theorem C, decided on integers.
+"""The certificate that proves a stability table's privacy, checked on integers.
 
 A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
 ``h = 0..T`` of hits left, all with the same nodes.  ``z`` stands for a likelihood ratio, and
@@ -53,7 +53,7 @@ NODE_COUNT_MAX: Final = 4096
 
 @dataclass(frozen=True)
 class Certificate:
-    """Functions ``V_0, ..., V_T`` and the factor c, in integers.
+    """A privacy certificate of a stability table: functions ``V_0, ..., V_T`` and a factor c.
 
     Attributes:
         factor: c, times ``2**40``; at most ``e**epsilon``.
@@ -68,12 +68,12 @@ class Certificate:
 
     @property
     def cutoff(self) -> int:
-        """The number of hits T that it covers."""
+        """The number of unstable answers that the certificate covers."""
         return len(self.slopes) - 1
 
     @cached_property
     def values(self) -> tuple[tuple[int, ...], ...]:
-        """Each ``V_h`` at the nodes, times ``2**136``, shape (T + 1, nodes)."""
+        """The certificate's functions at the nodes, times ``2**136``, shape (T + 1, nodes)."""
         widths = [following - node for node, following in pairwise(self.nodes)]
         return tuple(
             tuple(accumulate(map(int.__mul__, slopes, widths), initial=0)) for slopes in self.slopes
@@ -88,7 +88,7 @@ class Certificate:
 
     @cached_property
     def delta(self) -> int:
-        """``V_T(1)``, the cost of a run of T hits, times ``2**136``."""
+        """The delta of a run with T unstable answers, times ``2**136``."""
         return self.values[-1][self.nodes.index(NODE_ONE)]
 
 
@@ -117,7 +117,7 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 
 
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
-    """Assert the shape of a certificate, and (a) to (c) at every z.
+    """Raise an error unless a certificate has the right shape and meets conditions (a) to (c).
 
     Args:
         certificate: what is checked.
@@ -195,7 +195,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest ``P_0`` with which condition (c) holds."""
+    """Return the smallest first threshold that a certificate's condition (c) permits."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -206,7 +206,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Decide (d) for two words in both orders, at every z and for every h."""
+    """Return whether neighbouring thresholds meet a certificate's condition (d), in both orders."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

@@ -1,4 +1,4 @@
-"""The search for a certificate of Theorem C, in doubles, which decides nothing.
+"""A floating-point search for a stability table's privacy certificate, to be checked later.
 
 **The functions.** A query that is a hit with a tiny probability, on both sides, costs least
 per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
@@ -75,7 +75,7 @@ class _Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A certificate that is not yet checked.
+    """A certificate that was found but is not yet checked.
 
     Attributes:
         certificate: its functions, in integers.
@@ -107,7 +107,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return functions that (d) should accept, for the smallest ratio found.
+    """Return the functions of a likely certificate, with the smallest ratio found.
 
     Args:
         factor: c, times ``2**40``.
@@ -253,21 +253,21 @@ def _on_integers(
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probability of a hit and of none, each in full relative precision."""
+    """The probabilities of an unstable and a stable answer, both to full relative precision."""
 
     hit: float
     none: float
 
     @classmethod
     def at(cls, place: float) -> Chance:
-        """Return the probability at a place: ``ln(-ln(1 - p))``, which falls evenly with d."""
+        """Return the probabilities at ``ln(-ln(1 - p))``, which is nearly linear in distance."""
         return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
 
 
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return vertices of the pairs that are accepted in doubles, from ``p_0`` outwards."""
+    """Return vertices of the region of threshold pairs that a certificate accepts."""
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)

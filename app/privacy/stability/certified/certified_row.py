@@ -1,4 +1,4 @@
-"""The row of calibration ``certified``: Theorem C's table, in the step of ``profile``."""
+"""The table entry of the stability test with a certified table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedParameters(stability.Parameters):
-    """Public parameters of the stability test, whose words have a certificate."""
+    """The public parameters of a stability test with a certified table."""
 
 
 def _calibrate(

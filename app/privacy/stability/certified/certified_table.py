@@ -1,4 +1,4 @@
-"""Calibration ``certified``: a table of Theorem C, with its certificate.
+"""A stability table with a certificate of its privacy.
 
 **Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with the words of another
 table (Theorem C, our own).  A table is found by a search in doubles, which is trusted with
@@ -111,7 +111,7 @@ ALONE: Final = SharedWith()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedTable:
-    """The serving table, with the budget for which it was made and its certificate.
+    """The stability table that serves, with its budget and its privacy certificate.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -135,17 +135,17 @@ class CertifiedTable:
     shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for display."""
+        """Return the probability of an unstable answer at a distance in votes, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this hit probability, or the last one."""
+        """Return the smallest distance in votes with at most this instability probability."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Write the table in strings and lists of strings only, without loss."""
+        """Return the table as strings and lists of strings, without loss."""
         shared = {"relabel": self.shared.relabel, "classifier": self.shared.classifier}
         return {
             "epsilon": str(self.epsilon),
@@ -161,7 +161,7 @@ class CertifiedTable:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str | list[str]]) -> CertifiedTable:
-        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+        """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -197,7 +197,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> CertifiedTable:
-    """Return a table of Theorem C for a budget, which :func:`check` accepts.
+    """Return a stability table with its certificate for a budget, which :func:`check` accepts.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -249,7 +249,7 @@ def _searched(
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which no table is served, naming the setting to change.
+    """Refuse a budget for which no table exists, and name the setting to change.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
@@ -267,7 +267,7 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def factor_below(epsilon: Fraction) -> int:
-    """Return c, times ``2**40``: ``e**epsilon`` rounded down."""
+    """Return ``e**epsilon`` times ``2**40``, rounded down."""
     with localcontext(precise_context()) as context:
         context.rounding = ROUND_FLOOR
         return math.floor(to_decimal(epsilon).exp() * NODE_ONE)
@@ -318,7 +318,7 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 
 
 def check(table: CertifiedTable) -> None:
-    """Assert everything that the claim needs of a table, before it serves.
+    """Raise an error unless a table meets the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -393,7 +393,7 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Whether pairs of words, the larger first, lie between the polygon and the diagonal."""
+    """Return whether pairs of thresholds, the larger first, lie within an accepted polygon."""
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
@@ -404,13 +404,13 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """An unchecked table of Theorem C; no release uses it."""
+    """An approximate stability table with an unchecked certificate, for planning only."""
 
 
 def approximate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> ApproximateCertified:
-    """Return the approximate table of a budget, in doubles with fewer nodes, for planning.
+    """Return an approximate certified table for a budget, in floating point, for planning.
 
     Raises:
         ConfigurationError: as :func:`calibrate`.

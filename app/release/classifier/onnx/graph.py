@@ -1,4 +1,4 @@
-"""One ONNX graph, written node by node.
+"""A builder of one ONNX graph, node by node.
 
 Every name inside begins with a prefix that no input or output begins with, and
 ends with a number: the same calls give the same bytes.  The versions are those
@@ -34,7 +34,7 @@ class Graph:
     """The inputs, constants and nodes of one graph, in the order they are added."""
 
     def __init__(self, *, reserved: Sequence[str]) -> None:
-        """Begin an empty graph; ``reserved`` are the names of its inputs and outputs."""
+        """Start an empty graph; ``reserved`` are the names of its inputs and outputs."""
         self._prefix = "/"
         while any(name.startswith(self._prefix) for name in reserved):
             self._prefix += "/"
@@ -60,17 +60,17 @@ class Graph:
         self._outputs.append(helper.make_tensor_value_info(name, INTEGER, [ROWS, width]))
 
     def constant(self, values: NDArray[np.generic]) -> str:
-        """Keep an array of numbers, of any shape, and return its name."""
+        """Store an array of numbers of any shape as a constant, and return its name."""
         name = f"{self._prefix}constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(values, name))
         return name
 
     def strings(self, texts: Sequence[str]) -> str:
-        """Keep strings as an array of shape (len(texts),) and return its name."""
+        """Store strings as a constant of shape (len(texts),), and return its name."""
         return self.constant(np.array(list(texts), dtype=object))
 
     def indices(self, *values: int) -> str:
-        """Keep int64 values of shape (len(values),) and return its name."""
+        """Store int64 values as a constant of shape (len(values),), and return its name."""
         return self.constant(np.array(values, dtype=np.int64))
 
     def add(
@@ -81,7 +81,7 @@ class Graph:
         domain: str | None = None,
         **attributes: int | str | list[int] | list[str],
     ) -> str:
-        """Add a node of one output and return the output's name.
+        """Add a node with one output, and return the output's name.
 
         Args:
             operator: name of the operator.
@@ -100,7 +100,7 @@ class Graph:
         return name
 
     def model(self, *, name: str, version: str, about: str, metadata: Mapping[str, str]) -> bytes:
-        """Return the checked model, serialised.
+        """Return the checked ONNX model as bytes.
 
         Args:
             name: name of the graph.

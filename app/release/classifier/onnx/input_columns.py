@@ -43,10 +43,10 @@ def _all_numbers(document: ClassifierDocument) -> bool:
 
 
 class Columns:
-    """The inputs of a model, and the features as columns of float64."""
+    """The inputs of an ONNX model, converted to float64 columns of features."""
 
     def __init__(self, graph: Graph, document: ClassifierDocument) -> None:
-        """Declare every input, whether the classifier looks at it or not."""
+        """Declare every input, whether the classifier uses it or not."""
         self.graph = graph
         self._document = document
         self._is_one = _all_numbers(document)
@@ -63,7 +63,7 @@ class Columns:
         self.shape = graph.add("Concat", self.rows, graph.indices(1), axis=0)
 
     def matrix(self, features: Sequence[int]) -> str:
-        """Return features, one or more, side by side, shape (N, len(features)).
+        """Return one or more features side by side, shape (N, len(features)).
 
         A number is itself; a string is its place among the categories, one more
         where it is none of them, and one more again where it is missing.
@@ -77,7 +77,7 @@ class Columns:
     def steps(
         self, features: Sequence[int], bounds: Sequence[tuple[float, float]], steps: int
     ) -> str:
-        """Return numbers as whole numbers of steps, int64 of shape (N, len(features))."""
+        """Return numeric features as whole steps from their bounds, int64 (N, len(features))."""
         graph = self.graph
         lower, upper = np.array(bounds, dtype=np.float64).T.reshape(2, 1, -1)
         values = self.matrix(features)
@@ -119,7 +119,7 @@ class Columns:
 
 
 def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:
-    """Return the values that pass a node's test; NaN passes none.
+    """Return which values pass a node's test; NaN passes none.
 
     A clipped number is at or above a cut iff the number itself is, save that
     a cut at the lower bound passes every number and one above the upper none.

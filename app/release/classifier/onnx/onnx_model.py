@@ -145,7 +145,7 @@ class _Table:
         self.heights = [0] * len(self.document.classes)
 
     def index(self, node: NodeDocument | None) -> int:
-        """Return the index of a node, which is added unless it is there."""
+        """Return the index of a node, which is added if it is new."""
         if node is None:
             message = "an inner node has two branches"
             raise InvariantError(message)
@@ -191,7 +191,7 @@ class _Arrays:
     """The nodes of a table as constants by index; a leaf leads to itself."""
 
     def __init__(self, graph: Graph, table: _Table, used: Sequence[int]) -> None:
-        """Keep one array for each part of a node."""
+        """Start with one empty array for each attribute of the nodes."""
         leaves = [
             _Node(used[0], *NO_VALUE, leaf, leaf) for leaf in range(len(table.document.classes))
         ]

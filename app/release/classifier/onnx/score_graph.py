@@ -1,4 +1,4 @@
-"""Scores as a part of an ONNX graph: tests, terms, waves, numbers, sums, all of integers."""
+"""Integer scores as part of an ONNX graph: tests, cosine features, numbers, and their sums."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _numbers(columns: Columns, numbers: NumbersDocument) -> str:
 
 
 def weight_count(scores: ScoresDocument) -> int:
-    """Return how many scores there are."""
+    """Return the number of scores."""
     return len(scores.intercepts)
 
 
