@@ -87,6 +87,9 @@ class AnswersAsked:
         class_count: the number L of labels.
         cutoff: T, unstable answers until the ensemble ends.
         account: what the answers share with draws; None where shares add up.
+        hits_max: the most unstable answers that a generation may buy; None for T.
+        is_by_cutoff: whether a table has the order and split of delta for T; those of
+            generations, which buy their own T of it, have the first rule's.
 
     """
 
@@ -98,6 +101,8 @@ class AnswersAsked:
     class_count: int
     cutoff: int
     account: Account | None = None
+    hits_max: int | None = None
+    is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the other draws in a joint accounting at some epsilon; none if parts add up."""

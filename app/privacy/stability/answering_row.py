@@ -40,7 +40,8 @@ def _calibrate(
         delta=delta,
         cutoff=asked.cutoff,
         draws=asked.draws_at(epsilon),
-        is_by_cutoff=True,
+        is_by_cutoff=asked.is_by_cutoff,
+        hits_max=asked.hits_max,
     )
 
 

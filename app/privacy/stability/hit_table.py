@@ -254,6 +254,7 @@ def calibrate(
     cutoff: int,
     draws: tuple[Draw, ...] = (),
     is_by_cutoff: bool = False,
+    hits_max: int | None = None,
 ) -> ProfileTable:
     """Return the stability table for a budget.
 
@@ -264,6 +265,8 @@ def calibrate(
         draws: those that share one account with the answers.
         is_by_cutoff: whether order and split of delta are those of new releases, which look
             for the shortest table at this T; without draws they differ from the first rule's.
+        hits_max: the most unstable answers for which ``P_0`` is to do, where accounts of larger
+            budgets are opened at the table; ``cutoff`` for None.
 
     Returns:
         A table that :func:`check` accepts.
@@ -272,12 +275,25 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff, draws, is_by_cutoff=is_by_cutoff and not draws)
+    return _calibrated(
+        epsilon,
+        delta,
+        cutoff,
+        draws,
+        hits_max=max(cutoff, hits_max or cutoff),
+        is_by_cutoff=is_by_cutoff and not draws,
+    )
 
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _calibrated(
-    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...], *, is_by_cutoff: bool
+    epsilon: Fraction,
+    delta: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...],
+    *,
+    hits_max: int,
+    is_by_cutoff: bool,
 ) -> ProfileTable:
     """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
@@ -298,7 +314,7 @@ def _calibrated(
         cutoff=cutoff,
         taken=log_moment(draws, alpha),
     )
-    first = first_threshold(delta_release, cutoff)
+    first = first_threshold(delta_release, hits_max)
     return ProfileTable(
         epsilon=epsilon,
         delta=delta,
