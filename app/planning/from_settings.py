@@ -112,7 +112,6 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         relabel_hypothesis_count=_relabel_count(settings, budget, row_count) or searched.size,
         classifier_hypothesis_count=None if published is None else published.size,
         dimension=searched.dimension,
-        # Where it is drawn from no class, that of the learners stands in for it.
         classifier_dimension=(searched if published is None else published).dimension,
         universal=answers.after == "classifier",
         with_student="student" in (answers.after, answers.on_cutoff),
@@ -121,6 +120,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         learner=learner,
+        learner_asked=settings.classifier.learner,
         learner_at_once=_at_once(settings, row_count=row_count),
         classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
         rare_share=_rare_share(settings, charged, chosen, row_count=row_count),

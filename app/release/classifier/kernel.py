@@ -13,13 +13,13 @@ from app.errors import ConfigurationError
 from app.learning.halfspaces.lattice import whole_steps
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
 from app.learning.linear.waves import drawn_waves, spreads, wave_size
-from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
 from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
 from app.release.classifier.linear import (
     descended,
+    descent_calibration,
     descent_share,
     numbers_asked,
     shrinkage_for,
@@ -162,9 +162,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
     terms, of_terms = terms_known(
         asked, bins=KERNEL_BINS, step_count=choice.step_count, other_count=WAVE_COUNT
     )
-    calibration = accounting.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
-    )
+    calibration = descent_calibration(asked, step_count=choice.step_count)
     return KernelDraw(
         terms=terms,
         of_terms=of_terms,

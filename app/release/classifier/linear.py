@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.privacy.answering_rows import own
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import descent_choice, score_bins
@@ -26,6 +28,7 @@ from app.privacy.published_learners import LINEAR
 from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
 from app.release.classifier.published_scores import kernel_document, scores_document
 from app.release.classifier.written_hypotheses import Written
+from app.release.terms.accounting import account
 from app.release.terms.configuration import published_tests, tests_of_scores
 from app.release.terms.work_limits import PUBLISHED, naming_section
 
@@ -198,9 +201,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
         step_count=choice.step_count,
         other_count=0 if asked.inputs == FIRST_INPUTS else len(numbers_asked(asked)),
     )
-    calibration = accounting.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
-    )
+    calibration = descent_calibration(asked, step_count=choice.step_count)
     shrinkage = shrinkage_for(choice, calibration, row_count)
     numbers = numbers_known(asked)
     inputs: Terms | NumberedTerms
@@ -219,6 +220,28 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
         calibration=calibration,
     )
     return LinearDraw(inputs, parameters, settings.data.unit)
+
+
+def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGradientCalibration:
+    """Return the noise of a descent's share, which its account covers, if it is in one.
+
+    Args:
+        asked: of the draw.
+        step_count: of the descent, each of one weight.
+
+    Raises:
+        InvariantError: its account has less for it.
+
+    """
+    charge = asked.charge
+    calibration = accounting.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * step_count
+    )
+    joint = account(asked.settings)
+    if joint is not None:
+        bound = joint.draws[-1].squared_separation
+        accounting.check_separation(calibration, own(bound, Fraction))
+    return calibration
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
