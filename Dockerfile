@@ -5,8 +5,8 @@ FROM python:3.11.14-slim-bookworm AS build
 RUN python -m venv /opt/conclave
 WORKDIR /src
 
-# The libraries change less often than the sources: a layer of their own.  gRPC, OpenID tokens
-# and traces are extras; here they are installed, and off until a setting asks for them.
+# The libraries change less often than the sources: a layer of their own.  gRPC, OpenID tokens,
+# traces, `s3://` and Dask are extras; here they are installed, and off until a setting asks.
 COPY requirements-image.lock ./
 RUN /opt/conclave/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
     --no-deps --require-hashes --requirement requirements-image.lock

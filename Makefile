@@ -128,7 +128,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: $(BIN)/python
 	@$(PIP) install --quiet "uv>=0.13"
 	$(COMPILE) pyproject.toml --output-file requirements.lock
-	$(COMPILE) pyproject.toml --extra dask --extra grpc --extra oidc --extra telemetry --constraint requirements.lock --output-file requirements-image.lock
+	$(COMPILE) pyproject.toml --extra dask --extra grpc --extra oidc --extra s3 --extra telemetry --constraint requirements.lock --output-file requirements-image.lock
 	$(COMPILE) pyproject.toml --extra test --constraint requirements.lock --output-file requirements-test.lock
 	$(COMPILE) --no-deps tests/frames/requirements.in --output-file tests/frames/requirements.lock
 	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock

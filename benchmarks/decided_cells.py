@@ -1,11 +1,11 @@
 """How many questions do cells answer that are each decided once, at epsilon 1, and how right?
 
-Rows are relabelled at a tenth of epsilon and two decisions have nine tenths, by the table that
-serves, or by the noisy vote's.  Every distinct test vector is asked: a cell is decided by the
-first, and gives what came out to all.  *Answered* counts vectors with a label, *unstable* is the
-probability that a vector's cell has none, over releases, *right* the share of all test rows that
-are given their own label, of those with one.  Nothing ends, so there is no E: what is answered
-once is answered for ever.
+Rows are relabelled at a tenth of epsilon and two decisions have the rest of one account, by the
+table that serves a new release, or by the noisy vote's.  Every distinct test vector is asked: a
+cell is decided by the first, and gives what came out to all.  *Answered* counts vectors with a
+label, *unstable* is the probability that a vector's cell has none, over releases, *right* the
+share of all test rows that are given their own label, of those with one.  Nothing ends, so there
+is no E: what is answered once is answered for ever.
 
 Expected: every distinct vector of Adult at .845 and of Skin at .98.
 
@@ -24,6 +24,7 @@ import numpy as np
 from app.learning.ensemble import cells_of
 from app.privacy.noisy_vote.decision_votes import calibrate_table
 from app.privacy.stability.decision_table import calibrate
+from app.release.terms.accounting import account
 from app.release.terms.configuration import configure
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.utility.online_data import loaded, test_set
@@ -33,6 +34,7 @@ from benchmarks.utility.online_votes import Votes, draw_votes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.privacy.budget.account import Account
     from benchmarks.utility.online_data import QuerySet
     from benchmarks.utility.online_settings import Setting
 
@@ -72,13 +74,15 @@ def _finer(data: str) -> list[Setting]:
 
 def _print(setting: Setting, release_count: int) -> None:
     tests = test_set(setting.data)
-    places = cells_of(configure(loaded(setting.data, setting.changes)).hypotheses).places(
-        tests.values
-    )
+    settings = loaded(setting.data, setting.changes)
+    places = cells_of(configure(settings).hypotheses).places(tests.values)
+    joint = account(settings)
+    if joint is None:
+        raise SystemExit(f"{setting.name} has no account of relabelling and answers")
     drawn = [draw_votes(setting, release=number) for number in range(release_count)]
     generator = np.random.default_rng(1)
     for mechanism, decide in (("profile", _by_profile), ("noisy vote", _by_noisy_vote)):
-        found = [_asked(votes, decide(votes), tests, places, generator) for votes in drawn]
+        found = [_asked(votes, decide(votes, joint), tests, places, generator) for votes in drawn]
         answered, unstable, right = (fmean(each) for each in zip(*found, strict=True))
         print(
             f"{setting.data} {setting.name:<22}{setting.cell_count:>6} {mechanism:<11}"
@@ -87,18 +91,16 @@ def _print(setting: Setting, release_count: int) -> None:
         )
 
 
-def _by_profile(votes: Votes) -> tuple[NDArray[np.float64], bool]:
+def _by_profile(votes: Votes, joint: Account) -> tuple[NDArray[np.float64], bool]:
     """Return the probability that a vector's cell is unstable, and that such have no label."""
-    charge = votes.answers
-    table = calibrate(epsilon=charge.epsilon, delta=charge.delta)
+    table = calibrate(epsilon=joint.epsilon, delta=votes.answers.delta, draws=joint.draws)
     hits = np.array(table.thresholds, dtype=np.float64) / WORDS
     return hits[np.minimum(votes.distance, len(hits) - 1)], False
 
 
-def _by_noisy_vote(votes: Votes) -> tuple[NDArray[np.float64], bool]:
+def _by_noisy_vote(votes: Votes, joint: Account) -> tuple[NDArray[np.float64], bool]:
     """Return the probability that a cell gets the label of fewer votes, and that all have one."""
-    charge = votes.answers
-    table = calibrate_table(epsilon=charge.epsilon, delta=charge.delta)
+    table = calibrate_table(epsilon=joint.epsilon, delta=votes.answers.delta, draws=joint.draws)
     # Distance d and a plurality of the first label is a lead of 2 d or 2 d + 1 votes.
     leads = np.minimum(2 * votes.distance, votes.ensemble_size)
     return np.asarray(table.lost(leads.astype(np.float64), answers=1)), True

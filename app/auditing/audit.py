@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.audited import Audited
@@ -164,10 +165,12 @@ def audited_answers(settings: Settings) -> Audited:
     if budget is None or calibration is None:
         raise ConfigurationError("privacy.shares.answers", "is 0: nothing would be audited")
     votes = 2 * (AUDITED[answering_row(settings).name].lead_needed(calibration) + 2)
+    is_joint = budget.account is not None and budget.relabel_epsilon is not None
     return Audited(
         parameters=answering_parameters(settings, budget, calibration, ensemble_size=votes),
         epsilon=budget.answers_epsilon,
         delta=budget.answers_delta,
         ensemble_size=votes,
         draws=() if budget.account is None else budget.account.draws,
+        relabel_epsilon=(budget.relabel_epsilon or Fraction(0)) if is_joint else Fraction(0),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
@@ -21,8 +22,6 @@ from app.privacy.voting import votes as subsample_aggregate
 from app.privacy.voting.universal import Outcome, Parameters, Phase
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from app.privacy.answering_rows import Answering, AnsweringRow
     from app.privacy.budget.account import Draw
     from app.privacy.voting.votes import Tally
@@ -51,6 +50,7 @@ class Audited:
         delta: of the claim.
         ensemble_size: k, an even number; every query has so many votes.
         draws: those that the claim is for as well; none where shares add up.
+        relabel_epsilon: the share of that one of them which relabels; 0 if none does.
         votes_moved: votes that one record moves, one where it lies in one chunk.
         decisions_moved: decisions that it moves, where each public cell is decided once.
         start: opens a run.
@@ -66,6 +66,7 @@ class Audited:
     delta: Fraction
     ensemble_size: int
     draws: tuple[Draw, ...] = ()
+    relabel_epsilon: Fraction = Fraction(0)
     votes_moved: int = 1
     decisions_moved: int = DECISIONS_MOVED
     start: Start = universal.initial_state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -43,6 +43,10 @@ class PrivateRows:
         invariant(same, "every row has one person")
         self.values.flags.writeable = False
         self.labels.flags.writeable = False
+
+    def in_memory(self) -> Self:
+        """Return these rows, which are in memory."""
+        return self
 
     @property
     def count(self) -> int:

@@ -118,6 +118,43 @@ def fit_ensemble(
     )
 
 
+def fit_encoded(
+    learner: Learner,
+    encoded: EncodedRows,
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    first_chunk: int,
+) -> FittedEnsemble:
+    """Fit one learner of a built-in rule for each of some chunks.
+
+    Args:
+        learner: the public choice.
+        encoded: rows as its class encodes them, in the order of their chunks.
+        labels: in the same order, shape ``(m,)``.
+        offsets: where each chunk starts, shape ``(chunks + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        first_chunk: number of the first of these chunks among all.
+
+    """
+    return _fit_rule(
+        learner,
+        RowsInTurn(encoded),
+        labels,
+        offsets=offsets,
+        secret=secret,
+        first_chunk=first_chunk,
+        progress=None,
+    )
+
+
+def joined_ensemble(learner: Learner, fitted: Sequence[FittedEnsemble]) -> FittedEnsemble:
+    """Return the learners of consecutive chunks together."""
+    searched = learner.hypothesis_class
+    return row_of(searched).joined(searched, fitted)
+
+
 def fit_chunks_anew(
     learner: Learner,
     body: bytes,
@@ -297,6 +334,7 @@ def _fit_rule(
     *,
     offsets: NDArray[np.int64],
     secret: bytes,
+    first_chunk: int = 0,
     progress: Callable[[int, int], None] | None,
 ) -> FittedEnsemble:
     """Fit a built-in rule on permuted rows, as the class encodes them."""
@@ -309,5 +347,6 @@ def _fit_rule(
         offsets=offsets,
         secret=secret,
         scored=learner.scored,
+        first_chunk=first_chunk,
         progress=progress,
     )

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.encoding.row_codes import RowCodes
     from app.learning.lists.enumerated_class import EnumeratedClass
     from app.learning.lists.hypothesis_list import Encoded
     from app.learning.predictors.predictor_classes import PredictorSource
@@ -138,6 +139,19 @@ class HypothesisClass(Protocol):
             public_points: encoded public rows, m of them; m may be 0.
 
         """
+        ...
+
+
+@runtime_checkable
+class TalliedClass(Protocol):
+    """A class whose draw follows from counts of rows."""
+
+    def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count rows as the class weighs them; counts of parts add up, whatever their order."""
+        ...
+
+    def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Hypothesis:
+        """Draw as :meth:`HypothesisClass.draw` does on the rows that were counted."""
         ...
 
 
@@ -288,6 +302,8 @@ class ClassRow:
         counted: what fits those learners from counts, by rule, class and whether they are
             scored; None where rows are read.
         packed: the learners of trees that were fitted from counts.
+        codes: the bytes of which the encoding of rows follows; None where rows do not stream.
+        joined: the learners of consecutive chunks together.
         read: those learners, from their bytes.
         best: the hypothesis of least errors, which a student learns.
         check: refuses a rule, or scores, that its learners do not have.
@@ -314,6 +330,8 @@ class ClassRow:
     fit: Callable[..., FittedEnsemble]
     counted: Callable[..., CountedTrees | None] = lambda *_: None
     packed: Callable[..., FittedEnsemble] | None = None
+    codes: Callable[..., RowCodes | None] = lambda _: None
+    joined: Callable[..., FittedEnsemble]
     read: Callable[..., Ensemble]
     best: Callable[..., Hypothesis]
     check: Callable[..., None] = lambda *_: None
@@ -321,5 +339,5 @@ class ClassRow:
     splits: Callable[..., CellSplits] | None = None
     search_seconds: Callable[..., float] | None = None
     refuse_search: Callable[..., None] = lambda *_, **__: None
-    refuse_rows: Callable[..., None] = lambda *_: None
+    refuse_rows: Callable[..., None] = lambda *_, **__: None
     is_quick: bool = True

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.release.classifier.learner_row import LearnerRow
     from app.release.classifier.learner_table import ChosenLearner
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 
@@ -90,7 +91,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     answers, privacy = settings.answers, settings.privacy
     row_count, budget = settings.data.unit_count if rows is None else rows, release_budget(settings)
     charged, searched = charges_by_mechanism(settings), public_class(settings)
-    _refuse_long_relabelling(searched, budget, row_count)
+    _refuse_long_relabelling(searched, budget, row_count, settings.data.unit)
     chosen = chosen_learner(settings, row_count=row_count, opened=None)
     learner, published = _classifier(settings, charged, chosen.row, row_count=row_count)
     check_statistics_draw(settings, row_count=row_count)
@@ -111,7 +112,6 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         relabel_hypothesis_count=_relabel_count(settings, budget, row_count) or searched.size,
         classifier_hypothesis_count=None if published is None else published.size,
         dimension=searched.dimension,
-        # Where it is drawn from no class, that of the learners stands in for it.
         classifier_dimension=(searched if published is None else published).dimension,
         universal=answers.after == "classifier",
         with_student="student" in (answers.after, answers.on_cutoff),
@@ -120,6 +120,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         learner=learner,
+        learner_asked=settings.classifier.learner,
         learner_at_once=_at_once(settings, row_count=row_count),
         classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
         rare_share=_rare_share(settings, charged, chosen, row_count=row_count),
@@ -135,12 +136,12 @@ def _cell_count(settings: Settings, searched: HypothesisClass) -> int | None:
 
 
 def _refuse_long_relabelling(
-    searched: HypothesisClass, budget: PipelineBudget | None, row_count: int | None
+    searched: HypothesisClass, budget: PipelineBudget | None, row_count: int | None, unit: Unit
 ) -> None:
     """Refuse a draw from a public class that would take hours."""
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
-        refuse_long_draw(SEARCHED, searched, row_count=sampled)
+        refuse_long_draw(SEARCHED, searched, row_count=sampled, unit=unit)
 
 
 def _at_once(settings: Settings, *, row_count: int | None) -> str:
@@ -199,7 +200,7 @@ def _classifier(
         return None, published_class(settings, no_points(settings))
     if row.drawn_class is not None:
         hypotheses = row.drawn_class(settings, no_points(settings))
-        refuse_long_draw(PUBLISHED, hypotheses, row_count=row_count)
+        refuse_long_draw(PUBLISHED, hypotheses, row_count=row_count, unit=settings.data.unit)
         return row.learner.name, hypotheses
     if row_count is not None:
         row.prepare(ClassifierAsked(settings, charge, no_points(settings), row_count))

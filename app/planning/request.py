@@ -49,7 +49,8 @@ class PlanRequest:
         classifier_hypothesis_count: number among which the classifier is drawn; None where it
             is drawn from no class.
         dimension: VC dimension of the class that relabels, or a bound of it.
-        classifier_dimension: of the classifier's class.
+        classifier_dimension: of the classifier's class; where it is drawn from none, of that
+            of the learners.
         universal: whether the classifier follows query m, so that m is m_o.
         with_student: whether a student of the answers follows them.
         with_scores: whether answers are scores, whose bins are tested in place of labels.
@@ -58,6 +59,7 @@ class PlanRequest:
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
         learner: name of what learns the classifier; None where that has no share.
+        learner_asked: the same as configured, ``auto`` among others, by which an account has it.
         learner_at_once: name of what ``auto`` would take with all of epsilon.
         classifier_words: why ``auto`` takes that learner, and which labels it may not see.
         rare_share: share of n that a label must have, lest the classifier is given it never;
@@ -91,6 +93,7 @@ class PlanRequest:
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
     learner: str | None = None
+    learner_asked: str | None = None
     learner_at_once: str | None = None
     classifier_words: tuple[str, ...] = ()
     rare_share: float | None = None
@@ -160,7 +163,7 @@ class PlanRequest:
     @property
     def account(self) -> Account:
         """The joint privacy accounting of answers and draws, if they have one."""
-        return account_of(self.charges, learner=self.learner)
+        return account_of(self.charges, learner=self.learner_asked)
 
     @property
     def query_count(self) -> int:

@@ -88,6 +88,8 @@ class AnswersAsked:
         cutoff: T, unstable answers until the ensemble ends.
         account: what the answers share with draws; None where shares add up.
         hits_max: the most unstable answers that a generation may buy; None for T.
+        is_by_cutoff: whether a table has the order and split of delta for T; those of
+            generations, which buy their own T of it, have the first rule's.
 
     """
 
@@ -100,6 +102,7 @@ class AnswersAsked:
     cutoff: int
     account: Account | None = None
     hits_max: int | None = None
+    is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the other draws in a joint accounting at some epsilon; none if parts add up."""
@@ -224,6 +227,8 @@ class AnsweringRow:
             one record moves in place of hits, or answers.
         may_share_account: whether its answers are accounted at an order of Renyi divergence,
             at which draws before and after them may be accounted with them.
+        ends_before_classifier: whether its account has exact draws alone, the classifier's after
+            the last answer; a new release has one only if it is asked for.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -259,6 +264,7 @@ class AnsweringRow:
     decides_cells: bool = False
     counts_decisions: bool = False
     may_share_account: bool = False
+    ends_before_classifier: bool = False
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

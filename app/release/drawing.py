@@ -36,7 +36,6 @@ from app.errors import ConfigurationError, DataError, InvariantError, invariant
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
-from app.learning.registry import row_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
 from app.privacy.voting import universal
@@ -49,7 +48,12 @@ from app.release.private_state import (
     threshold_noise_piece,
 )
 from app.release.progress import no_progress
-from app.release.streamed_drawing import drawn_tree, fitted_from_counts, slots_key
+from app.release.streamed_drawing import (
+    drawn_hypothesis,
+    fitted_from_parts,
+    slots_key,
+    streamed_learner,
+)
 from app.release.terms.answer_terms import (
     answering_parameters,
     answering_row,
@@ -205,7 +209,9 @@ def draw_ensemble(
 ) -> DrawnEnsemble:
     """Return the ensemble, drawn and fitted with budget that is already spent."""
     if isinstance(rows, StreamedRows):
-        return _draw_streamed(configuration, parameters, rows=rows, noise=noise, progress=progress)
+        return _draw_streamed(
+            configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+        )
     permutation = noise.permutation(rows.count)
     sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
     private_hypothesis, private_labels = _relabel(
@@ -237,31 +243,31 @@ def _draw_streamed(
     parameters: EnsembleParameters,
     *,
     rows: StreamedRows,
+    secret: bytes,
     noise: NoiseSource,
     progress: Progress,
 ) -> DrawnEnsemble:
-    """Draw and fit from counts; the key of the slots stands for the permutation."""
-    learner = configuration.learner
-    searched = learner.hypothesis_class
-    trees = row_of(searched).counted(learner.rule, searched, learner.scored)
-    if trees is None:
-        raise InvariantError("what streams is fitted from counts")
+    """Draw and fit from parts; the key of the slots stands for the permutation."""
+    streamed = streamed_learner(configuration.learner)
+    if streamed is None:
+        raise InvariantError("what streams is fitted from parts")
     private_key, held = slots_key(noise), rows.held
     progress(RELABELLING, 0, 1)
-    private_tree = drawn_tree(parameters, trees, rows, held, noise)
+    private_hypothesis = drawn_hypothesis(parameters, streamed.coding, rows, held, noise)
     progress(RELABELLING, 1, 1)
-    private_ensemble = fitted_from_counts(
-        learner,
-        trees,
+    private_ensemble = fitted_from_parts(
+        streamed,
         rows,
         held,
         slots_key=private_key,
         size=parameters.size,
-        tree=private_tree,
+        hypothesis=private_hypothesis,
+        secret=secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
+    written = None if private_hypothesis is None else private_hypothesis.to_dict()
     pieces = {
-        HYPOTHESIS: msgspec.json.encode(None if private_tree is None else private_tree.to_dict()),
+        HYPOTHESIS: msgspec.json.encode(written),
         PERMUTATION: private_key,
         ENSEMBLE: private_ensemble.to_bytes(),
     }

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from app.data.plane.streamed_rows import StreamedRows
 from app.errors import InvariantError, VerificationError
 from app.learning.ensemble import cells_of
 from app.ledger.entries.fold import BACKUP, RETIRED
@@ -23,7 +22,7 @@ from app.release.statistics.released import released_statistics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.cells.cell_class import CellSplits
     from app.learning.hypothesis import Ensemble
@@ -65,7 +64,7 @@ class Release:
     mechanism: Parameters
     state: LedgerState
     private_ensemble: Ensemble | None
-    private_rows: PrivateRows | StreamedRows | None
+    private_rows: AnyRows | None
     has_unknown_rows: bool = False
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
@@ -183,12 +182,10 @@ class Release:
             raise InvariantError("the ensemble is kept while it answers, and not after")
         return self.private_ensemble
 
-    def rows_for_drawing(self) -> PrivateRows:
-        """Return the private rows for a draw whose budget is already spent."""
+    def rows_for_drawing(self) -> AnyRows:
+        """Return the private rows, after their share was charged."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
-        if isinstance(self.private_rows, StreamedRows):
-            self.private_rows = self.private_rows.in_memory()
         return self.private_rows
 
     def keep_classifier(self, drawn: PublishedClassifier) -> None:

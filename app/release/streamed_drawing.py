@@ -6,16 +6,16 @@ engine, number of workers and order of parts show in no byte of it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.plane.countings import LabelCounts, LowerLevels, UpperLevels
-from app.data.plane.placed_rows import Placing
+from app.data.plane.countings import ChunkFit, LabelCounts, draw_counting
+from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
-from app.learning.ensemble import counted_ensemble
-from app.learning.trees.cell_counts import CountedRows
-from app.learning.trees.tree import Tree
+from app.learning.ensemble import counted_ensemble, joined_ensemble
+from app.learning.registry import row_of
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.voting.keyed_slots import KEY_BYTES
 
@@ -25,56 +25,107 @@ if TYPE_CHECKING:
     from app.data.plane.engine import Held
     from app.data.plane.streamed_rows import StreamedRows
     from app.data.plane.summaries import PackedRows
+    from app.learning.encoding.encoded_rows import Tally
+    from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner
-    from app.learning.hypothesis import FittedEnsemble
+    from app.learning.hypothesis import FittedEnsemble, Hypothesis
+    from app.learning.trees.cell_counts import CountedRows
     from app.learning.trees.counted_fit import CountedTrees
     from app.noise.source import NoiseSource
     from app.release.terms.draw_parameters import EnsembleParameters
 
+CHUNKS_AT_ONCE = 64
+"""Chunks that are fitted at once where rows are read, ..."""
+BLOCKS_MAX = 128
+"""... or more, lest there be more blocks than this."""
 
-def drawn_tree(
+
+@dataclass(frozen=True, slots=True)
+class StreamedLearner:
+    """A learner whose rows are held as bytes.
+
+    Attributes:
+        learner: the public choice.
+        coding: what the bytes of a row are.
+        trees: what fits it from counts; None where it reads the rows of a chunk.
+
+    """
+
+    learner: Learner
+    coding: RowCodes
+    trees: CountedTrees | None
+
+    def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
+        """Return what fits the learners of some chunks."""
+        return ChunkFit(
+            learner=self.learner,
+            coding=self.coding,
+            trees=self.trees,
+            chunks=chunks,
+            secret=secret,
+        )
+
+    def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
+        """Return the number of chunks that are fitted at once; all public."""
+        if self.trees is not None:
+            return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
+        return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
+
+
+def streamed_learner(learner: Learner) -> StreamedLearner | None:
+    """Return the learner with the bytes of its rows; None where it does not stream."""
+    if learner.estimator is not None:
+        return None
+    searched = learner.hypothesis_class
+    row = row_of(searched)
+    trees, coding = row.counted(learner.rule, searched, learner.scored), row.codes(searched)
+    return None if coding is None else StreamedLearner(learner, coding, trees)
+
+
+def drawn_hypothesis(
     parameters: EnsembleParameters,
-    trees: CountedTrees,
+    coding: RowCodes,
     rows: StreamedRows,
     held: Held[PackedRows],
     noise: NoiseSource,
-) -> Tree | None:
-    """Return the drawn tree that relabels the rows; None if rows keep their labels. Secret."""
+) -> Hypothesis | None:
+    """Return the hypothesis that relabels, secret; None where rows keep their labels."""
     if parameters.relabel is None:
         return None
     if not isinstance(parameters.relabel, exponential.Parameters):
         raise InvariantError("labellings of private rows are not drawn from counts")
-    class_count = len(rows.reading.schema.classes)
-    counting = LabelCounts(trees.coding, class_count, trees.depth)
-    (tables,) = rows.engine.counted([counting], held, lambda _: None)
-    counts = CountedRows.of(trees.coding, tables, depth=trees.depth)
-    tree = exponential.draw_counted(parameters.relabel, counts, noise)
-    if not isinstance(tree, Tree):
-        raise InvariantError("what is drawn from counts is a tree")
-    return tree
+    counting = draw_counting(parameters.relabel.hypotheses, coding)
+    if counting is None:
+        raise InvariantError("what relabels rows that stream is drawn from counts")
+    counts: CountedRows | Tally
+    if isinstance(counting, LabelCounts):
+        (counts,) = rows.engine.counted([counting], held, lambda _: None)
+    else:
+        (counts,) = rows.engine.counted([counting], held, lambda _: None)
+    return exponential.draw_counted(parameters.relabel, counts, noise)
 
 
-def fitted_from_counts(
-    learner: Learner,
-    trees: CountedTrees,
+def fitted_from_parts(
+    streamed: StreamedLearner,
     rows: StreamedRows,
     held: Held[PackedRows],
     *,
     slots_key: bytes,
     size: int,
-    tree: Tree | None,
+    hypothesis: Hypothesis | None,
+    secret: bytes,
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
     """Return one learner per chunk, fitted from counts of the rows.
 
     Args:
-        learner: the public choice.
-        trees: what fits it from counts.
+        streamed: the learner.
         rows: all private rows.
         held: their packed parts, which are let go.
         slots_key: of the permutation that puts rows in slots; secret.
         size: the number of chunks, k.
-        tree: that relabels; None where rows keep their labels; secret.
+        hypothesis: that relabels; None where rows keep their labels; secret.
+        secret: of the release, from which chunk seeds derive.
         progress: told the chunks done and their number.
 
     """
@@ -83,24 +134,36 @@ def fitted_from_counts(
         key=slots_key,
         row_count=rows.count,
         size=size,
-        coding=trees.coding,
-        hypothesis=tree,
+        coding=streamed.coding,
+        hypothesis=hypothesis,
     )
     placed = rows.engine.joined(placing.placed, held)
-    step = trees.chunks_at_once(row_count=rows.count, chunk_count=size)
-    chunks = [slice(start, min(start + step, size)) for start in range(0, size, step)]
-    rows_max = -(-rows.count // size)
-    uppers = rows.engine.counted(
-        [UpperLevels(trees, some, rows_max) for some in chunks],
-        placed,
-        lambda done: progress(min(done * step, size) // 2, size),
-    )
-    found = rows.engine.counted(
-        [LowerLevels(trees, some, upper) for some, upper in zip(chunks, uppers, strict=True)],
-        placed,
-        lambda done: progress((size + min(done * step, size)) // 2, size),
-    )
-    return counted_ensemble(learner, np.concatenate(found))
+    placed, ranges = rows.engine.divided(PlacedRows.cut, put_together, placed, size)
+    step = streamed.chunks_at_once(row_count=rows.count, chunk_count=size)
+    fits = [
+        (place, streamed.fit(some, secret))
+        for place, chunks in enumerate(ranges)
+        for some in _blocks(chunks, step)
+    ]
+    done = 0
+
+    def fitted(place: int) -> None:
+        nonlocal done
+        chunks = fits[place][1].chunks
+        done += chunks.stop - chunks.start
+        progress(done, size)
+
+    found = rows.engine.mapped([(place, fit.of) for place, fit in fits], placed, fitted)
+    trees = [each for each in found if isinstance(each, np.ndarray)]
+    if trees:
+        return counted_ensemble(streamed.learner, np.concatenate(trees))
+    return joined_ensemble(streamed.learner, [e for e in found if not isinstance(e, np.ndarray)])
+
+
+def _blocks(chunks: slice, step: int) -> list[slice]:
+    """Return chunks as slices of so many."""
+    starts = range(chunks.start, chunks.stop, step)
+    return [slice(start, min(start + step, chunks.stop)) for start in starts]
 
 
 def slots_key(noise: NoiseSource) -> bytes:

@@ -12,18 +12,19 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from app.data.plane.countings import draw_counting
 from app.data.plane.local_engine import LocalEngine
 from app.data.plane.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
 from app.data.plane.summaries import Reading
 from app.data.sources.encoded_parts import list_files
 from app.data.sources.parts import is_csv, is_parquet
 from app.errors import DataError, InvariantError
-from app.learning.registry import row_of
-from app.learning.trees.cell_counts import feature_sets
+from app.learning.trees.cell_counts import SETS_MAX, feature_sets
 from app.ledger.database.tables import FIRST_RELEASE
 from app.privacy.budget.composition import Mechanism
 from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece
+from app.release.streamed_drawing import streamed_learner
 from app.release.terms.answer_terms import release_budget
 from app.release.terms.unit import opened_count
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from app.data.plane.engine import Engine
     from app.data.rows import PrivateRows
-    from app.learning.trees.counted_fit import CountedTrees
+    from app.learning.encoding.row_codes import RowCodes
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.ledger import Ledger
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 FINGERPRINT: Final = "data.fingerprint"
 """Parameter of the first entry: the rule of its fingerprint; of its slots too, where it streams."""
-SETS_MAX: Final = 500
-"""Sets of features by which a row is counted: about what reading the row takes."""
 BYTES_MIN: Final = 1 << 20
 """Bytes of a source below which its rows are few, and are held in memory."""
 ROWS_MIN: Final = 1 << 16
@@ -72,24 +71,34 @@ def streams(opened: ReleaseOpened) -> bool:
     return fingerprint_rule(opened) == ROW_SUMS
 
 
-def counted_trees(configuration: Configuration) -> CountedTrees | None:
-    """Return an object that fits trees from counts, if each row is in one chunk; else None.
+def row_codes(configuration: Configuration) -> RowCodes | None:
+    """Return the bytes by which rows are held, in a release that has each row in one chunk.
 
-    It follows from the configuration alone.
+    It follows from the configuration alone; None where rows do not stream.
     """
-    settings, learner = configuration.settings, configuration.learner
-    budget = release_budget(settings) if configuration.has(Mechanism.ANSWERS) else None
-    is_sampled = settings.privacy.sampling != 1 or (budget and budget.is_with_replacement)
-    if budget is None or is_sampled or settings.data.unit != "row":
+    streamed = streamed_learner(configuration.learner)
+    if streamed is None or not _takes_each_row_once(configuration):
         return None
-    if settings.generations is not None or settings.data.id is not None:
+    budget = release_budget(configuration.settings)
+    if budget is None or budget.is_with_replacement:
         return None
-    if budget.relabel_epsilon is not None and budget.relabel_is_private:
+    relabels = budget.relabel_epsilon is not None
+    trees = streamed.trees
+    is_counted = draw_counting(configuration.hypotheses, streamed.coding) is not None
+    if relabels and (budget.relabel_is_private or not is_counted):
         return None
-    if learner.estimator is not None:
-        return None
-    searched = configuration.hypotheses
-    return row_of(searched).counted(learner.rule, searched, learner.scored)
+    is_slow = trees is not None and len(feature_sets(trees.coding, trees.depth)) > SETS_MAX
+    return None if is_slow else streamed.coding
+
+
+def _takes_each_row_once(configuration: Configuration) -> bool:
+    """Return whether an ensemble's chunks have each row, a unit of its own, once."""
+    settings = configuration.settings
+    if not configuration.has(Mechanism.ANSWERS) or settings.privacy.sampling != 1:
+        return False
+    if settings.data.unit != "row" or settings.generations is not None:
+        return False
+    return settings.data.id is None
 
 
 def rows_of(
@@ -134,10 +143,10 @@ def new_rows(
         DataError: what does not fit, by column and row number.
 
     """
-    settings, counted = configuration.settings, counted_trees(configuration)
-    if counted is not None and _is_worthwhile(counted, settings):
+    settings, coding = configuration.settings, row_codes(configuration)
+    if coding is not None and _is_worthwhile(settings):
         key = digests.fingerprint_key(release_number)
-        rows = _streamed(configuration, counted, progress, key)
+        rows = _streamed(configuration, coding, progress, key)
         with reading_refusals(settings), closing_where_it_fails(rows):
             _check_count(settings, rows.count)
         if rows.count >= ROWS_MIN:
@@ -158,12 +167,10 @@ def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
     return rows
 
 
-def _is_worthwhile(counted: CountedTrees, settings: Settings) -> bool:
-    """Return whether rows come in parts, are many, and are counted no slower than they are read."""
+def _is_worthwhile(settings: Settings) -> bool:
+    """Return whether rows come in parts, and are many."""
     source = settings.source
     if settings.is_embedded_demo or not (is_csv(source) or is_parquet(source)):
-        return False
-    if len(feature_sets(counted.coding, counted.depth)) > SETS_MAX:
         return False
     return sum(part.file.size for part in list_files(source)) >= BYTES_MIN
 
@@ -198,19 +205,19 @@ def _continued(
 
     What is still to be drawn reads them, and compares them with the fingerprint.
     """
-    settings, counted, count = (
+    settings, coding, count = (
         configuration.settings,
-        counted_trees(configuration),
+        row_codes(configuration),
         opened_count(opened),
     )
-    if counted is None or count is None:
+    if coding is None or count is None:
         raise InvariantError("a release goes on by the rules that it was opened with")
     is_drawn = ledger.read_state().ensemble is not None
     with reading_refusals(settings):
         is_same = is_drawn and read_piece(ledger, PARTS) == tag_of_files(settings.source).encode()
         rows = _streamed(
             configuration,
-            counted,
+            coding,
             progress,
             ledger.digests.fingerprint_key(ledger.release_number),
             opened=(count, opened.fingerprint) if is_same else None,
@@ -222,7 +229,7 @@ def _continued(
 
 def _streamed(
     configuration: Configuration,
-    counted: CountedTrees,
+    coding: RowCodes,
     progress: Progress,
     key: bytes,
     opened: tuple[int, str] | None = None,
@@ -233,12 +240,12 @@ def _streamed(
         source=settings.source,
         schema=configuration.schema,
         dialect=settings.data.dialect,
-        coding=counted.coding,
+        coding=coding,
         key=key,
     )
     return StreamedRows(
         reading,
-        engine_of(settings),
+        lambda: engine_of(settings),
         load=lambda: read_private_rows(settings, progress),
         told=lambda done, total: progress(READING, done, total or settings.data.rows),
         opened=opened,

@@ -138,7 +138,7 @@ class PrivacySettings(Section):
             description="Relabelling, answers and classifier as one account, which takes fewer "
             "votes, or each within its share; unset, as the ledger was opened, and in a new "
             "release of epsilon 50 at most as one account where that may be and statistics have no "
-            "share."
+            "share; docs/guarantee.md has the rest."
         ),
     ] = None
     shares: SharesSettings = SharesSettings()

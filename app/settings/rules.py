@@ -36,7 +36,6 @@ from app.privacy.published_learners import (
     LEARNERS,
     RANKING,
     may_rank,
-    uses_delta,
 )
 from app.settings.data_section import (
     CategoricalFeatureSettings,
@@ -175,38 +174,34 @@ def check_wanted(classifier: ClassifierSettings) -> None:
 def why_sum(
     privacy: PrivacySettings,
     answers: AnswersSettings,
-    classifier: ClassifierSettings,
+    learner: str | None,
     *,
     class_count: int,
     has_public_grid: bool,
-    votes_by_cell: bool,
 ) -> str:
     """Return why budget parts must be added up; none if a joint accounting is possible.
 
     Args:
         privacy: shares and calibration.
         answers: what answers.
-        classifier: what publishes.
+        learner: what publishes the classifier; None where that has no share.
         class_count: the number L of labels.
         has_public_grid: whether labels come from a class that is fixed by public choices.
-        votes_by_cell: whether learners vote by public cells.
 
     """
     shares = privacy.shares
     if shares.answers == 0:
         return "answers, and privacy.shares.answers is 0"
     row = serving_row(answers.mechanism, privacy.calibration, class_count=class_count)
-    pure = " or ".join(f'"{each.name}"' for each in LEARNERS.values() if not each.uses_delta)
     needed = {
-        'calibration = "profile", or a noisy vote of two labels': row.may_share_account,
+        'calibration = "profile" or "certified", or a noisy vote of two labels': (
+            row.may_share_account
+        ),
+        f'classifier.learner = "{EXPONENTIAL.name}" with calibration = "certified"': (
+            not row.ends_before_classifier or learner in (None, EXPONENTIAL.name)
+        ),
         "all rows: privacy.sampling = 1": privacy.sampling == 1,
         'hypotheses.grid = "public"': has_public_grid,
-        "another class than one whose cells are each decided once": (
-            not votes_by_cell or answers.output != "label"
-        ),
-        f"classifier.learner = {pure}": (
-            shares.classifier == 0 or not uses_delta(classifier.learner)
-        ),
     }
     return next((what for what, is_met in needed.items() if not is_met), "")
 

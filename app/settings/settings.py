@@ -26,7 +26,7 @@ from app.data.embedded_demo import (
     DEMO_SOURCE,
 )
 from app.errors import ConfigurationError
-from app.learning.registry import class_row
+from app.privacy.mechanisms import serving_row
 from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
 from app.settings.data_section import (
@@ -105,6 +105,9 @@ DEMO_LEDGER_NAME = "conclave-demo.db"
 JOINT_EPSILON_MAX: Final = 50
 """Up to which a new release is one account unless it says otherwise: draws, truncated to parts of
 ``2**-192``, pay ``e**epsilon`` times that."""
+JOINT_DELTA_MAX: Final = Decimal("0.001")
+"""Up to which it is so with a noisy descent: above, at a small epsilon, its moment would cost more
+than its share."""
 
 
 class Settings(Section):
@@ -244,7 +247,9 @@ class Settings(Section):
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
-        at a large epsilon, at the whole of which the draws of an account pay for truncation.
+        at a large epsilon, at the whole of which the draws of an account pay for truncation,
+        and with a noisy descent at a large delta, for which its moment is larger than its share;
+        with calibration ``certified``, whose classifier has to wait in an account, where unasked.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
@@ -253,6 +258,13 @@ class Settings(Section):
         shares = self.privacy.shares
         has_draw = shares.relabel > 0 or shares.classifier > 0
         fits = has_draw and shares.statistics == 0 and self.privacy.epsilon <= JOINT_EPSILON_MAX
+        fits = fits and (not self.classifier_uses_delta or self.privacy.delta <= JOINT_DELTA_MAX)
+        row = serving_row(
+            self.answers.mechanism,
+            self.privacy.calibration,
+            class_count=len(self.data.classes),
+        )
+        fits = fits and not row.ends_before_classifier
         is_joint = fits and not self.why_sum
         return "joint" if is_joint else "sum"
 
@@ -262,12 +274,9 @@ class Settings(Section):
         return rules.why_sum(
             self.privacy,
             self.answers,
-            self.classifier,
+            self.classifier.learner if self.privacy.shares.classifier > 0 else None,
             class_count=len(self.data.classes),
             has_public_grid=self.hypotheses.grid == "public",
-            votes_by_cell=self.data.unit == "row"
-            and self.learner.estimator is None
-            and class_row(self.hypotheses.kind).splits is not None,
         )
 
     @property

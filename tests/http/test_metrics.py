@@ -89,7 +89,6 @@ def budget_of(found: Found) -> dict[str, Any]:
         "queries": _counter(found, ("answers_total", "answers_limit"), ("answered", "limit")),
         "unstable": _counter(found, ("unstable_total", "unstable_cutoff"), ("count", "cutoff")),
         "ensemble": {"size": _one(found, "ensemble_size")},
-        "erased": _one(found, "erased"),
         "quorum": _one(found, "generations_quorum"),
         "erased": _one(found, "erased_total"),
         "tick": _one(found, "generations_tick_seconds"),

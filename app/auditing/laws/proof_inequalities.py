@@ -35,9 +35,12 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability.certified import certified_table
-from app.privacy.stability.decision_table import DECISION_RELEASE_PART, DECISION_SLOPE
+from app.privacy.stability.decision_table import (
+    DECISION_RELEASE_PART,
+    DECISION_SLOPE,
+    DECISIONS_MOVED,
+)
 from app.privacy.stability.hit_table import order_of
-from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +53,7 @@ DIGITS: Final = 60
 # A left side is at most 1 to so much; sixty digits are exact to far more than that.
 MARGIN: Final = Decimal("1e-40")
 LABELS_PART: Final = Fraction(1, 10)
+LABELS_PART_BY_CUTOFF: Final = Fraction(1, 20)
 SLACK: Final = 1e-6
 """More than sums in doubles are off by, relatively."""
 LOG_EXCESS_MAX: Final = 40.0
@@ -63,11 +67,23 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the stability test's noise covers unstable answers, and whether labels."""
+    """Return whether the stability test's noise covers unstable answers, and whether labels.
+
+    Order and split of delta may be any: those of new releases, or of those of before.
+    """
+    found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
+    return next((each for each in found if all(each)), found[-1])
+
+
+def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, bool]:
+    """Return the same at the order and split of one rule."""
+    is_by_cutoff = is_by_cutoff and not audited.draws
+    part = LABELS_PART_BY_CUTOFF if is_by_cutoff else LABELS_PART
     hits = hits_allowed(audited)
-    kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
+    kept = (1 - audited.delta * part) * WORD_BOUND**hits
     labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
-    return _words_are_near(audited), labels
+    delta = audited.delta * (1 - part)
+    return _words_are_near(audited, delta, is_by_cutoff=is_by_cutoff), labels
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
@@ -76,7 +92,14 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
     delta = audited.delta - labels_delta
-    alpha = choose_alpha(audited.epsilon, delta, slope=DECISION_SLOPE)
+    alpha = order_of(
+        epsilon=audited.epsilon,
+        delta_svt=delta,
+        cutoff=DECISIONS_MOVED,
+        draws=audited.draws,
+        slope=DECISION_SLOPE,
+        is_answer_priced=True,
+    )
     words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
     with localcontext(Context(prec=DIGITS)):
         order = _order(audited, alpha, delta, hits=count)
@@ -94,7 +117,14 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
-    paying = certified_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, cutoff=hits)
+    relabel = audited.relabel_epsilon
+    drawn = sum((draw.epsilon for draw in audited.draws), Fraction(0))
+    paying = certified_table.calibrate(
+        epsilon=audited.epsilon,
+        delta=audited.delta,
+        cutoff=hits,
+        shared=certified_table.SharedWith(relabel=relabel, classifier=drawn - relabel),
+    )
     certified_table.check(paying)
     words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
     exchanged = (sorted((words[one], words[other])) for one, other in pairs(audited))
@@ -184,14 +214,14 @@ class _Order:
     log_price: Decimal
 
 
-def _words_are_near(audited: Audited) -> bool:
+def _words_are_near(audited: Audited, delta: Fraction, *, is_by_cutoff: bool) -> bool:
     """Decide (*) of Theorem A for every two leads that one record may exchange."""
-    delta = audited.delta * (1 - LABELS_PART)
     alpha = order_of(
         epsilon=audited.epsilon,
         delta_svt=delta,
         cutoff=audited.parameters.cutoff or 1,
         draws=audited.draws,
+        is_by_cutoff=is_by_cutoff,
     )
     with localcontext(Context(prec=DIGITS)):
         order = _order(audited, alpha, delta, hits=hits_allowed(audited))

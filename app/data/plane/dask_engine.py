@@ -7,6 +7,7 @@ that the cluster computes what a lost worker held once more, on another.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
 from distributed import Client, wait
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 ADDRESS: Final = "engine.address"
 CONNECT_SECONDS: Final = 20
 LOOK_SECONDS: Final = 2.0
+TO_COME: Final = ("pending", "lost")
+"""Of a result that is computed, or is computed again since its worker ended."""
 LOOKS_WITHOUT_WORKERS_MAX: Final = 15
 SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
 
@@ -66,9 +69,7 @@ class DaskEngine:
         """Join the parts that each worker holds."""
         by_worker: dict[str, list[Future]] = {}
         futures = cast("list[Future]", held.parts)
-        holders = self._asked(lambda: self._client.who_has(futures))
-        for future in futures:
-            worker = min(holders.get(future.key) or [""])
+        for future, worker in zip(futures, self._holders(futures), strict=True):
             by_worker.setdefault(worker, []).append(future)
         joined = [
             self._submit(join, parts, near=worker) for worker, parts in sorted(by_worker.items())
@@ -90,9 +91,57 @@ class DaskEngine:
             done(count)
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
 
+    def divided(
+        self,
+        cut: Callable[[PartT, slice], PartT],
+        join: Callable[[list[PartT]], PartT],
+        held: Held[PartT],
+        size: int,
+    ) -> tuple[Held[PartT], list[slice]]:
+        """Let each worker have some chunks whole, which the others send it: once, and packed."""
+        futures = cast("list[Future]", held.parts)
+        ends = [size * place // len(futures) for place in range(len(futures) + 1)]
+        ranges = [slice(*pair) for pair in pairwise(ends)]
+        if len(futures) == 1:
+            return held, ranges
+        workers = self._holders(futures)
+        joined = [
+            self._submit(
+                join,
+                [
+                    self._submit(cut, future, chunks, near=at)
+                    for future, at in zip(futures, workers, strict=True)
+                ],
+                near=worker,
+            )
+            for chunks, worker in zip(ranges, workers, strict=True)
+        ]
+        for _ in self._completed(joined):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", joined)), ranges
+
+    def mapped(
+        self,
+        functions: Sequence[tuple[int, Callable[[PartT], ResultT]]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Run each function where its part is; results alone come back."""
+        futures = [self._submit(run, held.parts[place]) for place, run in functions]
+        places = {future.key: place for place, future in enumerate(futures)}
+        for future in self._completed(futures):
+            done(places[future.key])
+        return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
+
     def close(self) -> None:
         """Delete everything that the cluster holds of this opening."""
         self._client.close(timeout=CONNECT_SECONDS)
+
+    def _holders(self, futures: Sequence[Future]) -> list[str]:
+        """Return the address of a worker that holds each result; empty where none does."""
+        holders = self._asked(lambda: self._client.who_has(list(futures)))
+        return [min(holders.get(future.key) or [""]) for future in futures]
 
     def _finished(
         self, counting: Counting[PartT, CountsT, ResultT], parts: Sequence[PartT]
@@ -132,7 +181,10 @@ class DaskEngine:
             if looks > LOOKS_WITHOUT_WORKERS_MAX:
                 raise self._lost("has no worker any more")
             for future in ended:
-                self._refuse_failed(future)
+                status = future.status
+                if status in TO_COME:
+                    continue
+                self._refuse_failed(future, status)
                 pending.discard(future)
                 yield future
 
@@ -147,13 +199,13 @@ class DaskEngine:
             raise self._lost("is gone") from None
         if self._client.status != "running":
             raise self._lost("is gone")
-        return [future for future in pending if future.status != "pending"]
+        return [future for future in pending if future.status not in TO_COME]
 
-    def _refuse_failed(self, future: Future) -> None:
+    def _refuse_failed(self, future: Future, status: str) -> None:
         """Raise what a function raised; anything but our own errors is the cluster's failure."""
-        if future.status == "finished":
+        if status == "finished":
             return
-        error = future.exception(timeout=CONNECT_SECONDS) if future.status == "error" else None
+        error = future.exception(timeout=CONNECT_SECONDS) if status == "error" else None
         if isinstance(error, ConclaveError):
             raise error
         kind = "" if error is None else f" ({type(error).__name__})"

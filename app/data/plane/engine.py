@@ -85,6 +85,43 @@ class Engine(Protocol):
         """
         ...
 
+    def divided(
+        self,
+        cut: Callable[[PartT, slice], PartT],
+        join: Callable[[list[PartT]], PartT],
+        held: Held[PartT],
+        size: int,
+    ) -> tuple[Held[PartT], list[slice]]:
+        """Return parts divided anew, so that each has whatever all of them have of some chunks.
+
+        Args:
+            cut: some chunks of a part.
+            join: what several parts have of the same chunks.
+            held: the parts; where they are several, they are let go.
+            size: the number of chunks.
+
+        Returns:
+            The new parts, and the consecutive chunks of each.
+
+        """
+        ...
+
+    def mapped(
+        self,
+        functions: Sequence[tuple[int, Callable[[PartT], ResultT]]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Return what each function makes of its part, in order.
+
+        Args:
+            functions: each with the place of its part among those held.
+            held: the parts.
+            done: told the place of each result, as they come.
+
+        """
+        ...
+
     def close(self) -> None:
         """Release all parts that the engine holds."""
         ...

@@ -69,6 +69,35 @@ class LocalEngine:
             done(len(results))
         return results
 
+    def divided(
+        self,
+        cut: Callable[[PartT, slice], PartT],
+        join: Callable[[list[PartT]], PartT],
+        held: Held[PartT],
+        size: int,
+    ) -> tuple[Held[PartT], list[slice]]:
+        """Return the one part as it is: it has all chunks."""
+        del cut, join
+        return held, [slice(0, size)]
+
+    def mapped(
+        self,
+        functions: Sequence[tuple[int, Callable[[PartT], ResultT]]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Run one function a thread."""
+        begun = [self._pool.submit(run, held.parts[place]) for place, run in functions]
+        results: list[ResultT] = []
+        try:
+            for number, future in enumerate(begun):
+                results.append(future.result())
+                done(number)
+        finally:
+            for future in begun:
+                future.cancel()
+        return results
+
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(cancel_futures=True)

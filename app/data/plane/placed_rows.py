@@ -7,45 +7,87 @@ its label from its own codes, where a hypothesis relabels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.cell_codes import CellCodes
+from app.learning.trees.tree import Tree
 from app.privacy.voting.keyed_slots import Slots, chunk_of_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.plane.summaries import PackedRows
-    from app.learning.encoding.cell_codes import CellCodes
-    from app.learning.trees.tree import Tree
+    from app.learning.encoding.row_codes import RowCodes
+    from app.learning.hypothesis import Hypothesis
+
+    Columns = Sequence[NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRows:
-    """Rows in the order of their chunks; secret, and never shown by ``repr``.
+    """Rows of consecutive chunks, in the order of their chunks; secret, and not in ``repr``.
 
     Attributes:
-        codes: shape ``(f, m)``.
+        columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
         labels: that they take, uint8 (m,).
-        offsets: where each chunk's rows begin, shape ``(k + 1,)``.
+        offsets: where each chunk's rows begin, shape ``(chunks + 1,)``.
+        first_chunk: number of the first chunk.
 
     """
 
-    codes: NDArray[np.uint8] = field(repr=False)
+    columns: Columns = field(repr=False)
     labels: NDArray[np.uint8] = field(repr=False)
     offsets: NDArray[np.int64] = field(repr=False)
+    first_chunk: int = 0
+
+    def codes(self, rows: slice) -> NDArray[np.uint8]:
+        """Return the bytes of some rows, shape ``(f, m)``."""
+        return np.stack([column[rows] for column in self.columns])
+
+    def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
+        """Return where the rows of some chunks, by their numbers, begin and end."""
+        first = self.first_chunk
+        return self.offsets[chunks.start - first : chunks.stop - first + 1]
 
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return codes, labels and chunk numbers (from 0) of the rows of some chunks."""
-        ends = self.offsets[chunks.start : chunks.stop + 1]
+        """Return codes, labels and chunks, from 0, of the rows of some chunks."""
+        ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        return self.codes[:, rows], self.labels[rows].astype(np.int64), numbers
+        return self.codes(rows), self.labels[rows].astype(np.int64), numbers
+
+    def cut(self, chunks: slice) -> PlacedRows:
+        """Return the rows of some chunks alone, in memory of their own."""
+        ends = self.offsets_of(chunks)
+        rows = slice(int(ends[0]), int(ends[-1]))
+        columns = [column[rows].copy() for column in self.columns]
+        return PlacedRows(columns, self.labels[rows].copy(), ends - ends[0], chunks.start)
+
+
+def put_together(placed: list[PlacedRows]) -> PlacedRows:
+    """Return rows of the same chunks from several places, in the order of their chunks."""
+    counts = np.sum([np.diff(each.offsets) for each in placed], axis=0)
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    free, places = offsets[:-1].copy(), []
+    for each in placed:
+        sizes = np.diff(each.offsets)
+        shift = np.repeat(free - each.offsets[:-1], sizes)
+        places.append(np.arange(len(shift)) + shift)
+        free += sizes
+    columns = [
+        _scattered(places, [each.columns[place] for each in placed])
+        for place in range(len(placed[0].columns))
+    ]
+    labels = _scattered(places, [each.labels for each in placed])
+    return PlacedRows(columns, labels, offsets, placed[0].first_chunk)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +99,7 @@ class Placing:
         key: of the slots; secret.
         row_count: the public n.
         size: the number of chunks, k.
-        coding: of the tests.
+        coding: what the bytes of a row are.
         hypothesis: that relabels; None where rows keep their labels; secret.
 
     """
@@ -66,47 +108,75 @@ class Placing:
     key: bytes = field(repr=False)
     row_count: int
     size: int
-    coding: CellCodes
-    hypothesis: Tree | None = field(repr=False)
+    coding: RowCodes
+    hypothesis: Hypothesis | None = field(repr=False)
 
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
-        """Return the rows of some parts in the order of chunks; each part is freed once copied."""
+        """Return the rows of some parts together, which are let go column by column."""
+        offsets, places = self._places(parts)
+        labels = np.empty(int(offsets[-1]), dtype=np.uint8)
+        for its_places, part in zip(places, parts, strict=True):
+            for rows in _blocks(len(its_places)):
+                taken = self._labels(part, rows)
+                labels[its_places[rows]] = taken
+        held = [list(part.columns) for part in parts]
+        parts.clear()
+        columns = []
+        for _ in range(self.coding.width):
+            columns.append(_scattered(places, [each[0] for each in held]))
+            for each in held:
+                del each[0]
+        return PlacedRows(columns, labels, offsets)
+
+    def _places(
+        self, parts: list[PackedRows]
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.unsignedinteger]]]:
+        """Return where chunks begin, and each part's places in their order.
+
+        Where all rows are here, sizes of chunks are public and a row's place is its slot.
+        """
         slots = Slots(self.key, self.row_count)
-        chunks = [self._chunks(part, slots) for part in parts]
-        counts = sum(
-            (np.bincount(each, minlength=self.size) for each in chunks),
-            start=np.zeros(self.size, dtype=np.int64),
-        )
+        if sum(len(part.labels) for part in parts) == self.row_count:
+            return chunk_offsets(self.row_count, self.size), [
+                self._found(part, slots.of, self.row_count) for part in parts
+            ]
+        chunks = [self._found(part, partial(self._chunks, slots), self.size) for part in parts]
+        counts = np.zeros(self.size, dtype=np.int64)
+        for each in chunks:
+            counts += np.bincount(each, minlength=self.size)
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        codes = np.empty((len(self.coding.features), int(offsets[-1])), dtype=np.uint8)
-        labels = np.empty(codes.shape[1], dtype=np.uint8)
-        free = offsets[:-1].copy()
-        while parts:
-            part, its_chunks = parts.pop(), chunks.pop()
-            for rows in _blocks(len(its_chunks)):
-                order, places = _places(its_chunks[rows], free)
-                block = part.codes[:, rows]
-                labels[places] = self._labels(block, part.labels[rows])[order]
-                codes[:, places] = block[:, order]
-        return PlacedRows(codes, labels, offsets)
+        order = np.argsort(np.concatenate(chunks), kind="stable")
+        places = np.empty(len(order), dtype=np.min_scalar_type(len(order)))
+        places[order] = np.arange(len(order), dtype=places.dtype)
+        return offsets, np.split(places, np.cumsum([len(each) for each in chunks])[:-1])
 
-    def _chunks(self, part: PackedRows, slots: Slots) -> NDArray[np.uint32]:
-        """Return the chunk of each row of a part."""
-        first, chunks = self.firsts[part.number], np.empty(len(part.labels), dtype=np.uint32)
-        for rows in _blocks(len(chunks)):
-            positions = np.arange(first + rows.start, first + rows.stop)
-            chunks[rows] = chunk_of_slots(slots.of(positions), count=self.row_count, size=self.size)
-        return chunks
+    def _found(
+        self, part: PackedRows, find: Callable[[NDArray[np.int64]], NDArray[np.int64]], bound: int
+    ) -> NDArray[np.unsignedinteger]:
+        """Return what is found for the position of each row of a part, in the narrowest type."""
+        first, count = self.firsts[part.number], len(part.labels)
+        found: NDArray[np.unsignedinteger] = np.empty(count, dtype=np.min_scalar_type(bound))
+        for rows in _blocks(count):
+            found[rows] = find(np.arange(first + rows.start, first + rows.stop))
+        return found
 
-    def _labels(self, codes: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the labels that rows take."""
-        if self.hypothesis is None:
-            return labels
-        tests = np.array(self.hypothesis.test_indices, dtype=np.int64)
+    def _chunks(self, slots: Slots, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the chunk of each position."""
+        return chunk_of_slots(slots.of(positions), count=self.row_count, size=self.size)
+
+    def _labels(self, part: PackedRows, rows: slice) -> NDArray[np.uint8]:
+        """Return the labels that some rows of a part take."""
+        hypothesis, coding = self.hypothesis, self.coding
+        if hypothesis is None:
+            return part.labels[rows]
+        codes = part.codes(rows)
+        if not (isinstance(hypothesis, Tree) and isinstance(coding, CellCodes)):
+            return hypothesis.predict(coding.encoded(codes)).astype(np.uint8)
+        tests = np.array(hypothesis.test_indices, dtype=np.int64)
         nodes = np.zeros(codes.shape[1], dtype=np.int64)
-        for _ in range(self.hypothesis.depth):
-            nodes = 2 * nodes + 1 + self.coding.outcomes(codes, tests[nodes])
-        leaves = np.array(self.hypothesis.leaf_labels, dtype=np.uint8)
+        for _ in range(hypothesis.depth):
+            nodes = 2 * nodes + 1 + coding.outcomes(codes, tests[nodes])
+        leaves = np.array(hypothesis.leaf_labels, dtype=np.uint8)
         return leaves[nodes - len(tests)]
 
 
@@ -119,20 +189,12 @@ def _blocks(count: int) -> Iterator[slice]:
         yield slice(start, min(start + ROWS_AT_ONCE, count))
 
 
-def _places(
-    chunks: NDArray[np.uint32], free: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows in the order of their chunks, and the place of each among all; take the places.
-
-    Args:
-        chunks: of some rows, shape ``(m,)``.
-        free: first free place of each chunk, shape ``(k,)``; moved on.
-
-    """
-    order = np.argsort(chunks, kind="stable")
-    sorted_chunks = chunks[order]
-    counts = np.bincount(chunks, minlength=len(free))
-    begins = np.cumsum(counts) - counts
-    places = free[sorted_chunks] + np.arange(len(order)) - begins[sorted_chunks]
-    free += counts
-    return order, places
+def _scattered(
+    places: Sequence[NDArray[np.integer]], columns: Sequence[NDArray[np.uint8]]
+) -> NDArray[np.uint8]:
+    """Return the bytes of several columns together, each at its place."""
+    together = np.empty(sum(map(len, places)), dtype=np.uint8)
+    for its_places, column in zip(places, columns, strict=True):
+        for rows in _blocks(len(column)):
+            together[its_places[rows]] = column[rows]
+    return together

@@ -9,22 +9,39 @@ Two rules of a fingerprint: a sum over rows, and a digest of the sorted rows.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
-from app.data.plane.countings import Summaries
+from app.data.plane.countings import (
+    CountedPart,
+    Summaries,
+    VectorReading,
+    VectorSum,
+    Verified,
+)
 from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
 from app.data.rows import PrivateRows, fingerprint
-from app.data.sources.encoded_parts import list_files, list_parts
+from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.errors import DataError, InvariantError, invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from app.data.plane.engine import Engine, Held
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
+    from app.learning.encoding.row_codes import RowCodes
 
+    TotalOfVectors = Callable[[NDArray[np.int16], NDArray[np.int64]], NDArray[np.int64]]
+    SumOfVectors = Callable[[TotalOfVectors], NDArray[np.int64]]
+
+AnyRows: TypeAlias = "PrivateRows | StreamedRows"
+"""Private rows, in memory or not."""
 ROW_SUMS: Final = "row sums"
 SORTED: Final = "sorted rows"
 ROWS_AT_ONCE: Final = 1 << 16
@@ -37,7 +54,7 @@ class StreamedRows:
 
     Args:
         reading: how a part is read.
-        engine: who reads parts and counts.
+        engine: gives whoever reads parts and counts, once that is needed.
         load: reads all rows into memory.
         told: told of the rows read so far, and of all rows where their number is known.
         opened: number and fingerprint of the rows, where a release was opened on parts that
@@ -48,7 +65,7 @@ class StreamedRows:
     def __init__(
         self,
         reading: Reading,
-        engine: Engine,
+        engine: Callable[[], Engine],
         *,
         load: Callable[[], PrivateRows],
         told: Callable[[int, int | None], None],
@@ -56,12 +73,20 @@ class StreamedRows:
     ) -> None:
         """Prepare for reading without reading anything."""
         self.reading = reading
-        self.engine = engine
+        self._make_engine = engine
+        self._engine: Engine | None = None
         self._load = load
         self._told = told
         self._opened = opened
         self._held: Held[PackedRows] | None = None
         self._summary: Summary | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """Who reads parts and counts, until it is let go."""
+        if self._engine is None:
+            self._engine = self._make_engine()
+        return self._engine
 
     @property
     def count(self) -> int:
@@ -94,8 +119,7 @@ class StreamedRows:
         if self._opened is not None:
             return self._opened[1]
         invariant(key == self.reading.key, "rows are summed under the fingerprint's key")
-        width = len(self.reading.schema.features)
-        return fingerprint_of_sum(self.summary.row_sum, row_count=self.count, width=width, key=key)
+        return self._of_sum(self.summary)
 
     def in_memory(self) -> PrivateRows:
         """Return all rows in memory, after reading the source again.
@@ -109,10 +133,89 @@ class StreamedRows:
             raise DataError(SOURCE, CHANGED)
         return rows
 
+    def counted(
+        self, counting: Counting[PackedRows, CountsT, ResultT], coding: RowCodes
+    ) -> ResultT:
+        """Return what follows from a count over all rows, which are read again and let go.
+
+        Args:
+            counting: of parts.
+            coding: what the bytes of their rows are.
+
+        Raises:
+            DataError: they are not the rows that were counted.
+
+        """
+        reading = CountedPart(reading=replace(self.reading, coding=coding), counting=counting)
+        try:
+            held = self._read_again(reading.of)
+            ((summary, result),) = self.engine.counted([Verified(counting)], held, lambda _: None)
+            self._verify(summary)
+        finally:
+            self.close()
+        return result
+
+    @contextmanager
+    def as_vectors(
+        self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
+    ) -> Iterator[SumOfVectors]:
+        """Continue with what adds up over all rows, which are read again and held as vectors.
+
+        Args:
+            vectors: of rows as the public schema encodes them, int16 (m, p).
+
+        Raises:
+            DataError: they are not the rows that were counted.
+
+        """
+        try:
+            reading = VectorReading(reading=self.reading, vectors=vectors)
+            held = self._read_again(reading.of)
+            (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
+            self._verify(summary)
+
+            def total(count: TotalOfVectors) -> NDArray[np.int64]:
+                (found,) = self.engine.counted([VectorSum(count)], held, lambda _: None)
+                return found
+
+            yield total
+        finally:
+            self.close()
+
+    def _read_again(self, read: Callable[[tuple[int, Part]], PartT]) -> Held[PartT]:
+        """Read every part, of whose number of rows nothing is told."""
+        reading = self.reading
+        parts = list_parts(reading.source, reading.schema, dialect=reading.dialect)
+        return self.engine.read(read, list(enumerate(parts)), lambda _: None)
+
+    def _verify(self, summary: Summary) -> None:
+        """Refuse other rows than those that were counted.
+
+        Raises:
+            DataError: they are others.
+
+        """
+        if summary.row_count != self.count or self._of_sum(summary) != self.fingerprint(
+            self.reading.key
+        ):
+            raise DataError(SOURCE, CHANGED)
+
+    def _of_sum(self, summary: Summary) -> str:
+        """Return the fingerprint of some rows by the sum of their hashes."""
+        reading = self.reading
+        return fingerprint_of_sum(
+            summary.row_sum,
+            row_count=summary.row_count,
+            width=len(reading.schema.features),
+            key=reading.key,
+        )
+
     def close(self) -> None:
         """Release all rows held in memory, and the engine."""
         self._held = None
-        self.engine.close()
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
     def _read(self) -> Summary:
         """Read and pack every part, and return the summary of all."""
@@ -133,11 +236,22 @@ class StreamedRows:
             self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
         except MemoryError:
             raise DataError(SOURCE, "does not fit into memory") from None
+        except DataError:
+            if any(part.span for part in parts):
+                self._read_in_order()
+            raise
         (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
         self._told(summary.row_count, summary.row_count)
         return summary
+
+    def _read_in_order(self) -> None:
+        """Read whole files, so that a refusal counts the rows before what it names."""
+        reading = self.reading
+        for file in list_files(reading.source):
+            for _ in read_part(file, reading.source, reading.schema, dialect=reading.dialect):
+                pass
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:

@@ -1,12 +1,13 @@
-"""Reading of one part of the private rows: one byte per feature, with a summary.
+"""A part of the private rows: read once, packed into bytes, and summed up.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
-    from app.learning.encoding.cell_codes import CellCodes
+    from app.learning.encoding.row_codes import RowCodes
+
+
+PAGES_BYTES_MIN: Final = 1 << 15
+TakenT = TypeVar("TakenT", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +78,20 @@ class PackedRows:
 
     Attributes:
         number: of the part in the public order of parts.
-        codes: a byte a feature that has a test, shape ``(f, m)``.
+        columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
         labels: uint8 (m,).
         summary: of the part.
 
     """
 
     number: int
-    codes: NDArray[np.uint8] = field(repr=False)
+    columns: Sequence[NDArray[np.uint8]] = field(repr=False)
     labels: NDArray[np.uint8] = field(repr=False)
     summary: Summary = field(repr=False)
+
+    def codes(self, rows: slice) -> NDArray[np.uint8]:
+        """Return the bytes of some rows, shape ``(f, m)``."""
+        return np.stack([column[rows] for column in self.columns])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +102,7 @@ class Reading:
         source: whose parts they are.
         schema: the public schema.
         dialect: how a CSV is written.
-        coding: of the public tests.
+        coding: what the bytes of a row are.
         key: of the fingerprint.
 
     """
@@ -101,7 +110,7 @@ class Reading:
     source: str
     schema: Schema
     dialect: CsvDialect = PLAIN_CSV
-    coding: CellCodes
+    coding: RowCodes
     key: bytes = field(repr=False)
 
     def packed(self, numbered: tuple[int, Part]) -> PackedRows:
@@ -111,17 +120,46 @@ class Reading:
             DataError: what does not fit the schema, by column and row number.
 
         """
+        codes, labels, summary = self.taken(numbered, self.coding.codes)
+        columns = [
+            _in_pages([block[place] for block in codes]) for place in range(self.coding.width)
+        ]
+        return PackedRows(numbered[0], columns, labels, summary)
+
+    def taken(
+        self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
+    ) -> tuple[list[NDArray[TakenT]], NDArray[np.uint8], Summary]:
+        """Return what is taken of a part's rows, some at a time, their labels and their summary.
+
+        Raises:
+            DataError: what does not fit the schema, by column and row number.
+
+        """
         number, part = numbered
-        codes = [np.zeros((len(self.coding.features), 0), dtype=np.uint8)]
+        found = [take(np.zeros((0, len(self.schema.features))))]
         labels = [np.zeros(0, dtype=np.uint8)]
         features = [summary_of(feature) for feature in self.schema.features]
         row_sum = 0
         for rows in read_part(part, self.source, self.schema, dialect=self.dialect):
-            codes.append(self.coding.codes(rows.values))
+            found.append(take(rows.values))
             labels.append(rows.labels.astype(np.uint8))
             row_sum += sum_of_rows(rows.values, rows.labels, self.key)
             for index, feature in enumerate(features):
                 feature.add(rows.values[:, index])
         together = np.concatenate(labels)
         summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
-        return PackedRows(number, np.concatenate(codes, axis=1), together, summary)
+        return found, together, summary
+
+
+def _in_pages(pieces: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return pieces together, in memory that goes back to the system once it is let go.
+
+    What is allocated in small pieces would stay with the process, in holes between others.
+    """
+    size = sum(map(len, pieces))
+    if size < PAGES_BYTES_MIN:
+        return np.concatenate(pieces)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    together = np.frombuffer(pages, dtype=np.uint8)
+    np.concatenate(pieces, out=together)
+    return together

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 4 * 2**20
 PIECE_BYTES = 2**20
+RANGE_BYTES: Final = 16 * 2**20
+"""Bytes of records that are read as one part."""
 MARK: Final = b"\xef\xbb\xbf"
 QUOTE: Final = b'"'
 LINE_END: Final = b"\n"
@@ -139,6 +141,69 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
         return piece
 
     return read_on
+
+
+def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
+    """Return where records begin, about every so many bytes; 0 alone where quotes leave it open.
+
+    A line end is the end of a record where as many quotes begin fields before it as end them.
+    Which do is known where each quote begins a field, ends one or is one of two side by side.
+
+    Args:
+        read: gives up to so many further bytes of a CSV in UTF-8, and none at its end.
+        separator: between fields.
+        step: bytes between borders, at least.
+
+    """
+    borders, position, is_open, before = [0], 0, False, LINE_END
+    while body := read(step):
+        text = body.removeprefix(MARK) if not position else body
+        has_quotes = QUOTE in text or before == QUOTE
+        if has_quotes and not _begin_or_end_fields(before + text, separator, is_open=is_open):
+            return (0,)
+        if position and (end := _first_record(text, is_open=is_open)):
+            borders.append(position + end)
+        is_open ^= text.count(QUOTE) % 2 == 1
+        before, position = text[-1:] or before, position + len(body)
+    return (0,) if is_open else tuple(borders)
+
+
+def _begin_or_end_fields(body: bytes, separator: str, *, is_open: bool) -> bool:
+    """Return whether each quote of some bytes begins or ends a field, or is one of two.
+
+    Args:
+        body: the bytes with the one before them; what follows the last one is not looked at.
+        separator: between fields.
+        is_open: whether they begin within a quoted field.
+
+    """
+    codes = np.frombuffer(body, dtype=np.uint8)
+    quotes = np.flatnonzero(codes[1:] == QUOTE[0]) + 1
+    first, last = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
+    if body.startswith(QUOTE) and not is_open:
+        last = np.insert(last, 0, 0)
+    borders = np.zeros(256, dtype=np.bool_)
+    borders[[ord(separator), LINE_END[0], QUOTE[0]]] = True
+    begin = bool(borders[codes[first - 1]].all())
+    borders[RETURN[0]] = True
+    return begin and bool(borders[codes[last[last < len(codes) - 1] + 1]].all())
+
+
+def _first_record(body: bytes, *, is_open: bool) -> int:
+    """Return the number of bytes up to the end of the first record that ends in some; 0 for none.
+
+    Args:
+        body: the bytes.
+        is_open: whether they begin within a quoted field.
+
+    """
+    end = counted = 0
+    while end := body.find(LINE_END, end) + 1:
+        is_open ^= body.count(QUOTE, counted, end) % 2 == 1
+        if not is_open:
+            return end
+        counted = end
+    return 0
 
 
 def divides_alike(body: bytes, separator: str) -> bool:

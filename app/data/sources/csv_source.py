@@ -19,7 +19,7 @@ import numpy as np
 
 from app.data.sources.cells import Values
 from app.data.sources.csv_dialect import BROKEN_TEXT, COMPRESSED, UTF_8
-from app.data.sources.csv_records import CsvRecords, without_mark
+from app.data.sources.csv_records import MARK, CsvRecords, without_mark
 from app.data.sources.parts import CSV_SUFFIXES, opened, source_files
 from app.data.sources.row_blocks import (
     ROWS_PER_BLOCK,
@@ -34,7 +34,7 @@ from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from app.data.sources.cells import Cells, SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
@@ -48,6 +48,7 @@ BROKEN_FILE_ERRORS: Errors = (csv.Error, EOFError, OSError, UnicodeError, zlib.e
 EMPTY = "is empty; the first line names the columns"
 # Below it, Arrow's reader takes longer to import than Python's to read.
 SMALL_BYTES = 2**20
+MARK_BYTES = len(MARK)
 
 
 @contextmanager
@@ -146,6 +147,19 @@ class _Table:
             raise DataError(SOURCE, f"{place} {likely}") from None
         self._wanted = sorted({index for index in self._indices if index < self._width})
         self._further = lines
+        if part.span is not None and self._records is not None:
+            self._records = self._further_records(file, self._records.position, part.span)
+
+    def _further_records(
+        self, file: IO[bytes], header_end: int, span: tuple[int, int]
+    ) -> CsvRecords:
+        """Return the records of a part of the file, those after the header."""
+        with self._naming(None):
+            file.seek(0)
+            # The mark of the encoding is read, and not counted.
+            mark = MARK_BYTES if file.read(MARK_BYTES) == MARK else 0
+            start = file.seek(max(span[0], mark + header_end))
+        return CsvRecords(_up_to(file, max(0, span[1] - start)), self._broken)
 
     def _lines(self, file: IO[bytes]) -> Iterator[str]:
         """Return the lines of a file; those in UTF-8 may be taken by the block too."""
@@ -255,6 +269,19 @@ class _Table:
         part = f" in {self._part.name}" if self._part.name else ""
         cause = _cause(error, self._part.file.path)
         return DataError(SOURCE, f"{place}{part}: {cause}")
+
+
+def _up_to(file: IO[bytes], count: int) -> Callable[[int], bytes]:
+    """Return a reader of so many bytes of a file."""
+    left = count
+
+    def read(wanted: int) -> bytes:
+        nonlocal left
+        piece = file.read(min(wanted, left))
+        left -= len(piece)
+        return piece
+
+    return read
 
 
 def _rows_until(records: CsvRecords, end: int, dialect: CsvDialect) -> Iterator[Row]:

@@ -8,15 +8,18 @@ encodes them, each alone, so that neither the order of parts nor who reads them 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.data.sources.cells import SourcePersons, source_columns
-from app.data.sources.csv_dialect import PLAIN_CSV
-from app.data.sources.parts import CSV_SUFFIXES, is_csv, is_parquet, source_files
+from app.data.sources.csv_dialect import COMPRESSED, PLAIN_CSV, UTF_8
+from app.data.sources.csv_records import RANGE_BYTES, record_borders
+from app.data.sources.parts import CSV_SUFFIXES, is_csv, is_parquet, opened, source_files
 from app.data.sources.row_blocks import SOURCE, encoded_blocks, refuse_row
 from app.data.sources.sources import decimal_of
+from app.data.sources.stored_files import store_scheme
 from app.errors import DataError
 
 if TYPE_CHECKING:
@@ -77,7 +80,7 @@ def list_parts(
     """Return the parts of a source in a fixed order; no row is read.
 
     Of Parquet they are the row groups with rows, whose numbers of rows are known; of CSV the
-    files.
+    files, or some megabytes of records of a file in UTF-8 on a local disk.
 
     Args:
         source: files of Parquet or CSV.
@@ -92,7 +95,7 @@ def list_parts(
     """
     files = list_files(source)
     if is_csv(source):
-        return files
+        return tuple(part for file in files for part in _ranges(file, dialect))
     from app.data.sources.parquet_source import row_groups  # noqa: PLC0415 -- takes long
 
     columns, _ = _columns(source, schema, dialect, person)
@@ -104,6 +107,25 @@ def list_parts(
             parts.append(replace(part, rows_before=count, rows_before_file=before_file))
             count += part.row_count or 0
     return tuple(parts)
+
+
+def _ranges(file: Part, dialect: CsvDialect) -> list[Part]:
+    """Return the records of a CSV as parts, or the file itself.
+
+    A file is read through once for it; what lies in an object store, or is compressed, is left
+    whole.
+    """
+    path = file.file.path
+    is_plain = dialect.encoding == UTF_8 and dialect.separator.isascii()
+    if not is_plain or path.lower().endswith(COMPRESSED) or store_scheme(path) is not None:
+        return [file]
+    if file.file.size < 2 * RANGE_BYTES:
+        return [file]
+    with opened(file, file.name or path, in_order=True) as body:
+        borders = (*record_borders(body.read, dialect.separator, step=RANGE_BYTES), file.file.size)
+    if len(borders) == len((0, 1)):
+        return [file]
+    return [replace(file, span=span) for span in pairwise(borders)]
 
 
 def read_part(

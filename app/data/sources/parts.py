@@ -40,7 +40,7 @@ MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a source, or one row group of a Parquet file.
+    """One file of a source, one row group of a Parquet file, or some records of a CSV.
 
     It holds no row, and can be sent to another process.  Where a folder is named by a private
     value its path and partitions are private, and so is this object.
@@ -51,6 +51,7 @@ class Part:
         partitions: the columns that its folders give, with the text of all their fields; None
             for a missing value.
         row_group: index of the row group; None for the whole file.
+        span: where the bytes of its records begin and end in a CSV; None for the whole file.
         row_count: number of rows; None where it is not known without reading.
         rows_before: rows of the source before it; 0 where that is not known.
         rows_before_file: rows of the source before its file; 0 where that is not known.
@@ -61,6 +62,7 @@ class Part:
     name: str
     partitions: tuple[tuple[str, str | None], ...] = field(repr=False, default=())
     row_group: int | None = None
+    span: tuple[int, int] | None = None
     row_count: int | None = None
     rows_before: int = 0
     rows_before_file: int = 0

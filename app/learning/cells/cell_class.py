@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.lists.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
@@ -193,7 +193,18 @@ class CellClass:
             The labelling, a private value until it is published.
 
         """
-        counts = self._counts(encoded, labels, row_weights)
+        return self._drawn(self._counts(encoded, labels, row_weights), epsilon, noise)
+
+    def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows of each label in each cell, shape ``(L, C)``."""
+        return self._counts(encoded, labels, None).astype(np.int64)
+
+    def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> CellLabels:
+        """Draw a labelling as :meth:`draw` does, on rows that are known by their counts."""
+        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+
+    def _drawn(self, counts: NDArray[np.float64], epsilon: float, noise: NoiseSource) -> CellLabels:
+        """Draw each cell's label from its own counts, shape ``(L, C)``."""
         drawn = [
             draw_index(leaf_terms(counts[:, cell]).relative_logs(epsilon / 2), noise)
             for cell in range(self.splits.cell_count)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.cells.cell_class import CellClass, CellLabels
-from app.learning.cells.learners import CellEnsemble, fit_cells
+from app.learning.cells.learners import CellEnsemble, fit_cells, joined_cells
 from app.learning.chunks import DEFAULT_RULE
+from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.hypothesis import ClassRow
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def _make(asked: ClassAsked) -> CellClass:
 def _fit(rule: str, *, secret: bytes, scored: bool, **given: object) -> CellEnsemble:
     del rule, secret, scored
     return fit_cells(**given)  # type: ignore[arg-type]  # as any row is given
+
+
+def _codes(searched: CellClass) -> IntegerCodes:
+    """Return the bytes of the number of a row's cell."""
+    return IntegerCodes(searched.encode, columns=1, largest=searched.splits.cell_count - 1)
 
 
 def _check(searched: CellClass, rule: str, scored: bool) -> None:  # noqa: FBT001 -- as any row is given
@@ -43,6 +49,8 @@ CELLS: Final = ClassRow(
     drawn="a label for each public cell",
     make=_make,
     fit=_fit,
+    codes=_codes,
+    joined=joined_cells,
     read=lambda searched, body: CellEnsemble.from_bytes(
         searched.splits, searched.class_count, body
     ),

@@ -20,7 +20,7 @@ import numpy as np
 from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,6 +50,11 @@ class CellEnsemble:
         self._splits = splits
         self._counts = private_counts
         self._size = int(sums[0])
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Votes for each label in each cell, shape ``(C, L)``; private."""
+        return self._counts
 
     @property
     def size(self) -> int:
@@ -117,6 +122,7 @@ def fit_cells(
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     hypothesis_class: CellClass,
+    first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> CellEnsemble:
     """Return an ensemble of one learner per chunk, fitted on the labels in each cell.
@@ -126,6 +132,7 @@ def fit_cells(
         labels: relabelled class indices in the same order, shape ``(n,)``.
         offsets: where each chunk starts, shape ``(k + 1,)``.
         hypothesis_class: the public cells and the number of labels.
+        first_chunk: number of the first of these chunks among all.
         progress: told the chunks done and their number.
 
     Returns:
@@ -134,11 +141,13 @@ def fit_cells(
     """
     splits, class_count = hypothesis_class.splits, hypothesis_class.class_count
     chunk_count = len(offsets) - 1
-    counts = np.tile(_turns(chunk_count, class_count), (splits.cell_count, 1))
+    turns = _turns(first_chunk, chunk_count, class_count)
+    counts = np.tile(turns, (splits.cell_count, 1))
     for first in range(0, chunk_count, CHUNKS_PER_BLOCK):
         last = min(first + CHUNKS_PER_BLOCK, chunk_count)
         rows = slice(int(offsets[first]), int(offsets[last]))
-        chunks = first + np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))
+        numbers = np.arange(first_chunk + first, first_chunk + last)
+        chunks = np.repeat(numbers, np.diff(offsets[first : last + 1]))
         cells = encoded[rows][:, 0].astype(np.int64)
         _cast(counts, chunks, cells, labels[rows], class_count)
         if progress is not None:
@@ -146,10 +155,15 @@ def fit_cells(
     return CellEnsemble(splits, counts)
 
 
-def _turns(chunk_count: int, class_count: int) -> NDArray[np.int64]:
-    """Return how many chunks have each label as their turn, shape ``(L,)``."""
+def joined_cells(searched: CellClass, fitted: Sequence[CellEnsemble]) -> CellEnsemble:
+    """Return the votes of several ensembles over the same cells together."""
+    return CellEnsemble(searched.splits, np.sum([each.counts for each in fitted], axis=0))
+
+
+def _turns(first_chunk: int, chunk_count: int, class_count: int) -> NDArray[np.int64]:
+    """Return how many of some chunks have each label as their turn, shape ``(L,)``."""
     turns: NDArray[np.int64] = np.bincount(
-        np.arange(chunk_count) % class_count, minlength=class_count
+        np.arange(first_chunk, first_chunk + chunk_count) % class_count, minlength=class_count
     )
     return turns
 

@@ -109,6 +109,15 @@ class CellCodes:
         known = [feature for feature in found if feature is not None]
         return cls(known) if known and len(known) == len(found) else None
 
+    @property
+    def width(self) -> int:
+        """Bytes of a row: how many features have a test."""
+        return len(self.features)
+
+    def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the outcomes of all tests, as classes of tests encode rows."""
+        return self.bits(codes)
+
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Return the codes of encoded rows, feature by feature.
 
@@ -122,6 +131,16 @@ class CellCodes:
         cells = np.empty((len(self.features), len(values)), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             cells[place] = feature.codes(values[:, feature.feature_index])
+        return cells
+
+    def codes_of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the cells of rows, shape ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
+        cells = np.empty((len(self.features), len(bits)), dtype=np.uint8)
+        for place, feature in enumerate(self.features):
+            met = bits[:, feature.test_indices]
+            # Of cuts as many are met as the cell says; of categories one at most.
+            names = np.ones(met.shape[1]) if feature.is_cut else np.arange(1, met.shape[1] + 1)
+            cells[place] = met @ names.astype(np.uint8)
         return cells
 
     def bits(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

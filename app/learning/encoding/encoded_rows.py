@@ -6,6 +6,7 @@ counts rows needs each part only once, and forgets it before the next one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -19,6 +20,20 @@ if TYPE_CHECKING:
 
 # Some ten megabytes of bits, and enough rows that the interpreter's share vanishes.
 ROWS_PER_PART: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Rows that are known by what a class counts of them; secret.
+
+    Attributes:
+        counts: whole numbers, of which those of parts add up.
+        row_count: of all rows, n.
+
+    """
+
+    counts: NDArray[np.int64] = field(repr=False)
+    row_count: int
 
 
 class EncodedRows(Protocol):

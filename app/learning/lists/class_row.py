@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.hypothesis import ClassRow
 from app.learning.lists.boxes import (
     Boxes,
@@ -41,6 +42,15 @@ def _bound(asked: ClassAsked, row_count: int) -> int:
     return box_count(asked.kind, [max(0, row_count - 1)] * len(asked.numeric))
 
 
+def _codes(searched: EnumeratedClass) -> IntegerCodes | None:
+    """Return the bytes of a row's ranks; None of a list that is not of boxes."""
+    boxes = searched.hypotheses
+    if not isinstance(boxes, Boxes):
+        return None
+    largest = max((len(axis.cuts) for axis in boxes.axes), default=0)
+    return IntegerCodes(searched.encode, columns=len(boxes.axes) + 1, largest=largest)
+
+
 INTERVALS: Final = ClassRow(
     kind="intervals",
     searched=EnumeratedClass,
@@ -53,6 +63,8 @@ INTERVALS: Final = ClassRow(
     dichotomies=_dichotomies,
     dichotomy_bound=_bound,
     fit=fit_enumerated,
+    codes=_codes,
+    joined=lambda searched, fitted: EnumeratedEnsemble.joined(searched.hypotheses, fitted),
     read=lambda searched, body: EnumeratedEnsemble.from_bytes(searched.hypotheses, body),
     best=fit_hypothesis,
 )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.lists.hypothesis_list import Encoded, HypothesisList
     from app.noise.source import NoiseSource
 
@@ -218,7 +218,22 @@ class EnumeratedClass:
             row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         """
-        error_counts = self._error_counts(encoded, labels, row_weights)
+        return self._drawn(self._error_counts(encoded, labels, row_weights), epsilon, noise)
+
+    def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows that each hypothesis gets wrong, shape ``(N,)``."""
+        return self.hypotheses.error_counts(encoded, labels)
+
+    def draw_tallied(
+        self, tally: Tally, epsilon: float, noise: NoiseSource
+    ) -> EnumeratedHypothesis:
+        """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
+        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+
+    def _drawn(
+        self, error_counts: NDArray[np.float64], epsilon: float, noise: NoiseSource
+    ) -> EnumeratedHypothesis:
+        """Draw by the errors of every hypothesis, shape ``(N,)``."""
         errors, counts = np.unique(error_counts, return_counts=True)
         level, place = draw_repeated(_log_weights(errors, epsilon), counts.tolist(), noise)
         index = int(np.flatnonzero(error_counts == errors[level])[place])

@@ -16,6 +16,8 @@ from app.errors import InvariantError, LedgerCorruptError, invariant
 from app.learning.trees.leaves import vote_means
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from app.learning.lists.hypothesis_list import Encoded, HypothesisList
@@ -69,6 +71,16 @@ class EnumeratedEnsemble:
             self._evaluated = hypotheses.take(np.minimum(flat, self._list_size - 1))
             constant = flat - self._list_size + len(flat)
             self._rows = np.where(flat < self._list_size, np.arange(len(flat)), constant)
+
+    @classmethod
+    def joined(cls, hypotheses: HypothesisList, fitted: Sequence[Self]) -> Self:
+        """Return the votes of several ensembles over the same list together, in order."""
+        scores = [each._side_scores for each in fitted if each._side_scores is not None]  # noqa: SLF001 -- its own
+        return cls(
+            hypotheses,
+            np.concatenate([each._places for each in fitted]),  # noqa: SLF001 -- its own
+            private_side_scores=np.concatenate(scores) if scores else None,
+        )
 
     @property
     def size(self) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import Encoded, HypothesisList
 
 
-def fit_enumerated(
+def fit_enumerated(  # noqa: PLR0913 -- as the row of a class is given
     rule: str,
     *,
     encoded: EncodedRows,
@@ -38,6 +38,7 @@ def fit_enumerated(
     hypothesis_class: EnumeratedClass,
     secret: bytes,
     scored: bool = False,
+    first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> EnumeratedEnsemble:
     """Return an ensemble of one fitted learner per chunk.
@@ -54,6 +55,7 @@ def fit_enumerated(
         secret: the release's secret, from which chunk seeds derive.
         scored: whether votes get scores, from the rows of their own chunk; a constant
             scores its label.
+        first_chunk: number of the first of these chunks among all.
         progress: told the chunks done and their number.
 
     Returns:
@@ -66,8 +68,8 @@ def fit_enumerated(
     scores = np.zeros((chunk_count, chooser.vote_width, 2)) if scored else None
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
-        chunk = encoded[rows]
-        places[index] = _fit_or_constant(chooser, chunk, labels[rows], chunk_seed(secret, index))
+        chunk, seed = encoded[rows], chunk_seed(secret, first_chunk + index)
+        places[index] = _fit_or_constant(chooser, chunk, labels[rows], seed)
         if scores is not None:
             scores[index] = side_scores(
                 hypothesis_class.hypotheses, places[index], chunk, labels[rows]

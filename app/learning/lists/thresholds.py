@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.lists.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
@@ -144,6 +144,15 @@ class ThresholdClass:
 
         """
         log_weights = self._log_weights(encoded, labels, epsilon, row_weights)
+        return self.hypotheses[draw_index(log_weights, noise)]
+
+    def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the errors of every hypothesis, shape ``(t + 2,)``."""
+        return self.error_counts(encoded, labels)
+
+    def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Tree:
+        """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
+        log_weights = np.multiply(tally.counts.astype(np.float64), -0.5 * epsilon)
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:

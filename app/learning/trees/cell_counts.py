@@ -9,9 +9,10 @@ What the exponential mechanism asks of rows, answered from such counts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from app.learning.encoding.cell_codes import CellCodes, CodedFeature
     from app.learning.trees.regions import Counts
 
+COUNTED_DEPTH_MAX: Final = 3
+"""Levels of a tree whose counts are by three tests at most."""
+COUNTERS_MAX: Final = 1 << 22
+"""Counts by cells of one group of rows."""
+SETS_MAX: Final = 500
+"""Sets of features by which a row is counted: about what reading the row takes."""
 Features = tuple[int, ...]
 Tables = dict[Features, "NDArray[np.signedinteger]"]
 
@@ -35,6 +42,13 @@ def feature_sets(coding: CellCodes, size: int) -> list[Features]:
     """Return all sets of up to a number of features, as ascending indices."""
     places = range(len(coding.features))
     return list(combinations(places, min(size, len(places))))
+
+
+def counters(coding: CellCodes, size: int) -> int:
+    """Return the number of counts of one group of rows, by sets of so many features."""
+    cells = [feature.cell_count for feature in coding.features]
+    sets = feature_sets(coding, size)
+    return sum(math.prod(cells[place] for place in places) for places in sets)
 
 
 def cell_tables(

@@ -15,6 +15,7 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.learning.chunks import DEFAULT_RULE
+from app.learning.encoding.cell_codes import CellCodes
 from app.learning.hypothesis import ClassRow
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.trees.counted_fit import LABELS, CountedTrees
@@ -172,6 +173,8 @@ TREES: Final = ClassRow(
     fit=_fit,
     counted=_counted,
     packed=_packed,
+    codes=lambda searched: CellCodes.of(searched.tests),
+    joined=lambda searched, fitted: TreeEnsemble.joined(searched.tests, fitted),
     read=lambda searched, body: TreeEnsemble.from_bytes(searched.tests, body),
     best=_best,
     check=_check,

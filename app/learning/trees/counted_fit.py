@@ -12,7 +12,6 @@ follow from counts by tests, then the last level from counts in each region that
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +20,14 @@ import numpy as np
 from app.learning.chunks import FALLBACK_LABEL
 from app.learning.encoding.cell_codes import CellCodes
 from app.learning.trees.canonical import CanonicalRule, canonical_order
-from app.learning.trees.cell_counts import TestCounts, cell_tables, feature_sets
+from app.learning.trees.cell_counts import (
+    COUNTED_DEPTH_MAX,
+    COUNTERS_MAX,
+    TestCounts,
+    cell_tables,
+    counters,
+    feature_sets,
+)
 from app.learning.trees.search import parent_counts
 
 if TYPE_CHECKING:
@@ -34,8 +40,6 @@ if TYPE_CHECKING:
     from app.learning.trees.cell_counts import Features, Tables
 
 LABELS: Final = 2
-DEPTH_MAX: Final = 3
-"""Levels of a tree whose counts are by three tests at most."""
 SHORT_ROWS_MAX: Final = np.iinfo(np.int16).max
 """Rows of a chunk whose differences fit in 16 bits."""
 CHUNKS_AT_ONCE: Final = 64
@@ -45,8 +49,6 @@ ROWS_AT_ONCE: Final = 1 << 16
 """Rows that are counted at once, or those of one chunk where it has more."""
 COUNTERS_AT_ONCE: Final = 1 << 23
 """Counts by cells of some chunks: some tens of megabytes, in which 64 ordinary chunks fit."""
-COUNTERS_MAX: Final = 1 << 22
-"""Counts by cells of one chunk."""
 # Nanoseconds of a core, measured with the 52 tests of ``benchmarks/opening.py``: counting a row
 # by one set of features, or by a product of matrices of so many tests, and what a chunk's
 # search takes beyond that, by tests to the power of the depth.
@@ -74,22 +76,16 @@ class CountedTrees:
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
         """Return the search of all trees of a depth; None if counting cannot do it."""
         coding = CellCodes.of(tests)
-        if coding is None or not 1 <= depth <= DEPTH_MAX:
+        if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None
         counted = cls(coding, canonical_order(tests), depth)
-        return counted if counted.counters <= COUNTERS_MAX else None
-
-    @property
-    def counters(self) -> int:
-        """The number of counters for one chunk."""
-        cells = [feature.cell_count for feature in self.coding.features]
-        sets = feature_sets(self.coding, self.depth)
-        return sum(math.prod(cells[place] for place in places) for places in sets)
+        return counted if counters(coding, depth) <= COUNTERS_MAX else None
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
         """Return the number of chunks that are counted at once, given their number of rows."""
         chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
-        return max(1, min(CHUNKS_AT_ONCE, COUNTERS_AT_ONCE // self.counters, chunks))
+        at_once = COUNTERS_AT_ONCE // counters(self.coding, self.depth)
+        return max(1, min(CHUNKS_AT_ONCE, at_once, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
         """Return whether counting is faster than a search chunk by chunk, by public numbers."""
@@ -127,12 +123,12 @@ class CountedTrees:
             rows = slice(int(ends[0]), int(ends[-1]))
             chunks = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
             codes = self.coding.codes(np.asarray(values[rows], dtype=np.float64))
-            found.append(self._fitted(codes, labels[rows], chunks, sizes=np.diff(ends)))
+            found.append(self.fitted(codes, labels[rows], chunks, sizes=np.diff(ends)))
             if progress is not None:
                 progress(start + len(ends) - 1, chunk_count)
         return np.concatenate(found)
 
-    def _fitted(
+    def fitted(
         self,
         codes: NDArray[np.uint8],
         labels: NDArray[np.int64],
@@ -140,7 +136,15 @@ class CountedTrees:
         *,
         sizes: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Return the trees of a few chunks of these sizes."""
+        """Return the trees of a few chunks, shape ``(chunks, 2**(depth + 1) - 1)``.
+
+        Args:
+            codes: of their rows in any order, shape ``(f, n)``.
+            labels: 0 or 1, shape ``(n,)``.
+            chunks: of each row, from 0, shape ``(n,)``.
+            sizes: rows of each chunk.
+
+        """
         counted = self.upper_counts(codes, labels, chunks, chunk_count=len(sizes))
         upper = self.upper_tests(counted, chunk_count=len(sizes), rows_max=int(sizes.max()))
         return self.trees(upper, self.lower_counts(upper, codes, labels, chunks))

@@ -40,7 +40,7 @@ class ChunkFit(Protocol):
         ...
 
 
-def fit_trees(
+def fit_trees(  # noqa: PLR0913 -- as the row of a class is given
     rule: str,
     *,
     bits: EncodedRows,
@@ -49,6 +49,7 @@ def fit_trees(
     hypothesis_class: TreeClass | ThresholdClass,
     secret: bytes,
     scored: bool = False,
+    first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
     """Return an ensemble of one fitted learner per chunk.
@@ -65,6 +66,7 @@ def fit_trees(
         secret: the release's secret, from which chunk seeds derive.
         scored: whether leaves get scores, from the rows of their own chunk; a
             failure scores 0.
+        first_chunk: number of the first of these chunks among all.
         progress: told the chunks done and their number.
 
     Returns:
@@ -83,7 +85,7 @@ def fit_trees(
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         chunk = bits[rows].astype(np.uint8, copy=False)
         trees[index], fitted = _fit_or_constant(
-            fit_chunk, chunk, labels[rows], chunk_seed(secret, index), depth
+            fit_chunk, chunk, labels[rows], chunk_seed(secret, first_chunk + index), depth
         )
         if scores is not None and fitted:
             scores[index] = leaf_scores(trees[index], chunk, labels[rows], depth=depth)

@@ -142,6 +142,19 @@ class PackedTrees:
             scores[block] = vote_means(trees.reshape(self.size, self.trees_per_vote, -1))
         return scores
 
+    @classmethod
+    def joined(cls, fitted: Sequence[Self]) -> Self:
+        """Return the votes of several in order, all of one depth and number of labels."""
+        first = fitted[0]
+        scores = [each._leaf_scores for each in fitted if each._leaf_scores is not None]  # noqa: SLF001 -- its own
+        return cls(
+            np.concatenate([each._cells for each in fitted]),  # noqa: SLF001 -- its own
+            depth=first.depth,
+            class_count=first.class_count,
+            trees_per_vote=first.trees_per_vote,
+            private_leaf_scores=np.concatenate(scores) if scores else None,
+        )
+
     def repeated(self, times: int) -> Self:
         """Return the same votes, repeated."""
         scores = self._leaf_scores
@@ -265,6 +278,11 @@ class TreeEnsemble:
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each model's score of each encoded query, shape ``(B, k)``; secret."""
         return self._packed.scores(self._tests.evaluate(values))
+
+    @classmethod
+    def joined(cls, tests: Sequence[BinaryTest], fitted: Sequence[Self]) -> Self:
+        """Return the votes of several ensembles over the same tests together, in order."""
+        return cls(tests, PackedTrees.joined([each._packed for each in fitted]))  # noqa: SLF001 -- its own
 
     def repeated(self, times: int) -> Self:
         """Return a larger ensemble in which every vote is repeated."""

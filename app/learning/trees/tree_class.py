@@ -10,6 +10,18 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
+from app.learning.encoding.cell_codes import CellCodes
+from app.learning.encoding.encoded_rows import parts
+from app.learning.trees.cell_counts import (
+    COUNTED_DEPTH_MAX,
+    COUNTERS_MAX,
+    SETS_MAX,
+    CountedRows,
+    cell_tables,
+    counters,
+    feature_sets,
+    merged_tables,
+)
 from app.learning.trees.region_tables import excluded_literals
 from app.learning.trees.weights import (
     DEPTH_MAX,
@@ -29,7 +41,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.lists.hypothesis_list import Encoded
-    from app.learning.trees.cell_counts import CountedRows
+    from app.learning.trees.cell_counts import Tables
     from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
 
@@ -83,23 +95,47 @@ class TreeClass:
             return (pairs + self.class_count).bit_length() - 1
         return self.size.bit_length() - 1
 
-    def refuse_rows(self, row_count: int) -> None:
-        """Refuse a number of rows that would take longer than minutes to count.
+    @property
+    def is_counted(self) -> bool:
+        """Whether a draw follows from counts of rows by cells, as quickly as they are read."""
+        return self._coding is not None
+
+    @property
+    def _coding(self) -> CellCodes | None:
+        """The cells by which rows are counted for a draw; None where there are too many."""
+        if not 1 <= self.depth <= COUNTED_DEPTH_MAX:
+            return None
+        coding = CellCodes.of(self.tests)
+        if coding is None or len(feature_sets(coding, self.depth)) > SETS_MAX:
+            return None
+        total = counters(coding, self.depth) * self.class_count
+        return coding if total <= COUNTERS_MAX else None
+
+    def refuse_rows(self, row_count: int, *, is_weighed: bool = False) -> None:
+        """Refuse a number of rows whose counting would take longer than minutes.
+
+        Args:
+            row_count: n.
+            is_weighed: whether rows count for less than 1, as persons' do.
 
         Raises:
             ConfigurationError: names ``hypotheses.depth``.
 
         """
-        shares = [test.public_frequency for test in self.tests]
-        spread = sum(min(share, 1.0 - share) for share in shares)
-        weight_count = self._size.row_weight_count(row_count, spread)
-        if weight_count > WEIGHT_COUNT_MAX:
+        weight_count = self._row_weight_count(row_count)
+        if weight_count > WEIGHT_COUNT_MAX and (is_weighed or not self.is_counted):
             problem = (
                 f"counting {row_count} rows for trees of depth {self.depth} over "
                 f"{len(self.tests)} tests takes about {weight_count:.0e} steps, and at most "
                 f"{WEIGHT_COUNT_MAX:.0e} are taken: lower the depth or list fewer tests"
             )
             raise ConfigurationError("hypotheses.depth", problem)
+
+    def _row_weight_count(self, row_count: int) -> float:
+        """Estimate the steps of counting rows region by region, from public numbers."""
+        shares = [test.public_frequency for test in self.tests]
+        spread = sum(min(share, 1.0 - share) for share in shares)
+        return self._size.row_weight_count(row_count, spread)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
@@ -144,7 +180,28 @@ class TreeClass:
             The drawn tree, a private value until it is published.
 
         """
+        coding = self._coding
+        are_many = self._row_weight_count(len(labels)) > WEIGHT_COUNT_MAX
+        if are_many and coding is not None and row_weights is None:
+            return self.draw_counted(self._counted(coding, encoded, labels), epsilon, noise)
         return self.weights(encoded, labels, epsilon, row_weights).draw(noise)
+
+    def _counted(
+        self, coding: CellCodes, encoded: EncodedRows, labels: NDArray[np.int64]
+    ) -> CountedRows:
+        """Count rows by label and cells, part by part."""
+        total: Tables = {}
+        for rows in parts(len(labels)):
+            bits = encoded[rows].astype(np.uint8, copy=False)
+            counted = cell_tables(
+                coding,
+                coding.codes_of_bits(bits),
+                labels[rows],
+                group_count=self.class_count,
+                size=self.depth,
+            )
+            total = merged_tables(total, counted) if total else counted
+        return CountedRows.of(coding, total, depth=self.depth)
 
     def draw_counted(self, counted: CountedRows, epsilon: float, noise: NoiseSource) -> Tree:
         """Return a tree drawn as by :meth:`draw`, from counts of the rows only.

@@ -162,9 +162,16 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether a classifier whose draw uses delta must wait for the last answer."""
-        learner = None if self.release is None else self.release.parameters.get(LEARNER)
-        return learner not in (None, *PURE) and self.is_between_answers
+        """Whether a classifier must wait for the last answer, as one whose draw uses delta must.
+
+        In one account with the answers it takes no delta, and comes at any time; but for that
+        of a certificate, which has it after the last answer alone.
+        """
+        opened = {} if self.release is None else self.release.parameters
+        if self.is_joint:
+            is_certified = (opened.get(CALIBRATION), opened.get(MECHANISM)) == CERTIFIED
+            return is_certified and not self.has_last_answer
+        return opened.get(LEARNER) not in (None, *PURE) and self.is_between_answers
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
         """Return the part of the budget that ``mechanism`` has spent, or None."""
@@ -188,6 +195,11 @@ ACCOUNTING: Final = "privacy.accounting"
 """The parameter of ``ReleaseOpened`` that says how shares are accounted; absent, they add up."""
 JOINT: Final = "joint"
 """Its text where relabelling, answers and classifier are one account."""
+
+CALIBRATION: Final = "privacy.calibration"
+MECHANISM: Final = "answers.mechanism"
+CERTIFIED: Final = ('"certified"', '"stability"')
+"""Both parameters' texts where one account has the classifier after the last answer alone."""
 
 STATISTICS: Final = "statistics"
 CLASSIFIER: Final = "classifier"
@@ -399,7 +411,7 @@ def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> 
     )
     allow(
         event.mechanism != CLASSIFIER or not state.classifier_waits,
-        f"charges a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}",
+        f"charges a {CLASSIFIER} {_out_of_turn(state)}",
     )
     reserve = state.reserve_of(event.mechanism)
     allow(
@@ -518,10 +530,17 @@ def _ask(state: LedgerState, event: VectorsAsked) -> LedgerState:
     return _bind(following, event.private_digests)
 
 
+def _out_of_turn(state: LedgerState) -> str:
+    """Say when a classifier came that had to wait."""
+    if state.is_joint:
+        return "before the ensemble's last answer, by a certificate that has it after that"
+    return f"that uses delta {BETWEEN_ANSWERS}"
+
+
 def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:
     allow(state.classifier is None, "publishes a classifier a second time")
     allow(state.charge_of(CLASSIFIER) is not None, "comes before the classifier's charge")
-    allow(not state.classifier_waits, f"publishes a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}")
+    allow(not state.classifier_waits, f"publishes a {CLASSIFIER} {_out_of_turn(state)}")
     return _bind(replace(state, classifier=event), event.private_digests)
 
 

@@ -41,7 +41,7 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE, PROFILE_OF_CELLS
 from app.privacy.stability.certified import certified_table
-from app.privacy.stability.certified.certified_row import CERTIFIED
+from app.privacy.stability.certified.certified_row import CERTIFIED, shared_with
 from app.privacy.stability.decision_table import DecisionTable
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_BITS
@@ -215,7 +215,10 @@ def _approximate(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> 
 def _approximate_certified(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> certified_table.ApproximateCertified:
-    return certified_table.approximate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+    shared = shared_with(asked, epsilon)
+    return certified_table.approximate(
+        epsilon=epsilon, delta=delta, cutoff=asked.cutoff, shared=shared
+    )
 
 
 def _variant(
@@ -312,7 +315,9 @@ PLANNED_PROFILE_OF_CELLS: Final = replace(
     document=decisions_document,
     beside_leaves=tested_beside_leaves,
     variants={PROFILE_OF_CELLS.shown: PROFILE_OF_CELLS.calibrate},
-    quick=lambda _, *, epsilon, delta: approximate_decisions(epsilon=epsilon, delta=delta),
+    quick=lambda asked, *, epsilon, delta: approximate_decisions(
+        epsilon=epsilon, delta=delta, draws=asked.draws_at(epsilon)
+    ),
     takes_cutoff=False,
     cutoff_compared_max=None,
 )

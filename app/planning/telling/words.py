@@ -8,6 +8,8 @@ from app.planning.capacity import ANSWERS_MAX, USUAL_AGREEMENT
 from app.planning.levers import Lever
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
+from app.privacy.budget.account import ACCOUNT_PROOF
+from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:
     from app.planning.capacity import Capacity
@@ -35,7 +37,8 @@ def summary(plan: Plan) -> tuple[str, ...]:
     answered = () if not plan.capacities else (_answers(plan), _sequel(plan))
     tried = prediction_words(plan)
     classifier = plan.request.classifier_words
-    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan), *classifier)
+    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan), _proofs(plan))
+    lines = (*lines, *classifier)
     assumption = (ASSUMPTION,) if plan.capacities else ()
     return tuple(line for line in lines if line) + assumption
 
@@ -140,6 +143,18 @@ def _mechanism(plan: Plan) -> str:
         f"{_named(own)} {verdict} where two thirds of the learners agree: k ="
         f" {plan.votes_needed[own]:,}, and {_named(other)} {plan.votes_needed[other]:,}."
     )
+
+
+def _proofs(plan: Plan) -> str:
+    """Say where each compared mechanism is proved, and the account that they may share."""
+    rows = {
+        row_of(calibration).shown: row_of(calibration) for calibration in plan.calibrations.values()
+    }
+    places = [f"{_named(name)} in {row.proof}" for name, row in rows.items()]
+    budget = plan.request.budget
+    if budget is not None and budget.account is not None:
+        places.append(f"one account of all shares in {ACCOUNT_PROOF}")
+    return f"Proved: {'; '.join(places)}." if rows else ""
 
 
 def _named(mechanism: str) -> str:

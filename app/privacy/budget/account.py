@@ -19,21 +19,25 @@ an account is never worse than shares that add up.
 **Deviations.** A draw that is ``epsilon``-private has divergence ``epsilon`` at most.  One that
 has bounded range ``epsilon``, as the exponential mechanism has, also ``alpha epsilon^2 / 8``; any
 other that is ``epsilon``-private has range ``2 epsilon``, so that the same is
-``alpha epsilon^2 / 2``.
+``alpha epsilon^2 / 2``.  A noisy descent, whose noise is that of its share of epsilon and delta
+as normal noise, has divergence ``alpha G^2 / 2``, ``G`` being how many deviations one record
+moves all of its steps by, and takes no delta here.
 
-**Raises.** ``InvariantError``: a draw without a share, answers without one, or a learner whose
-draw needs delta.
+**Raises.** ``InvariantError``: a draw without a share, answers without one, or a classifier
+without a learner.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from app.errors import InvariantError, invariant
 from app.privacy.budget.composition import Mechanism
-from app.privacy.published_learners import LEARNERS
+from app.privacy.noisy_gradient.calibration import separation_bound
+from app.privacy.published_learners import AUTO, LEARNERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,8 +46,11 @@ if TYPE_CHECKING:
 
 RANGE_DIVISOR: Final = 8
 PURE_DIVISOR: Final = 2
+NORMAL_DIVISOR: Final = 2
 RANGE: Final = "range"
 PURE: Final = "pure"
+NORMAL: Final = "normal"
+EITHER: Final = "range or normal"
 ONE_ACCOUNT: Final = (
     "relabelling, answers and classifier are one account: together they cost the sum of their "
     "shares, and the answers use what the draws leave of it"
@@ -60,24 +67,47 @@ class Draw:
         epsilon: its share, numerical error included.
         has_bounded_range: whether the logarithms of its likelihood ratios lie in an
             interval of that length, and not only at that distance from zero.
+        squared_separation: of a noisy descent ``G^2``, the most that one record moves it by
+            in squared deviations of its noise; None for another draw.  With a bounded range
+            too, it may be either, as public numbers decide, and costs what the dearer does.
 
     """
 
     epsilon: Fraction
     has_bounded_range: bool = True
+    squared_separation: Fraction | None = None
 
     def __post_init__(self) -> None:
         """Refuse what costs nothing."""
         invariant(self.epsilon > 0, "a draw in an account has a share")
+        separation = self.squared_separation
+        invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
         """Return an upper bound on the draw's Renyi divergence of an order."""
-        divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
-        return min(self.epsilon, alpha * self.epsilon**2 / divisor)
+        if self.squared_separation is None:
+            divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
+            return min(self.epsilon, alpha * self.epsilon**2 / divisor)
+        normal = alpha * self.squared_separation / NORMAL_DIVISOR
+        if not self.has_bounded_range:
+            return normal
+        return max(normal, Draw(self.epsilon).divergence(alpha))
+
+    def at_part(self, factor: Fraction) -> Draw:
+        """Return the same draw at a multiple of its share, a descent's noise in proportion."""
+        separation = self.squared_separation
+        return replace(
+            self,
+            epsilon=self.epsilon * factor,
+            squared_separation=None if separation is None else separation * factor**2,
+        )
 
     def to_plain(self) -> str:
         """Return the draw in plain values, without loss."""
-        return f"{RANGE if self.has_bounded_range else PURE} {self.epsilon}"
+        if self.squared_separation is None:
+            return f"{RANGE if self.has_bounded_range else PURE} {self.epsilon}"
+        kind = EITHER if self.has_bounded_range else NORMAL
+        return f"{kind} {self.epsilon} {self.squared_separation}"
 
     @classmethod
     def from_plain(cls, plain: str) -> Draw:
@@ -87,10 +117,17 @@ class Draw:
             ValueError: it is no draw.
 
         """
-        kind, _, epsilon = plain.partition(" ")
-        if kind not in (RANGE, PURE):
-            raise ValueError(kind)
-        return cls(Fraction(epsilon), has_bounded_range=kind == RANGE)
+        kind, _, last = plain.rpartition(" ")
+        if kind in (RANGE, PURE):
+            return cls(Fraction(last), has_bounded_range=kind == RANGE)
+        kind, _, epsilon = kind.rpartition(" ")
+        if kind not in (NORMAL, EITHER):
+            raise ValueError(plain)
+        return cls(
+            Fraction(epsilon),
+            has_bounded_range=kind == EITHER,
+            squared_separation=Fraction(last),
+        )
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
@@ -123,7 +160,7 @@ class Account:
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the draws under another epsilon, divided in the same way."""
         factor = epsilon / self.epsilon
-        return tuple(replace(draw, epsilon=draw.epsilon * factor) for draw in self.draws)
+        return tuple(draw.at_part(factor) for draw in self.draws)
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
@@ -131,20 +168,35 @@ def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
 
     Args:
         charges: of the mechanisms with a share.
-        learner: what publishes the classifier, by name; None where that has no share.
+        learner: ``classifier.learner`` as configured; None where that has no share.
 
     Raises:
-        InvariantError: the learner's draw is not pure.
+        InvariantError: a classifier has a share and no learner.
 
     """
-    parts = {charge.mechanism: charge.epsilon for charge in charges}
+    charged = {charge.mechanism: charge for charge in charges}
+    parts = {mechanism: charge.epsilon for mechanism, charge in charged.items()}
     draws = []
     if Mechanism.RELABEL in parts:
         draws.append(Draw(parts[Mechanism.RELABEL]))
     if Mechanism.CLASSIFIER in parts:
-        if learner is None or LEARNERS[learner].uses_delta:
-            raise InvariantError("a classifier in an account is a pure draw")
-        is_ranged = LEARNERS[learner].has_bounded_range
-        draws.append(Draw(parts[Mechanism.CLASSIFIER], has_bounded_range=is_ranged))
+        draws.append(_classifier_draw(charged[Mechanism.CLASSIFIER], learner))
     answers = parts.get(Mechanism.ANSWERS, Fraction(0))
     return Account(sum((draw.epsilon for draw in draws), answers), tuple(draws))
+
+
+def _classifier_draw(charge: Charge, learner: str | None) -> Draw:
+    """Return the draw of a learner at its charge; of ``auto``, one that covers all it may take."""
+    if learner is None:
+        raise InvariantError("a classifier in an account has a learner")
+    is_ranged = learner == AUTO or LEARNERS[learner].has_bounded_range
+    if learner == AUTO or LEARNERS[learner].uses_delta:
+        return Draw(
+            charge.epsilon,
+            has_bounded_range=is_ranged,
+            squared_separation=_separation(charge.epsilon, charge.delta),
+        )
+    return Draw(charge.epsilon, has_bounded_range=is_ranged)
+
+
+_separation = lru_cache(maxsize=64)(separation_bound)

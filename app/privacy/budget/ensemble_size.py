@@ -38,7 +38,12 @@ from app.privacy.stability.decision_table import (
     DECISIONS_MOVED,
 )
 from app.privacy.stability.hit_table import real_valued_hit_probability
-from app.privacy.stability.profile_parameters import EPSILON_KEY, refuse_out_of_range
+from app.privacy.stability.profile_parameters import (
+    EPSILON_KEY,
+    RELEASE_PART,
+    refuse_out_of_range,
+    split_for,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -79,13 +84,18 @@ class ApproximateDecisions(ApproximateProfile):
 
 
 @lru_cache(maxsize=64)
-def approximate_decisions(*, epsilon: Fraction, delta: Fraction) -> ApproximateDecisions:
+def approximate_decisions(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> ApproximateDecisions:
     """Return the stability test's probabilities in floating point, with one answer per cell."""
+    own = left_for_answers(epsilon, draws)
+    refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
     points = real_valued_hit_probability(
         epsilon=float(epsilon),
         delta=float(delta),
         cutoff=DECISIONS_MOVED,
+        draws=draws,
         count_max=ENTRY_COUNT_MAX,
         slope=float(DECISION_SLOPE),
         release_part=float(DECISION_RELEASE_PART),
@@ -98,7 +108,7 @@ def approximate_decisions(*, epsilon: Fraction, delta: Fraction) -> ApproximateD
 def approximate_profile(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
 ) -> ApproximateProfile:
-    """Return the stability test's probabilities for a budget, in floating point.
+    """Return the stability test's probabilities for a new release, in floating point.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -119,6 +129,8 @@ def approximate_profile(
         cutoff=cutoff,
         draws=draws,
         count_max=ENTRY_COUNT_MAX,
+        release_part=float(RELEASE_PART if draws else split_for(delta, cutoff)),
+        slope=None,
     )
     return ApproximateProfile(cutoff=cutoff, hits=_ending(points))
 

@@ -41,6 +41,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
+from app.learning.encoding.encoded_rows import Tally
+from app.learning.hypothesis import TalliedClass
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.budget.composition import float_below, mechanism_epsilon
 
@@ -130,15 +132,18 @@ def draw(
 
 
 def draw_counted(
-    parameters: Parameters, private_counts: CountedRows, noise: NoiseSource
+    parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
     """Return a hypothesis drawn as by :func:`draw`, from counts of equally weighted rows."""
     invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
-    searched = parameters.hypotheses
-    if not isinstance(searched, TreeClass):
-        message = "rows known by their counts alone are weighed for trees"
-        raise InvariantError(message)
-    return searched.draw_counted(private_counts, parameters.mechanism_epsilon, noise)
+    searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
+    if isinstance(private_counts, Tally):
+        if isinstance(searched, TalliedClass):
+            return searched.draw_tallied(private_counts, epsilon, noise)
+    elif isinstance(searched, TreeClass):
+        return searched.draw_counted(private_counts, epsilon, noise)
+    message = "rows known by their counts alone are weighed for the class that counted them"
+    raise InvariantError(message)
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:

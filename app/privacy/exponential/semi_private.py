@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.hypothesis import Hypothesis
+    from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters
@@ -51,3 +52,10 @@ def draw(
 ) -> Hypothesis:
     """Return a classifier drawn from the class that public points determine."""
     return exponential.draw(parameters, private_value, noise, private_weights)
+
+
+def draw_counted(
+    parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
+) -> Hypothesis:
+    """Draw as :func:`draw` does, on rows of equal weight that are known by their counts."""
+    return exponential.draw_counted(parameters, private_counts, noise)

@@ -43,6 +43,7 @@ DIGITS: Final = 40
 GUARD_DIGITS: Final = 15
 # A variance keeps so many leading bits: at most 2^-23 of it is above the least there is.
 RATIO_BITS: Final = 24
+RATIO_STEP: Final = Fraction(1, 1 << (RATIO_BITS - 1))
 
 # Squared deviations, in units of epsilon and one, from which noise is not looked at.
 SEPARATION_MAX: Final = 100
@@ -228,6 +229,36 @@ def calibrate(
             epsilon=epsilon_left, delta=delta_left, squared_shift=sum(step_weights)
         ),
     )
+
+
+def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the most squared deviations that one record moves a descent of a budget by.
+
+    Whatever its steps and weights: each calibration's ratio is at least the least there is, of
+    which :func:`calibrate` for one step of weight 1 is within a grid's step.  In an account of
+    order alpha all steps have divergence ``alpha / 2`` times this at most.
+
+    Args:
+        epsilon: of the whole descent, from 1e-6 to 1000.
+        delta: of the whole descent, from 1e-200 to 0.5.
+
+    Raises:
+        ConfigurationError: where the budget is out of range.
+
+    """
+    single = calibrate(epsilon=epsilon, delta=delta, step_weights=(1,))
+    return (1 + RATIO_STEP) / single.variance_ratio
+
+
+def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> None:
+    """Assert that a descent moves by no more than its account has for it.
+
+    Raises:
+        InvariantError: it does.
+
+    """
+    moved = sum(calibration.step_weights) / calibration.variance_ratio
+    invariant(moved <= bound, "a descent costs no more than its account has for it")
 
 
 def check(calibration: NoisyGradientCalibration) -> None:

@@ -58,7 +58,7 @@ from app.noise.discrete_gaussian import DiscreteGaussian
 from app.privacy.noisy_gradient import calibration as accounting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -164,9 +164,32 @@ def draw(
     encoded, labels = private_value
     _check_rows(parameters, private_value, person_row_counts)
     features = parameters.features
+    rows = _private_vectors(features, encoded)
+
+    def private_sum(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        return gradient_sum(features, rows, labels, weights, person_row_counts)
+
+    return draw_summed(parameters, private_sum, noise, start)
+
+
+def draw_summed(
+    parameters: Parameters,
+    private_sum: Callable[[NDArray[np.float64]], NDArray[np.int64]],
+    noise: NoiseSource,
+    start: NDArray[np.float64] | None = None,
+) -> Weights:
+    """Draw as :func:`draw` does, on the public n rows, known by their sums at the iterates.
+
+    Args:
+        parameters: of the draw.
+        private_sum: :func:`gradient_sum` over all rows at some weights; secret.
+        noise: where the draws come from.
+        start: the first iterate, public, shape ``(p, s)``; None for zero.
+
+    """
+    features = parameters.features
     shape = features.width, score_count(parameters.class_count)
     invariant(start is None or start.shape == shape, "a start has a weight for each coordinate")
-    rows = _private_vectors(features, encoded)
     state = AveragedDescent(
         np.zeros(shape) if start is None else start,
         rate=parameters.rate,
@@ -175,9 +198,8 @@ def draw(
     )
     for step in range(parameters.step_count):
         weights = whole_weights(state.weights)
-        private_sum = gradient_sum(features, rows, labels, weights, person_row_counts)
         law = DiscreteGaussian(parameters.step_variance(step))
-        noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum]
+        noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum(weights)]
         mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
         state.update(mean / WHOLE)
     return Weights(state.mean())

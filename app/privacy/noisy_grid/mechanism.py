@@ -37,12 +37,13 @@ from app.learning.encoding.encoded_rows import parts
 from app.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from app.learning.cells.nested_grid import Grid
-    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.noise.source import NoiseSource
 
 BINARY: Final = 2
@@ -122,6 +123,39 @@ def draw(
         invariant(within, "the rows count for the public n persons at most")
     invariant(len(encoded) == len(labels), "every row has ranks and a label")
     private_counts = level_counts(parameters, encoded, labels, private_weights)
+    return _noised(parameters, private_counts, noise)
+
+
+def draw_counted(
+    parameters: Parameters, private_counts: Tally, noise: NoiseSource
+) -> tuple[NDArray[np.int64], ...]:
+    """Draw as :func:`draw` does, on rows that are known by :func:`tally`."""
+    invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
+    invariant(parameters.unit_count == 1, "rows that are counted by one count for 1 each")
+    shapes = [(cells, number_count(parameters.class_count)) for cells in _cell_counts(parameters)]
+    ends = np.cumsum([cells * numbers for cells, numbers in shapes])[:-1]
+    levels = np.split(private_counts.counts, ends)
+    counts = [each.reshape(shape) for each, shape in zip(levels, shapes, strict=True)]
+    return _noised(parameters, counts, noise)
+
+
+def tally(
+    parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the exact values of all cells of all levels in one row; secret, and they add up."""
+    counts = level_counts(parameters, encoded, labels)
+    return np.concatenate([each.ravel() for each in counts])
+
+
+def _cell_counts(parameters: Parameters) -> list[int]:
+    """Return the number of cells of each level."""
+    return [parameters.grid.cell_count(side) for side in parameters.grid.sides]
+
+
+def _noised(
+    parameters: Parameters, private_counts: Sequence[NDArray[np.int64]], noise: NoiseSource
+) -> tuple[NDArray[np.int64], ...]:
+    """Return the values of each level with noise of its own."""
     noisy_counts = []
     for counts, scale in zip(private_counts, parameters.scales, strict=True):
         law = DiscreteLaplace(scale)

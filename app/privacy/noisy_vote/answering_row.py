@@ -181,7 +181,6 @@ NOISY_VOTE_OF_CELLS: Final = replace(
     ),
     fits=lambda served, limits: served.class_count == limits[0],
     counts_decisions=True,
-    may_share_account=False,
 )
 NOISY_BIT_OF_CELLS: Final = replace(
     NOISY_BIT,
@@ -192,26 +191,28 @@ NOISY_BIT_OF_CELLS: Final = replace(
     parameters=DecisionBits,
     calibrations=(DecisionVotes, QuickDecisionVotes),
     piece="noisy-vote-decision-table",
-    calibrate=lambda _, *, epsilon, delta: decision_votes.calibrate_table(
-        epsilon=epsilon, delta=delta
+    calibrate=lambda asked, *, epsilon, delta: decision_votes.calibrate_table(
+        epsilon=epsilon, delta=delta, draws=asked.draws_at(epsilon)
     ),
     check=decision_votes.check_table,
     read=DecisionVotes.from_plain,
-    is_of=lambda _, asked: asked.class_count == BINARY,
+    is_of=lambda table, asked: (
+        (BINARY, table.draws) == (asked.class_count, asked.draws_at(table.epsilon))
+    ),
     serve=lambda table, ensemble_size: DecisionBits(
         half=table.half(ensemble_size), ensemble_size=ensemble_size, answer_limit=None
     ),
     fits=lambda _, limits: limits[0] == BINARY,
     counts_decisions=True,
-    may_share_account=False,
 )
 
 
 def quick_bit_of_cells(
-    _: AnswersAsked, *, epsilon: Fraction, delta: Fraction
+    asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
     """Return the two-label answer table with one answer per cell, in floating point."""
-    return decision_votes.quick_table(epsilon=epsilon, delta=delta)
+    draws = asked.draws_at(epsilon)
+    return decision_votes.quick_table(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:

@@ -24,6 +24,7 @@ from app.privacy.stability.decision_table import DECISIONS_MOVED
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from app.privacy.budget.account import Draw
     from app.privacy.noisy_vote.vote_curve import Floats
 
 KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
@@ -81,24 +82,33 @@ class DecisionCounts(noisy_vote.Parameters):
     """The public parameters of a vote among more labels, if each cell is answered once."""
 
 
-def quick_table(*, epsilon: Fraction, delta: Fraction) -> QuickDecisionVotes:
+def quick_table(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> QuickDecisionVotes:
     """Return the two-label table in floating point; refusals as :func:`calibrate_table`."""
-    found = vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+    found = vote_table.quick(
+        epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
+    )
     return _as(QuickDecisionVotes, found)
 
 
-def calibrate_table(*, epsilon: Fraction, delta: Fraction) -> DecisionVotes:
+def calibrate_table(
+    *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
+) -> DecisionVotes:
     """Return the two-label table for a budget, with one answer per cell.
 
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
+        epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
         delta: share of delta for the answers, from 1e-200 to 0.5.
+        draws: those that share one account with the answers.
 
     Raises:
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    found = vote_table.calibrate(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+    found = vote_table.calibrate(
+        epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
+    )
     return _as(DecisionVotes, found)
 
 

@@ -40,6 +40,7 @@ def _calibrate(
         delta=delta,
         cutoff=asked.cutoff,
         draws=asked.draws_at(epsilon),
+        is_by_cutoff=asked.is_by_cutoff,
         hits_max=asked.hits_max,
     )
 
@@ -123,11 +124,15 @@ PROFILE_OF_CELLS: Final = replace(
     parameters=stability.HitProfile,
     calibrations=(decision_table.DecisionTable, ApproximateDecisions),
     piece="decision-table",
-    calibrate=lambda _, *, epsilon, delta: decision_table.calibrate(epsilon=epsilon, delta=delta),
+    calibrate=lambda asked, *, epsilon, delta: decision_table.calibrate(
+        epsilon=epsilon, delta=delta, draws=asked.draws_at(epsilon)
+    ),
     check=decision_table.check,
     read=decision_table.DecisionTable.from_plain,
-    is_of=lambda table, _: table.decisions == decision_table.DECISIONS_MOVED,
+    is_of=lambda table, asked: (
+        (table.decisions, table.draws)
+        == (decision_table.DECISIONS_MOVED, asked.draws_at(table.epsilon))
+    ),
     serve=lambda table, _: stability.HitProfile(table.thresholds),
     counts_decisions=True,
-    may_share_account=False,
 )

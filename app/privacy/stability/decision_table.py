@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, invariant
 from app.privacy.arithmetic import reading
+from app.privacy.budget.account import Draw, left_for_answers, log_moment
 from app.privacy.stability.hit_table import (
     ENTRY_COUNT_MAX,
     TABLES_KEPT,
     check_pairs,
     find_thresholds,
+    order_of,
 )
 from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Inequality
 from app.privacy.stability.profile_parameters import (
     EPSILON_KEY,
     RELEASE_DELTA_PER_HIT_MIN,
-    choose_alpha,
     choose_ln_ratio,
     first_threshold,
     hits_hold,
@@ -57,9 +58,10 @@ class DecisionTable:
     """The stability table with one answer per cell, and the budget for which it was made.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use.
+        epsilon: share of epsilon that the answers may use; with draws, of all together.
         delta: share of delta that the answers may use.
         decisions: how many may differ.
+        draws: those that share one account with the answers; none where shares add up.
         alpha: the Renyi order at which they are accounted.
         ln_ratio: ``ln R``, the price of one differing decision.
         delta_release: part of delta for the label of a differing plurality getting out.
@@ -77,6 +79,7 @@ class DecisionTable:
     delta_release: Fraction
     delta_svt: Fraction
     thresholds: tuple[int, ...]
+    draws: tuple[Draw, ...] = ()
 
     @property
     def cutoff(self) -> None:
@@ -95,9 +98,11 @@ class DecisionTable:
 
     def to_plain(self) -> dict[str, str | list[str]]:
         """Return the table as strings and lists of strings, without loss."""
+        draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **draws,
             "decisions": str(self.decisions),
             "alpha": str(self.alpha),
             "ln_ratio": str(self.ln_ratio),
@@ -124,18 +129,24 @@ class DecisionTable:
                 delta_release=Fraction(str(plain["delta_release"])),
                 delta_svt=Fraction(str(plain["delta_svt"])),
                 thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+                draws=tuple(Draw.from_plain(draw) for draw in plain.get("draws", ())),
             )
 
 
 def calibrate(
-    *, epsilon: Fraction, delta: Fraction, decisions: int = DECISIONS_MOVED
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    decisions: int = DECISIONS_MOVED,
+    draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
     """Return the table for a budget and a number of answers that one record may change.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
+        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
         delta: share of delta for the answers, in (0, 1).
         decisions: at least 1.
+        draws: those that share one account with the answers.
 
     Returns:
         A table that :func:`check` accepts.
@@ -144,19 +155,35 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, decisions)
+    return _calibrated(epsilon, delta, decisions, draws)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _calibrated(epsilon: Fraction, delta: Fraction, decisions: int) -> DecisionTable:
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, decisions: int, draws: tuple[Draw, ...]
+) -> DecisionTable:
     """Build a table once a process: planning and opening ask for the same one."""
+    refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=decisions)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=decisions)
     delta_release = delta * DECISION_RELEASE_PART
     delta_svt = delta - delta_release
-    alpha = choose_alpha(epsilon, delta_svt, slope=DECISION_SLOPE)
+    alpha = order_of(
+        epsilon=epsilon,
+        delta_svt=delta_svt,
+        cutoff=decisions,
+        draws=draws,
+        slope=DECISION_SLOPE,
+        is_answer_priced=True,
+    )
     if alpha > ALPHA_MAX:
         raise ConfigurationError(EPSILON_KEY, "is too small for a table of decisions")
-    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta_svt, cutoff=decisions)
+    ln_ratio = choose_ln_ratio(
+        alpha,
+        epsilon=epsilon,
+        delta_svt=delta_svt,
+        cutoff=decisions,
+        taken=log_moment(draws, alpha),
+    )
     return DecisionTable(
         epsilon=epsilon,
         delta=delta,
@@ -171,6 +198,7 @@ def _calibrated(epsilon: Fraction, delta: Fraction, decisions: int) -> DecisionT
             first=first_threshold(delta_release, decisions),
             ln_answer_ratio=ln_ratio,
         ),
+        draws=draws,
     )
 
 
@@ -207,8 +235,9 @@ def _check(table: DecisionTable) -> None:
         alpha=table.alpha,
         ln_ratio=table.ln_ratio,
         cutoff=table.decisions,
+        taken=log_moment(table.draws, table.alpha),
     )
-    invariant(covered, "delta_svt covers the decisions that differ")
+    invariant(covered, "delta_svt covers the decisions that differ, and the draws of their account")
     inequality = Inequality(
         alpha=table.alpha, ln_ratio=table.ln_ratio, ln_answer_ratio=table.ln_ratio
     )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -47,6 +48,7 @@ from app.privacy.stability.profile_parameters import (
     refuse_out_of_range,
     release_holds,
     split_delta,
+    split_for,
 )
 
 if TYPE_CHECKING:
@@ -251,6 +253,7 @@ def calibrate(
     delta: Fraction,
     cutoff: int,
     draws: tuple[Draw, ...] = (),
+    is_by_cutoff: bool = False,
     hits_max: int | None = None,
 ) -> ProfileTable:
     """Return the stability table for a budget.
@@ -260,6 +263,8 @@ def calibrate(
         delta: share of delta for the answers, in (0, 1).
         cutoff: unstable answers T until the halt, at least 1.
         draws: those that share one account with the answers.
+        is_by_cutoff: whether order and split of delta are those of new releases, which look
+            for the shortest table at this T; without draws they differ from the first rule's.
         hits_max: the most unstable answers for which ``P_0`` is to do, where accounts of larger
             budgets are opened at the table; ``cutoff`` for None.
 
@@ -270,18 +275,38 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff, draws, max(cutoff, hits_max or cutoff))
+    return _calibrated(
+        epsilon,
+        delta,
+        cutoff,
+        draws,
+        hits_max=max(cutoff, hits_max or cutoff),
+        is_by_cutoff=is_by_cutoff and not draws,
+    )
 
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _calibrated(
-    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...], hits_max: int
+    epsilon: Fraction,
+    delta: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...],
+    *,
+    hits_max: int,
+    is_by_cutoff: bool,
 ) -> ProfileTable:
     """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
-    delta_release, delta_svt = split_delta(delta)
-    alpha = order_of(epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws)
+    part = split_for(delta, cutoff) if is_by_cutoff else RELEASE_PART
+    delta_release, delta_svt = split_delta(delta, part=part)
+    alpha = order_of(
+        epsilon=epsilon,
+        delta_svt=delta_svt,
+        cutoff=cutoff,
+        draws=draws,
+        is_by_cutoff=is_by_cutoff,
+    )
     ln_ratio = choose_ln_ratio(
         alpha,
         epsilon=epsilon,
@@ -304,16 +329,34 @@ def _calibrated(
 
 
 def order_of(
-    *, epsilon: Fraction, delta_svt: Fraction, cutoff: int, draws: tuple[Draw, ...]
+    *,
+    epsilon: Fraction,
+    delta_svt: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...],
+    slope: Decimal = ALPHA_SLOPE,
+    is_answer_priced: bool = False,
+    is_by_cutoff: bool = False,
 ) -> Fraction:
     """Return the Renyi order of a table; any above 1 is valid.
 
-    With draws it is the one of :data:`ORDERS_TRIED` whose table is the shortest down to one
-    hit in a hundred, by an estimate in doubles: they cost the more, the higher the order.
+    With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
+    to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.
+
+    Args:
+        epsilon: of the answers; with draws, of all together.
+        delta_svt: part of delta at which the hits are accounted.
+        cutoff: T, or the decisions that may differ.
+        draws: those that share one account with the answers.
+        slope: of alpha's excess over 1, without draws.
+        is_answer_priced: whether a stable answer has the price of a hit.
+        is_by_cutoff: whether it is looked for without draws too.
+
     """
-    if not draws:
-        return choose_alpha(epsilon, delta_svt)
-    order, shortest = choose_alpha(left_for_answers(epsilon, draws), delta_svt), math.inf
+    if not draws and not is_by_cutoff:
+        return choose_alpha(epsilon, delta_svt, slope=slope)
+    own = left_for_answers(epsilon, draws)
+    order, shortest = choose_alpha(own, delta_svt, slope=slope), math.inf
     highest, first_logit = order - 1, -logit_of(float(delta_svt * RELEASE_PART) / cutoff)
     lowest = LEAST_SLOPE * -math.log(delta_svt) / float(epsilon)
     ratio = HIGHEST_SLOPE * float(highest) / lowest
@@ -325,7 +368,7 @@ def order_of(
         )
         if ln_ratio <= 0:
             continue
-        curve = CurveInequality(float(tried), ln_ratio)
+        curve = CurveInequality(float(tried), ln_ratio, ln_ratio if is_answer_priced else 0.0)
         length = estimated_count(curve, first_logit=first_logit, down_to=WANTED_HIT)
         if length < shortest:
             order, shortest = tried, length
@@ -379,7 +422,7 @@ def real_valued_hit_probability(
     cutoff: int,
     draws: tuple[Draw, ...] = (),
     count_max: int = ENTRY_COUNT_MAX,
-    slope: float = float(ALPHA_SLOPE),
+    slope: float | None = float(ALPHA_SLOPE),
     release_part: float = float(RELEASE_PART),
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
@@ -391,20 +434,29 @@ def real_valued_hit_probability(
         cutoff: T, at least 1.
         draws: those that share one account with the answers.
         count_max: entries after which the table is given up.
-        slope: of alpha's excess over 1.
+        slope: of alpha's excess over 1; None where the order is looked for.
         release_part: part of delta for differing labels.
         is_answer_priced: whether a stable answer has the price of a hit.
 
     """
     delta_svt = delta * (1 - release_part)
-    excess = slope * -math.log(delta_svt) / epsilon
+    own_slope = float(ALPHA_SLOPE) if slope is None else slope
+    excess = own_slope * -math.log(delta_svt) / epsilon
     alpha = 1.0 + excess
     budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
     complement = -math.expm1(math.log1p(-delta * release_part) / cutoff)
     ln_ratio = (budget + math.log(alpha)) / cutoff
-    if draws:
+    if draws or slope is None:
         whole, rest = Fraction(epsilon), Fraction(delta_svt)
-        order = order_of(epsilon=whole, delta_svt=rest, cutoff=cutoff, draws=draws)
+        order = order_of(
+            epsilon=whole,
+            delta_svt=rest,
+            cutoff=cutoff,
+            draws=draws,
+            slope=Decimal(own_slope),
+            is_answer_priced=is_answer_priced,
+            is_by_cutoff=slope is None,
+        )
         alpha = float(order)
         ln_ratio = _ln_ratio(
             order, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws

@@ -28,6 +28,7 @@ CUTOFF_KEY: Final = "answers.cutoff"
 EPSILON_MAX: Final = 1000
 ALPHA_SLOPE: Final = Decimal("1.1")
 RELEASE_PART: Final = Fraction(1, 10)
+SMALLER_RELEASE_PART: Final = Fraction(1, 20)
 RELEASE_DELTA_PER_HIT_MIN: Final = Fraction(1, 1 << 60)
 # A rational with these denominators is exactly a double and a short exact decimal,
 # so that the numbers printed are the numbers that serve.
@@ -59,9 +60,21 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
         raise ConfigurationError(EPSILON_KEY, "is too small for calibration profile")
 
 
-def split_delta(delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return delta in two parts: a tenth for stable answers, nine tenths for unstable ones."""
-    return delta * RELEASE_PART, delta * (1 - RELEASE_PART)
+def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Fraction, Fraction]:
+    """Return delta in two parts: for stable answers, a tenth by default, and for unstable ones."""
+    return delta * part, delta * (1 - part)
+
+
+def split_for(delta: Fraction, cutoff: int) -> Fraction:
+    """Return the part of delta for labels in a new release: a twentieth, or a tenth if too small.
+
+    Args:
+        delta: share of delta for the answers.
+        cutoff: T.
+
+    """
+    is_enough = delta * SMALLER_RELEASE_PART / cutoff >= RELEASE_DELTA_PER_HIT_MIN
+    return SMALLER_RELEASE_PART if is_enough else RELEASE_PART
 
 
 def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA_SLOPE) -> Fraction:

@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from app.data.plane.countings import LabelCounts, draw_counting
+from app.data.plane.streamed_rows import StreamedRows
 from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.registry import row_of
 from app.privacy.exponential import semi_private
 from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
 from app.privacy.published_learners import EXPONENTIAL
@@ -18,8 +21,11 @@ from app.release.terms.draw_parameters import naming_share
 from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
 
 if TYPE_CHECKING:
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.learning.encoding.encoded_rows import Tally
+    from app.learning.hypothesis import HypothesisClass
+    from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
     from app.release.terms.unit import Unit
 
@@ -60,13 +66,28 @@ class ExponentialDraw:
             f"{self.unit}s"
         )
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Return the drawn hypothesis in its published form; its budget is already spent."""
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+        """Draw under a committed charge, and return the hypothesis in its published form."""
         hypotheses = self.parameters.hypotheses
-        private_encoded = RowsByPart(hypotheses.encode, rows.values)
-        private_value = (private_encoded, rows.labels)
-        drawn = semi_private.draw(self.parameters, private_value, noise, rows.weights)
+        counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
+        if counts is not None:
+            drawn = semi_private.draw_counted(self.parameters, counts, noise)
+            return written(schema, hypotheses, drawn)
+        held = rows.in_memory()
+        private_value = (RowsByPart(hypotheses.encode, held.values), held.labels)
+        drawn = semi_private.draw(self.parameters, private_value, noise, held.weights)
         return written(schema, hypotheses, drawn)
+
+
+def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | Tally | None:
+    """Return the rows by what the class counts of them; None where it reads rows."""
+    coding = row_of(hypotheses).codes(hypotheses)
+    counting = None if coding is None else draw_counting(hypotheses, coding)
+    if coding is None or counting is None:
+        return None
+    if isinstance(counting, LabelCounts):
+        return rows.counted(counting, coding)
+    return rows.counted(counting, coding)
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
@@ -80,7 +101,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
     settings = asked.settings
     hypotheses = published_class(settings, asked.public_values)
     if asked.is_first:
-        refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count)
+        refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count, unit=settings.data.unit)
     joint = account(settings)
     with naming_share(asked.charge.mechanism):
         parameters = semi_private.Parameters(

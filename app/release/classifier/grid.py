@@ -8,16 +8,20 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from app.data.persons import WEIGHT_UNITS
+from app.data.plane.countings import Tallying
+from app.data.plane.streamed_rows import StreamedRows
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.cells.nested_grid import SCALES_ABOVE, Grid, decided, equal_cuts
 from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.encoding.row_codes import IntegerCodes
 from app.privacy.noisy_grid import mechanism as noisy_grid
 from app.privacy.published_learners import GRID
 from app.release.classifier.classifier_document import GridDocument
@@ -28,7 +32,7 @@ from app.release.terms.draw_parameters import naming_share
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
@@ -66,16 +70,22 @@ class GridDraw:
             f"{scale:.3g} in each of {parameters.draw_count} counts"
         )
 
-    def labels(self, rows: PrivateRows, noise: NoiseSource) -> NDArray[np.int64]:
-        """Return the label of every finest grid cell, by noisy counts of the private rows."""
+    def labels(self, rows: AnyRows, noise: NoiseSource) -> NDArray[np.int64]:
+        """Count with noise, and return the label of every finest cell."""
         grid = self.parameters.grid
+        if isinstance(rows, StreamedRows):
+            coding = IntegerCodes(grid.encode, columns=len(grid.features), largest=grid.sides[-1])
+            counting = Tallying(partial(noisy_grid.tally, self.parameters), coding)
+            tally = rows.counted(counting, coding)
+            counts = noisy_grid.draw_counted(self.parameters, tally, noise)
+            return decided(grid, counts, self.parameters.scales)
         encoded = RowsByPart(grid.encode, rows.values)
         private_value = (encoded, rows.labels)
         counts = noisy_grid.draw(self.parameters, private_value, noise, rows.weights)
         return decided(grid, counts, self.parameters.scales)
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Return the grid cells' labels in their published form; the budget is already spent."""
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+        """Count under a committed charge, and return the cells' labels in their published form."""
         del schema
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
-from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.halfspaces.lattice import whole_steps
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
 from app.learning.linear.waves import drawn_waves, spreads, wave_size
-from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
 from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
 from app.release.classifier.linear import (
+    descended,
+    descent_calibration,
     descent_share,
     numbers_asked,
     shrinkage_for,
@@ -31,7 +31,7 @@ from app.release.classifier.written_hypotheses import Written
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.linear.terms import Terms
     from app.learning.linear.whitening import PublicMap, Shrinkage
@@ -122,14 +122,11 @@ class KernelDraw:
             calibration=self.calibration,
         )
 
-    def draw(self, rows: PrivateRows, noise: NoiseSource) -> KernelScores:
-        """Return the scores found by noisy gradient descent on random cosine features."""
+    def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
+        """Draw the coins, descend, and return the scores."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
-        encoded = RowsByPart(inputs.encode, rows.values)
-        weights = noisy_gradient.draw(
-            parameters, (encoded, rows.labels), noise, rows.person_row_counts
-        ).values
+        weights = descended(parameters, inputs.encode, rows, noise).values
         features = parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         return KernelScores.rounded(
@@ -139,8 +136,8 @@ class KernelDraw:
             class_count=self.class_count,
         )
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Return the descent's scores in their published form; the budget is already spent."""
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+        """Descend under a committed charge, and return the scores in their published form."""
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 
@@ -165,9 +162,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
     terms, of_terms = terms_known(
         asked, bins=KERNEL_BINS, step_count=choice.step_count, other_count=WAVE_COUNT
     )
-    calibration = accounting.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
-    )
+    calibration = descent_calibration(asked, step_count=choice.step_count)
     return KernelDraw(
         terms=terms,
         of_terms=of_terms,

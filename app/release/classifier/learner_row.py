@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.hypothesis import HypothesisClass
     from app.noise.source import NoiseSource
@@ -37,8 +37,8 @@ class ClassifierDraw(Protocol):
         """Return a text on what accuracy the budget gives; ``source`` is the choices' origin."""
         ...
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Return the drawn classifier in its published form; its budget is already spent."""
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+        """Draw under a committed charge, and return the published form."""
         ...
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.plane.streamed_rows import StreamedRows
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
@@ -17,6 +20,7 @@ from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.privacy.answering_rows import own
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import descent_choice, score_bins
@@ -24,21 +28,26 @@ from app.privacy.published_learners import LINEAR
 from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
 from app.release.classifier.published_scores import kernel_document, scores_document
 from app.release.classifier.written_hypotheses import Written
+from app.release.terms.accounting import account
 from app.release.terms.configuration import published_tests, tests_of_scores
 from app.release.terms.work_limits import PUBLISHED, naming_section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.linear.integers import IntegerFeatures
+    from app.learning.lists.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
     from app.release.terms.unit import Unit
+
+    Encode = Callable[[NDArray[np.float64]], Encoded]
 
 # An hour or so of one core, ...
 PRODUCTS_MAX: Final = 10**13
@@ -48,6 +57,64 @@ TESTS_MAX: Final = 4000
 RESIDUALS_MAX: Final = 2
 # ... each by half its length.
 HALVES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RowVectors:
+    """The vectors of rows.
+
+    Attributes:
+        encode: of the inputs.
+        features: the public map of inputs to vectors.
+
+    """
+
+    encode: Encode
+    features: IntegerFeatures
+
+    def of(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
+        """Return the vectors of rows that the public schema encodes, shape ``(n, p)``."""
+        return self.features.coordinates(self.encode(values).astype(np.int16, copy=False))
+
+
+def gradient_at(
+    features: IntegerFeatures,
+    weights: NDArray[np.float64],
+    vectors: NDArray[np.int16],
+    labels: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the sum over some rows of vectors times residuals, shape ``(p, s)``; secret."""
+    return noisy_gradient.gradient_sum(features, vectors, labels, weights)
+
+
+def descended(
+    parameters: noisy_gradient.Parameters,
+    encode: Encode,
+    rows: AnyRows,
+    noise: NoiseSource,
+    start: NDArray[np.float64] | None = None,
+) -> noisy_gradient.Weights:
+    """Return the weights of a descent over the rows; the budget is already spent.
+
+    Args:
+        parameters: of the mechanism.
+        encode: of the inputs.
+        rows: all private rows.
+        noise: where the draws come from.
+        start: the first iterate, public, shape ``(p, s)``; None for zero.
+
+    """
+    if not isinstance(rows, StreamedRows):
+        value = RowsByPart(encode, rows.values), rows.labels
+        return noisy_gradient.draw(parameters, value, noise, rows.person_row_counts, start)
+    features = parameters.features
+    with rows.as_vectors(RowVectors(encode, features).of) as summed:
+        return noisy_gradient.draw_summed(
+            parameters,
+            lambda weights: summed(partial(gradient_at, features, weights)),
+            noise,
+            start,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +147,7 @@ class LinearDraw:
         )
 
     def descend(
-        self, rows: PrivateRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
+        self, rows: AnyRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
     ) -> noisy_gradient.Weights:
         """Descend over the rows, and return the weights of the public coordinates.
 
@@ -90,11 +157,9 @@ class LinearDraw:
             start: the first iterate, public, shape ``(p, s)``; None for zero.
 
         """
-        encoded = RowsByPart(self.inputs.encode, rows.values)
-        value = encoded, rows.labels
-        return noisy_gradient.draw(self.parameters, value, noise, rows.person_row_counts, start)
+        return descended(self.parameters, self.inputs.encode, rows, noise, start)
 
-    def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores | KernelScores:
+    def draw(self, rows: AnyRows, noise: NoiseSource) -> LinearScores | KernelScores:
         """Return scores of the inputs, found by noisy gradient descent."""
         return self.scores(self.descend(rows, noise).values)
 
@@ -108,7 +173,7 @@ class LinearDraw:
             return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
         return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
         """Return the descent's scores in their published form; the budget is already spent."""
         return written_scores(self.draw(rows, noise), schema)
 
@@ -136,9 +201,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
         step_count=choice.step_count,
         other_count=0 if asked.inputs == FIRST_INPUTS else len(numbers_asked(asked)),
     )
-    calibration = accounting.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
-    )
+    calibration = descent_calibration(asked, step_count=choice.step_count)
     shrinkage = shrinkage_for(choice, calibration, row_count)
     numbers = numbers_known(asked)
     inputs: Terms | NumberedTerms
@@ -157,6 +220,28 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
         calibration=calibration,
     )
     return LinearDraw(inputs, parameters, settings.data.unit)
+
+
+def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGradientCalibration:
+    """Return the noise of a descent's share, which its account covers, if it is in one.
+
+    Args:
+        asked: of the draw.
+        step_count: of the descent, each of one weight.
+
+    Raises:
+        InvariantError: its account has less for it.
+
+    """
+    charge = asked.charge
+    calibration = accounting.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * step_count
+    )
+    joint = account(asked.settings)
+    if joint is not None:
+        bound = joint.draws[-1].squared_separation
+        accounting.check_separation(calibration, own(bound, Fraction))
+    return calibration
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ from app.release.private_state import read_piece
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
     from app.learning.hypothesis import Hypothesis, HypothesisClass
@@ -167,7 +167,7 @@ def publish_drawn(
 
 
 def draw_published(
-    configuration: Configuration, prepared: ClassifierDraw, rows: PrivateRows, noise: NoiseSource
+    configuration: Configuration, prepared: ClassifierDraw, rows: AnyRows, noise: NoiseSource
 ) -> PublishedClassifier:
     """Return a newly drawn classifier as a document; its budget is already spent."""
     schema = configuration.schema

@@ -51,6 +51,10 @@ BETWEEN: Final = (
     "a classifier whose learner uses delta is drawn before the ensemble's first answer or after "
     "its last, and {answered} answers are given: wait for the last one"
 )
+BY_CERTIFICATE: Final = (
+    'by one account with calibration = "certified" the classifier comes after the ensemble\'s last '
+    "answer, and {answered} answers are given: wait for the last one"
+)
 
 
 def switch_phase(release: Release, noise: NoiseSource) -> None:
@@ -103,4 +107,5 @@ def _refuse_waiting(state: LedgerState) -> None:
 
     """
     if state.classifier_waits:
-        raise VerificationError(BETWEEN.format(answered=state.answered))
+        words = BY_CERTIFICATE if state.is_joint else BETWEEN
+        raise VerificationError(words.format(answered=state.answered))

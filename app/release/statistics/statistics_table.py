@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from app.data.plane.countings import Tallying
+from app.data.plane.streamed_rows import StreamedRows
 from app.data.tests import public_tests
 from app.errors import ConfigurationError
+from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.tables.covering import (
     CHOSEN_POINT_COUNT_MAX,
     CHOSEN_QUERY_COUNT_MAX,
@@ -28,11 +33,11 @@ from app.privacy.query_release import mechanism as query_release
 from app.release.terms.configuration import charges_by_mechanism, no_points
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.lists.hypothesis_list import Encoded
     from app.learning.tables.representative_domain import RepresentativeDomain
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
@@ -63,12 +68,26 @@ class StatisticsDraw:
     domain: RepresentativeDomain
     calibration: QueryReleaseCalibration
 
-    def draw(self, rows: PrivateRows, noise: NoiseSource) -> Table:
-        """Return the noisy table; its budget is already spent."""
-        places = self.grid.places(rows.values)
-        private_cell_count = self.domain.private_count_at(places, rows.weights)
+    def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
+        """Draw the table under a charge that is committed."""
+        private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
+
+    def _counted(self, rows: AnyRows) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return the rows in every cell, or what they count for; secret."""
+        if not isinstance(rows, StreamedRows):
+            return self.domain.private_count_at(self.grid.places(rows.values), rows.weights)
+        coding = IntegerCodes(self._places, columns=1, largest=self.grid.point_count - 1)
+        return rows.counted(Tallying(self._at_places, coding), coding).counts
+
+    def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        return self.grid.places(values)[:, np.newaxis]
+
+    def _at_places(self, places: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        del labels
+        found = self.domain.private_count_at(places[:, 0].astype(np.int64))
+        return found.astype(np.int64)
 
 
 def statistics_draw(

@@ -141,6 +141,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
         cutoff=answers.cutoff,
         account=account(settings),
         hits_max=None if table is None else table.hits_max,
+        is_by_cutoff=settings.generations is None,
     )
 
 

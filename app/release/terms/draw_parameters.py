@@ -218,7 +218,12 @@ def relabel_draw(
                 class_count=configuration.hypotheses.class_count,
                 dichotomy_count_max=refuse_bound(configuration.settings, sampled_row_count),
             )
-    refuse_long_draw(SEARCHED, configuration.hypotheses, row_count=sampled_row_count)
+    refuse_long_draw(
+        SEARCHED,
+        configuration.hypotheses,
+        row_count=sampled_row_count,
+        unit=configuration.settings.data.unit,
+    )
     with naming_share(Mechanism.RELABEL):
         return exponential.Parameters(
             epsilon=budget.relabel_epsilon,

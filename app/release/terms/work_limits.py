@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.learning.hypothesis import HypothesisClass
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 SEARCHED: Final = "hypotheses"
@@ -48,13 +49,16 @@ def refuse_long_fit(
             row_of(searched).refuse_search(rule, searched, row_count=rows, chunk_count=chunks)
 
 
-def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
-    """Refuse a draw among trees that would take hours of counting; skipped if n is unknown.
+def refuse_long_draw(
+    section: str, hypotheses: HypothesisClass, *, row_count: int | None, unit: Unit
+) -> None:
+    """Refuse a draw among trees that would take hours to count rows; none without a size.
 
     Args:
         section: ``hypotheses`` or ``classifier``, whose depth is named.
         hypotheses: the class of that section.
         row_count: rows that the draw reads, where known.
+        unit: what is counted; rows of persons count for less than 1 each.
 
     Raises:
         ConfigurationError: names the section's depth.
@@ -62,7 +66,7 @@ def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: in
     """
     if row_count is not None:
         with naming_section(section):
-            row_of(hypotheses).refuse_rows(hypotheses, row_count)
+            row_of(hypotheses).refuse_rows(hypotheses, row_count, is_weighed=unit != "row")
 
 
 @contextmanager

@@ -52,6 +52,7 @@ def request(
         dimension=19,
         classifier_dimension=47,
         universal=True,
+        learner_asked="exponential",
     )
     return replace(usual, **changes)  # type: ignore[arg-type]  # the test names real fields
 

@@ -96,7 +96,7 @@ def test_a_noisy_vote_serves_as_many_as_its_noise_lets_win(classes: int) -> None
 def test_the_quick_table_is_the_one_that_serves(epsilon: Fraction, cutoff: int) -> None:
     """In doubles every probability is within a ten-thousandth of itself of the integers'."""
     quick = approximate_profile(epsilon=epsilon, delta=DELTA, cutoff=cutoff)
-    exact = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=cutoff)
+    exact = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=cutoff, is_by_cutoff=True)
     for distance in range(len(exact.thresholds)):
         probability = exact.hit_probability(distance)
         assert quick.hit_probability(distance) == pytest.approx(probability, rel=1e-4)

@@ -14,12 +14,26 @@ for every two adjacent entries p, q of the table, in both orders.  Each of them 
 if it holds at the nodes, and if slopes beyond the last node do not fall with h and are 1 at
 least.  Everything here is an integer, and nothing is rounded.
 
+Where a classifier is drawn after the last answer, in one account, (a) asks for more (Theorem
+C')::
+
+    (a')  V_0(z) >= f(z),  f(z) = 0                                    for z <= c s,
+                           f(z) = (sqrt(z) - sqrt(c s))^2 / (1 - s)    between,
+                           f(z) = z - c                                for z >= c / s,
+
+``s = e**-e`` rounded down, e being the range of the draw; and where a hypothesis that relabels
+was drawn before the first, the cost is not ``V_T(1)`` but the largest mean of ``V_T`` over laws of
+that draw's range and mean 1.
+
 Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
@@ -65,18 +79,50 @@ class Certificate:
             tuple(accumulate(map(int.__mul__, slopes, widths), initial=0)) for slopes in self.slopes
         )
 
+    def value_at(self, place: Fraction) -> Fraction:
+        """Return ``V_T`` at a place z >= 0, exactly."""
+        scaled = place * NODE_ONE
+        cell = bisect_right(self.nodes, scaled) - 1
+        moved = self.slopes[-1][cell] * (scaled - self.nodes[cell])
+        return (self.values[-1][cell] + moved) / (NODE_ONE * SLOPE_ONE)
+
     @cached_property
     def delta(self) -> int:
         """The delta of a run with T unstable answers, times ``2**136``."""
         return self.values[-1][self.nodes.index(NODE_ONE)]
 
 
-def check_certificate(certificate: Certificate, *, first: int) -> None:
+def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
+    """Return the cost of a run after a draw, from above.
+
+    The draw's ratio x has mean 1 and lies in an interval ``[t / E, t]`` with t between 1 and E,
+    so that the mean of the convex ``V_T`` is at most that of the two ends: the chord's value at 1.
+    Between two nodes t the chord from the least lower end to the largest upper one is above all.
+
+    Args:
+        certificate: of the run.
+        range_above: E, times ``2**40``: ``e`` to the draw's range, or more.
+
+    """
+    whole = Fraction(range_above, NODE_ONE)
+    inside = (node for node in certificate.nodes if NODE_ONE < node < range_above)
+    ends = [Fraction(1), *(Fraction(node, NODE_ONE) for node in inside), whole]
+    return max(_chord_at_one(certificate, a / whole, b) for a, b in pairwise(ends))
+
+
+def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) -> Fraction:
+    """Return the value at 1 of the chord of ``V_T`` over an interval around 1."""
+    weight = (1 - lower) / (upper - lower)
+    return weight * certificate.value_at(upper) + (1 - weight) * certificate.value_at(lower)
+
+
+def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
     """Raise an error unless a certificate has the right shape and meets conditions (a) to (c).
 
     Args:
         certificate: what is checked.
         first: ``P_0``.
+        spared: s, times ``2**40``, of (a'); 1 where no draw follows.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -92,12 +138,36 @@ def check_certificate(certificate: Certificate, *, first: int) -> None:
     invariant(all(len(each) == len(nodes) for each in slopes), "a slope stands behind each node")
     invariant(all(a <= b for each in slopes for a, b in pairwise(each)), "each V is convex")
     _check_start(certificate)
+    if spared < NODE_ONE:
+        invariant(spared > 0, "a draw's range is finite")
+        values = zip(nodes, certificate.values[0], strict=True)
+        paid = all(value >= start_value(node, certificate.factor, spared) for node, value in values)
+        invariant(paid, "(a'): V_0 pays for the draw that follows")
     for fewer, more in pairwise(zip(certificate.values, slopes, strict=True)):
         invariant(fewer[1][-1] <= more[1][-1], "slopes at the end do not fall with h")
         rising = all(a <= b for a, b in zip(fewer[0], more[0], strict=True))
         invariant(rising, "(b): V does not fall with h")
         held = _pays_label(nodes, fewer[0], more[0], unstable=first)
         invariant(held, "(c): V pays for a differing label")
+
+
+def start_value(node: int, factor: int, spared: int) -> int:
+    """Return ``f`` of (a') at a node, times ``2**136`` and rounded up.
+
+    Args:
+        node: z, times ``2**40``.
+        factor: c, times ``2**40``.
+        spared: s, times ``2**40``, below 1.
+
+    """
+    if node << NODE_BITS <= factor * spared:
+        return 0
+    if node * spared >= factor << NODE_BITS:
+        return (node - factor) * SLOPE_ONE
+    # (z + c s - 2 sqrt(z c s)) / (1 - s), every term times 2^176; the root is rounded down.
+    root = math.isqrt(node * factor * spared << (352 - 3 * NODE_BITS))
+    above = (node << 136) + (factor * spared << 96) - 2 * root
+    return -(-above // (NODE_ONE - spared))
 
 
 def _check_start(certificate: Certificate) -> None:

@@ -8,7 +8,9 @@ c they meet.  That gives a linear equation from node to node, :func:`_following`
 number of hits left.  To each ``V_h`` a line is added that pays for differing labels, and
 ``p_0`` is as small as the whole allows.
 
-**The ratio.** ``V_T(1)`` rises as r falls, so bisection finds the smallest r within delta.
+**The ratio.** ``V_T(1)``, or with a draw before the answers what :func:`_cost` bounds, rises as r
+falls, so bisection finds the smallest r within delta.  A draw after the answers changes ``V_0``
+alone: exchanging S and S' turns f of (a') into ``(z/c) f(c^2/z) + z - c`` as well.
 
 **The pairs.** Words that one record may exchange are the pairs that (d) of the theorem
 accepts.  They form a convex set, so a polygon is kept: at :data:`VERTEX_COUNT` words the
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +32,7 @@ from app.privacy.stability.certified.certificate import (
     SLOPE_BITS,
     SLOPE_ONE,
     Certificate,
+    start_value,
 )
 
 if TYPE_CHECKING:
@@ -83,34 +87,96 @@ class Searched:
     ratio: float
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The draws around the answers, in ``2**40`` parts.
+
+    Attributes:
+        range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
+        spared_after: ``e`` to less the range of the draw after the last, or less; 1 if none.
+
+    """
+
+    range_before: int = NODE_ONE
+    spared_after: int = NODE_ONE
+
+
+NO_DRAWS: Final = Around()
+
+
 def search_certificate(
-    *, factor: int, delta: float, cutoff: int, quickly: bool = False
+    *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
     """Return the functions of a likely certificate, with the smallest ratio found.
 
     Args:
         factor: c, times ``2**40``.
-        delta: what ``V_T(1)`` may be.
+        delta: what a run may cost.
         cutoff: T.
+        around: the draws before and after the answers.
         quickly: whether fewer nodes will do.
 
     """
     line = LABEL_PART * delta / cutoff
-    nodes = _nodes(factor, NODES_QUICKLY if quickly else NODES_TO_FACTOR)
+    nodes = _nodes(factor, NODES_QUICKLY if quickly else NODES_TO_FACTOR, around.range_before)
+    first = _start(nodes, factor, around.spared_after)
+    start = np.ldexp(np.array(_summed(nodes, first), dtype=float), -SLOPE_BITS - NODE_BITS)
     low, high = 0.0, 1.0
     for _ in range(RATIO_STEPS):
         ratio = (low + high) / 2
-        values = _functions(nodes, ratio, cutoff=cutoff, line=line)
-        low, high = (ratio, high) if values[-1][nodes.one] > delta * DELTA_KEPT else (low, ratio)
-    values = _functions(nodes, high, cutoff=cutoff, line=line)
-    return Searched(_on_integers(nodes, values, factor), high)
+        values = _functions(nodes, start, ratio, cutoff=cutoff, line=line)
+        too_much = _cost(nodes, values[-1], around.range_before) > delta * DELTA_KEPT
+        low, high = (ratio, high) if too_much else (low, ratio)
+    values = _functions(nodes, start, high, cutoff=cutoff, line=line)
+    return Searched(_on_integers(nodes, values, factor, first), high)
 
 
-def _nodes(factor: int, count: int) -> _Nodes:
-    """Place nodes evenly in ln z from 1 to c, and ever further apart beyond both ends."""
+def _start(nodes: _Nodes, factor: int, spared: int) -> tuple[int, ...]:
+    """Return the slopes of ``V_0``: without a draw after the answers, ``max(0, z - c)`` exactly.
+
+    Else each is the least that reaches f at the next node, and falls behind none before it.
+    """
+    if spared >= NODE_ONE:
+        return tuple(SLOPE_ONE if node >= factor else 0 for node in nodes.placed)
+    slopes, slope, value = [], 0, 0
+    for node, following in pairwise(nodes.placed):
+        wanted = start_value(following, factor, spared) - value
+        slope = max(slope, -(-wanted // (following - node)))
+        value += slope * (following - node)
+        slopes.append(slope)
+    return (*slopes, max(slope, SLOPE_ONE))
+
+
+def _summed(nodes: _Nodes, slopes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a function at the nodes, of its slopes behind them."""
+    widths = [following - node for node, following in pairwise(nodes.placed)]
+    return tuple(accumulate(map(int.__mul__, slopes, widths), initial=0))
+
+
+def _cost(nodes: _Nodes, values: Floats, range_before: int) -> float:
+    """Return ``V_T(1)``, or the largest mean over a draw before the answers."""
+    if range_before <= NODE_ONE:
+        return float(values[nodes.one])
+    whole = range_before / NODE_ONE
+    inside = nodes.z[(nodes.z > 1) & (nodes.z < whole)]
+    ends = np.concatenate([[1.0], inside, [whole]])
+    lower, upper = ends[:-1] / whole, ends[1:]
+    weight = (1 - lower) / (upper - lower)
+    above, below = _at(nodes.z, values, upper), _at(nodes.z, values, lower)
+    return float((weight * above + (1 - weight) * below).max())
+
+
+def _nodes(factor: int, count: int, range_before: int) -> _Nodes:
+    """Place nodes evenly in ln z from 1 to c, and ever further apart beyond both ends.
+
+    Below 1 they are as close as between as far as a draw before the answers reaches.
+    """
     length = math.log(factor / NODE_ONE)
     step = length / count
-    below = _widening(step, LOG_BELOW_ONE * length)
+    reached = math.ceil(math.log(range_before / NODE_ONE) / step)
+    below = [step * (index + 1) for index in range(reached)]
+    further = _widening(step, LOG_BELOW_ONE * length)
+    below += [step * reached + each for each in further]
     between = [step * index for index in range(count)]
     above = _widening(step, LOG_ABOVE_FACTOR * length)
     logs = [-log for log in reversed(below)] + between
@@ -129,9 +195,10 @@ def _widening(step: float, length: float) -> list[float]:
     return found
 
 
-def _functions(nodes: _Nodes, ratio: float, *, cutoff: int, line: float) -> list[Floats]:
-    """Return ``V_0, ..., V_T`` at the nodes for one ratio."""
-    start = np.maximum(nodes.z - nodes.z[nodes.factor], 0.0)
+def _functions(
+    nodes: _Nodes, start: Floats, ratio: float, *, cutoff: int, line: float
+) -> list[Floats]:
+    """Return ``V_0, ..., V_T`` at the nodes for one ratio, of ``V_0`` there."""
     functions = [start]
     for _ in range(cutoff):
         functions.append(_following(nodes, functions[-1], ratio))
@@ -168,13 +235,15 @@ def _at(z: Floats, values: Floats, places: Floats) -> Floats:
     return np.where(places > z[-1], beyond, np.interp(places, z, values))
 
 
-def _on_integers(nodes: _Nodes, values: list[Floats], factor: int) -> Certificate:
+def _on_integers(
+    nodes: _Nodes, values: list[Floats], factor: int, first: tuple[int, ...]
+) -> Certificate:
     """Round slopes, so that each function is convex and ends as steeply as the one before.
 
-    ``V_0`` is ``max(0, z - c)`` without rounding.
+    Those of ``V_0`` are given.
     """
-    rows = [tuple(SLOPE_ONE if node >= factor else 0 for node in nodes.placed)]
-    end = 1.0
+    rows = [first]
+    end = max(1.0, math.ldexp(first[-1], -SLOPE_BITS))
     for function in values[1:]:
         inside = np.maximum.accumulate(np.diff(function) / np.diff(nodes.z))
         end = max(end, float(inside[-1]))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.answering_row import PROFILE
 from app.privacy.stability.certified import certified_table
+from app.privacy.stability.certified.certified_table import SharedWith
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from app.privacy.answering_rows import AnswersAsked
 
 
@@ -23,7 +23,19 @@ class CertifiedParameters(stability.Parameters):
 def _calibrate(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> certified_table.CertifiedTable:
-    return certified_table.calibrate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+    return certified_table.calibrate(
+        epsilon=epsilon, delta=delta, cutoff=asked.cutoff, shared=shared_with(asked, epsilon)
+    )
+
+
+def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
+    """Return the draws in one account of a given epsilon with the answers."""
+    if asked.account is None:
+        return certified_table.ALONE
+    factor = epsilon / asked.account.epsilon
+    relabel = Fraction(0) if asked.relabel is None else asked.relabel.epsilon
+    drawn = sum((draw.epsilon for draw in asked.account.draws), Fraction(0))
+    return SharedWith(relabel=factor * relabel, classifier=factor * (drawn - relabel))
 
 
 CERTIFIED: Final = replace(
@@ -37,7 +49,9 @@ CERTIFIED: Final = replace(
     calibrate=_calibrate,
     check=certified_table.check,
     read=certified_table.CertifiedTable.from_plain,
-    is_of=lambda table, asked: table.cutoff == asked.cutoff,
-    may_share_account=False,
+    is_of=lambda table, asked: (
+        (table.cutoff, table.shared) == (asked.cutoff, shared_with(asked, table.epsilon))
+    ),
+    ends_before_classifier=True,
     serve=lambda table, _: CertifiedParameters(table.thresholds, table.cutoff),
 )

@@ -22,6 +22,9 @@ certificate.  No private value is read here; the step reads the distance.
 
 **Deviations.** None: no paper prints it.
 
+**With draws.** In one account with the hypothesis that relabels, drawn before the first answer,
+and the classifier, drawn after the last, the whole is (epsilon, delta)-private (Theorem C').
+
 **Raises.** ``ConfigurationError``: a budget without a table.  ``InvariantError``: a table
 that does not hold.
 """
@@ -45,10 +48,12 @@ from app.privacy.stability.certified.certificate import (
     SLOPE_BITS,
     Certificate,
     check_certificate,
+    delta_after_draw,
     least_first,
     pays_pair,
 )
 from app.privacy.stability.certified.certificate_search import (
+    Around,
     Chance,
     search_certificate,
     search_pairs,
@@ -75,14 +80,44 @@ ONLY: Final = 'with privacy.calibration = "certified"; "profile" serves the rest
 Pair = tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class SharedWith:
+    """The draws in one account with the answers (Theorem C'), by their shares of epsilon.
+
+    Attributes:
+        relabel: of the draw before the first answer; 0 if none.
+        classifier: of the draw after the last answer; 0 if none.
+
+    """
+
+    relabel: Fraction = Fraction(0)
+    classifier: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share."""
+        invariant(min(self.relabel, self.classifier) >= 0, "a share is not negative")
+
+    @property
+    def around(self) -> Around:
+        """Both draws in ``2**40`` parts, rounded against us."""
+        return Around(
+            range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
+            spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
+        )
+
+
+ALONE: Final = SharedWith()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedTable:
     """The stability table that serves, with its budget and its privacy certificate.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use.
+        epsilon: share of epsilon that the answers may use; with draws, of all together.
         delta: share of delta that the answers may use.
         cutoff: unstable answers T until the halt.
+        shared: the draws in one account with them; none where shares add up.
         certificate: the functions of Theorem C.
         vertices: words that a record may exchange, from ``P_0`` outwards.  Every pair of
             neighbours in the table lies between the polygon through them and the diagonal.
@@ -97,6 +132,7 @@ class CertifiedTable:
     certificate: Certificate
     vertices: tuple[Pair, ...]
     thresholds: tuple[int, ...]
+    shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
         """Return the probability of an unstable answer at a distance in votes, for display."""
@@ -110,9 +146,11 @@ class CertifiedTable:
 
     def to_plain(self) -> dict[str, str | list[str]]:
         """Return the table as strings and lists of strings, without loss."""
+        shared = {"relabel": self.shared.relabel, "classifier": self.shared.classifier}
         return {
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **{name: str(share) for name, share in shared.items() if share},
             "cutoff": str(self.cutoff),
             "factor": str(self.certificate.factor),
             "nodes": [str(node) for node in self.certificate.nodes],
@@ -142,6 +180,10 @@ class CertifiedTable:
                 ),
                 vertices=tuple((one, other) for one, other in pairs),
                 thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+                shared=SharedWith(
+                    relabel=Fraction(str(plain.get("relabel", "0"))),
+                    classifier=Fraction(str(plain.get("classifier", "0"))),
+                ),
             )
         except (KeyError, ValueError, ZeroDivisionError) as error:
             message = "the persisted table with its certificate is not one"
@@ -152,25 +194,30 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in text.split())
 
 
-def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTable:
+def calibrate(
+    *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
+) -> CertifiedTable:
     """Return a stability table with its certificate for a budget, which :func:`check` accepts.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
+        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
         delta: share of delta for the answers, in (0, 1).
         cutoff: unstable answers T until the halt, 1 to 5.
+        shared: the draws in one account with them.
 
     Raises:
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff)
+    return _calibrated(epsilon, delta, cutoff, shared)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTable:
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith
+) -> CertifiedTable:
     """Build a table once a process: planning and opening ask for the same one."""
-    certificate, guesses = _searched(epsilon, delta, cutoff, quickly=False)
+    certificate, guesses = _searched(epsilon, delta, cutoff, shared, quickly=False)
     vertices = tuple(_accepted(certificate, word, guess) for word, guess in guesses)
     return CertifiedTable(
         epsilon=epsilon,
@@ -179,16 +226,21 @@ def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTab
         certificate=certificate,
         vertices=vertices,
         thresholds=_thresholds(vertices),
+        shared=shared,
     )
 
 
 def _searched(
-    epsilon: Fraction, delta: Fraction, cutoff: int, *, quickly: bool
+    epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith, *, quickly: bool
 ) -> tuple[Certificate, list[Pair]]:
     """Return a certificate, and the words that one record may exchange by a search in doubles."""
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     searched = search_certificate(
-        factor=factor_below(epsilon), delta=float(delta), cutoff=cutoff, quickly=quickly
+        factor=factor_below(epsilon),
+        delta=float(delta),
+        cutoff=cutoff,
+        around=shared.around,
+        quickly=quickly,
     )
     first = least_first(searched.certificate)
     pairs = search_pairs(searched, (WORD_RANGE - first) / WORD_RANGE, quickly=quickly)
@@ -288,20 +340,43 @@ def _check(table: CertifiedTable) -> None:
     invariant(inside, "thresholds lie strictly inside a word")
     invariant(certificate.cutoff == table.cutoff, "the certificate pays for T hits")
     invariant(factor_holds(certificate.factor, table.epsilon), "c is at most e^epsilon")
-    check_certificate(certificate, first=thresholds[0])
+    around = _checked_around(table)
+    check_certificate(certificate, first=thresholds[0], spared=around.spared_after)
     paid = Fraction(certificate.delta, 1 << (NODE_BITS + SLOPE_BITS)) <= table.delta
     invariant(paid, "V_T(1) is at most delta")
+    if around.range_before > NODE_ONE:
+        paid = delta_after_draw(certificate, around.range_before) <= table.delta
+        invariant(paid, "V_T after the draw that relabels is at most delta")
     _check_vertices(table)
     covered = within_polygon(table.vertices, pairwise(thresholds))
     invariant(covered, "neighbours lie inside the polygon")
 
 
-def factor_holds(factor: int, epsilon: Fraction) -> bool:
-    """Return whether a factor over ``2**40`` is at most ``e**epsilon``, despite rounding."""
+def _checked_around(table: CertifiedTable) -> Around:
+    """Return the draws around the answers, after checking how they were rounded."""
+    around, shared = table.shared.around, table.shared
+    invariant(shared.relabel + shared.classifier < table.epsilon, "the answers have a share")
+    if shared.relabel:
+        covered = factor_holds(around.range_before, shared.relabel, is_above=True)
+        invariant(covered, "E is at least e to the range of the draw that relabels")
+    if shared.classifier:
+        spared = factor_holds(around.spared_after, -shared.classifier)
+        invariant(spared, "s is at most e to less the range of the classifier's draw")
+    return around
+
+
+def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
+    """Return whether c, times ``2**40``, is at most ``e**epsilon``, or at least.
+
+    Rounding is against us either way.
+    """
     with localcontext(precise_context()):
         logarithm = Decimal(factor).ln() - Decimal(NODE_ONE).ln()
         magnitude = 2 * Decimal(factor).ln() + Decimal(NODE_ONE).ln()
-        return logarithm + rounding_error(magnitude) <= to_decimal(epsilon)
+        error = rounding_error(magnitude)
+        if is_above:
+            return logarithm - error >= to_decimal(epsilon)
+        return logarithm + error <= to_decimal(epsilon)
 
 
 def _check_vertices(table: CertifiedTable) -> None:
@@ -332,19 +407,23 @@ class ApproximateCertified(ApproximateProfile):
     """An approximate stability table with an unchecked certificate, for planning only."""
 
 
-def approximate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
+def approximate(
+    *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
+) -> ApproximateCertified:
     """Return an approximate certified table for a budget, in floating point, for planning.
 
     Raises:
         ConfigurationError: as :func:`calibrate`.
 
     """
-    return _approximate(epsilon, delta, cutoff)
+    return _approximate(epsilon, delta, cutoff, shared)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _approximate(epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
-    _, guesses = _searched(epsilon, delta, cutoff, quickly=True)
+def _approximate(
+    epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith
+) -> ApproximateCertified:
+    _, guesses = _searched(epsilon, delta, cutoff, shared, quickly=True)
     if any(other >= one for one, other in guesses):
         raise ConfigurationError(EPSILON_KEY, f"has no table {ONLY}")
     hits = tuple(threshold / WORD_RANGE for threshold in _thresholds(guesses))

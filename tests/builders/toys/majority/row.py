@@ -20,7 +20,7 @@ from app.release.classifier.written_hypotheses import Written
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
@@ -48,9 +48,11 @@ class MajorityDraw:
         """Say what is about to be spent."""
         return f"counting the labels {source} of {self.row_count} rows"
 
-    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
         """Write the label as a tree of one leaf."""
-        noisy_count = int(rows.labels.sum()) + DiscreteLaplace(1 / self.epsilon).draw(noise)
+        noisy_count = int(rows.in_memory().labels.sum()) + DiscreteLaplace(1 / self.epsilon).draw(
+            noise
+        )
         label = schema.classes[2 * noisy_count > self.row_count]
         return Written(tree=NodeDocument(label=label))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from distributed import LocalCluster
 
+from app.data.plane import dask_engine
 from app.errors import ConfigurationError, DataError
 from app.ledger.ledger import open_ledger
 from tests.builders.release.parts_release import PRIVATE, PartsRelease, write_parts
@@ -67,6 +68,49 @@ def test_nobody_at_the_address_is_one_line(parts: PartsRelease) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("stage", ["reading rows", STAGE])
+def test_a_worker_that_ends_loses_nothing_but_time(parts: PartsRelease, stage: str) -> None:
+    """What it held is computed again on the other: the same bytes, under the same charges."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as shrinking:
+        ended: list[str] = []
+
+        def end(stage: str, done: int, total: int | None) -> None:
+            del total
+            if done and not ended:
+                ended.append(stage)
+                shrinking.sync(shrinking.workers[0].close, nanny=False)
+
+        drawn = parts.drawn(
+            ledger=f"{stage[:3]}.db", environment=_of(shrinking), progress=_once(end, stage)
+        )
+    assert ended
+    assert drawn == parts.drawn(ledger=f"{stage[:3]}-local.db")
+    assert len(_charges(parts, f"{stage[:3]}.db")) == len(_charges(parts, f"{stage[:3]}-local.db"))
+
+
+def test_workers_that_all_end_are_one_line(
+    parts: PartsRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster without a worker ends the opening, and the next start goes on."""
+    monkeypatch.setattr(dask_engine, "LOOK_SECONDS", 0.1)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as emptied:
+        environment = {**_of(emptied), "CONCLAVE_ENGINE__WORKERS": "1"}
+
+        def end(stage: str, done: int, total: int | None) -> None:
+            del stage, done, total
+            emptied.sync(emptied.workers[0].close, nanny=False)
+
+        with pytest.raises(ConfigurationError, match="has no worker any more") as caught:
+            parts.open(
+                ledger="emptied.db", environment=environment, progress=_once(end, "reading rows")
+            )
+    assert "\n" not in str(caught.value)
+
+
 def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> None:
     """The opening ends with one line, and the next one draws under the same charge."""
     with LocalCluster(
@@ -80,7 +124,7 @@ def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> Non
                 ending.close()
 
         with pytest.raises(ConfigurationError, match="is gone") as caught:
-            parts.open(ledger="ended.db", environment=environment, progress=_once(end))
+            parts.open(ledger="ended.db", environment=environment, progress=_once(end, STAGE))
     assert "\n" not in str(caught.value)
     charged = _charges(parts, "ended.db")
     drawn = parts.drawn(ledger="ended.db")
@@ -89,12 +133,12 @@ def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> Non
     assert _charges(parts, "ended.db") == charged
 
 
-def _once(progress: Progress) -> Progress:
-    """Return a progress that calls another for the first stage that it acts on, once."""
+def _once(progress: Progress, wanted: str) -> Progress:
+    """Return a progress that calls another where a stage has come to something, once."""
     called: list[str] = []
 
     def note(stage: str, done: int, total: int | None) -> None:
-        if not called and stage == STAGE:
+        if not called and stage == wanted and done:
             called.append(stage)
             progress(stage, done, total)
 

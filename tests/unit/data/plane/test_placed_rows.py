@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.plane.countings import LabelCounts, LowerLevels, UpperLevels
-from app.data.plane.placed_rows import PlacedRows, Placing
+from app.data.plane.countings import LabelCounts, PlacedCodes
+from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.data.plane.summaries import PackedRows, Summary
 from app.learning.chunks import chunk_offsets
 from app.learning.trees.counted_fit import CountedTrees
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from app.learning.trees.cell_counts import Tables
 
 ROWS, SIZE, DEPTH = 900, 12, 3
 KEY = b"s" * 32
@@ -48,7 +46,7 @@ def _parts(
     return [
         PackedRows(
             number,
-            TREES.coding.codes(values[start:end]),
+            list(TREES.coding.codes(values[start:end])),
             labels[start:end].astype(np.uint8),
             Summary({number: end - start}, 0, ()),
         )
@@ -77,22 +75,15 @@ def _rows_of(placed: PlacedRows, chunk: int) -> list[bytes]:
 
 
 def _fitted(held: list[PlacedRows]) -> NDArray[np.int64]:
-    """Fit all chunks as an engine does, five at a time."""
+    """Fit all chunks as an engine does: five a place, from what the places have of them."""
     trees = []
     for start in range(0, SIZE, 5):
         chunks = slice(start, min(start + 5, SIZE))
-        upper = UpperLevels(TREES, chunks, ROWS)
-        tests = upper.finished(_total(upper, held))
-        lower = LowerLevels(TREES, chunks, tests)
-        trees.append(lower.finished(_total(lower, held)))
+        place = put_together([each.cut(chunks) for each in held])
+        assert place.first_chunk == start
+        sizes = np.diff(place.offsets_of(chunks))
+        trees.append(TREES.fitted(*place.of_chunks(chunks), sizes=sizes))
     return np.concatenate(trees)
-
-
-def _total(counting: UpperLevels | LowerLevels, held: list[PlacedRows]) -> Tables:
-    total = counting.of(held[0])
-    for part in held[1:]:
-        total = counting.merged(counting.of(part), total)
-    return total
 
 
 @pytest.mark.parametrize("ends", [(), (1,), (300, 300, 899), (100, 500)])
@@ -118,6 +109,18 @@ def test_places_do_not_show_in_the_trees() -> None:
     apart = [placing.placed([part]) for part in parts]
     assert np.array_equal(_fitted(apart), together)
     assert np.array_equal(_fitted(apart[::-1]), together)
+
+
+def test_rows_are_encoded_as_they_are_asked_for() -> None:
+    """A slice of a place's rows is what their class makes of their values."""
+    (part,) = _parts(VALUES, LABELS, ())
+    placed = _placing([part]).placed([part])
+    slots = Slots(KEY, ROWS).of(np.arange(ROWS))
+    some = PlacedCodes(placed, TREES.coding, 100, 500)
+    assert len(some) == 500
+    in_order = VALUES[np.argsort(slots)]
+    bits = TREES.coding.bits(TREES.coding.codes(in_order))
+    assert np.array_equal(some[3:700], bits[103:600])
 
 
 def test_rows_take_the_labels_of_the_hypothesis() -> None:
@@ -150,14 +153,15 @@ def test_slots_by_a_bare_hash_of_the_row_are_caught() -> None:
     changed = _parts(VALUES[::-1].copy(), LABELS[::-1].copy(), ())
 
     def by_hash(part: PackedRows) -> PlacedRows:
-        rows = np.vstack([part.codes, part.labels]).T
+        rows = np.vstack([*part.columns, part.labels]).T
         chunks = np.array(
             [blake2b(row.tobytes(), digest_size=2).digest()[0] % SIZE for row in rows]
         )
         order = np.argsort(chunks, kind="stable")
         ends = np.cumsum(np.bincount(chunks, minlength=SIZE))
         offsets = np.concatenate([np.zeros(1, np.int64), ends])
-        return PlacedRows(part.codes[:, order], part.labels[order], offsets)
+        columns = [column[order] for column in part.columns]
+        return PlacedRows(columns, part.labels[order], offsets)
 
     assert _changed_chunks(by_hash(parts[0]), by_hash(changed[0])) == 0
     moved = []
@@ -176,6 +180,7 @@ def test_counts_by_label_are_of_all_parts() -> None:
     first, second, third = (counting.of(part) for part in _parts(VALUES, LABELS, (250, 251)))
     left = counting.merged(counting.merged(first, second), third)
     right = counting.merged(third, counting.merged(second, first))
-    for features, table in counting.finished(whole).items():
+    assert np.array_equal(counting.finished(left).satisfied, counting.finished(whole).satisfied)
+    for features, table in whole.items():
         assert np.array_equal(left[features], table)
         assert np.array_equal(right[features], table)

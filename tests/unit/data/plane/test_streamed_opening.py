@@ -121,10 +121,11 @@ def test_a_restart_reads_no_row_of_parts_that_are_as_they_were(
 
 
 def test_rows_are_read_for_what_is_still_to_be_drawn(parts: PartsRelease) -> None:
-    """They are in memory then, compared with the fingerprint."""
+    """They are compared with the fingerprint, in memory where a draw reads them one by one."""
     release = parts.open(ledger="first.db", noise=NoNoise())
     rows = release.rows_for_drawing()
-    assert rows.values.shape == (ROWS, 8)
+    assert isinstance(rows, StreamedRows)
+    assert rows.in_memory().values.shape == (ROWS, 8)
     assert release.rows_for_drawing() is rows
     release.ledger.close()
 
@@ -138,8 +139,10 @@ def test_parts_that_were_touched_are_read_and_recognised(tmp_path: Path) -> None
     release.open(noise=NoNoise()).ledger.close()
     opened = release.open(noise=NoNoise())
     shutil.copyfile(release.rows / "part-1.parquet", last)
+    rows = opened.rows_for_drawing()
+    assert isinstance(rows, StreamedRows)
     with pytest.raises(DataError, match=r"data\.source"):
-        opened.rows_for_drawing()
+        rows.in_memory()
     opened.ledger.close()
     with pytest.raises(ReleaseMismatchError):
         release.open(noise=NoNoise())

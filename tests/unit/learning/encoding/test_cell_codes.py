@@ -35,6 +35,9 @@ def test_codes_give_the_outcomes_of_all_tests(seed: int) -> None:
     codes = coding.codes(values)
     bits = evaluate(tests, values)
     assert np.array_equal(coding.bits(codes), bits)
+    assert np.array_equal(coding.encoded(codes), bits)
+    assert np.array_equal(coding.codes_of_bits(bits), codes)
+    assert coding.width == len(codes)
     asked = generator.integers(0, len(tests), len(values))
     assert np.array_equal(coding.outcomes(codes, asked), bits[np.arange(len(values)), asked])
 

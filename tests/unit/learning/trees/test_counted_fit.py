@@ -7,13 +7,13 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from app.errors import InvariantError
+from app.errors import ConfigurationError, InvariantError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import Learner, counted_ensemble, counted_learner
 from app.learning.lists.thresholds import ThresholdClass
-from app.learning.trees import counted_fit
+from app.learning.trees import counted_fit, tree_class
 from app.learning.trees.cell_counts import CountedRows, cell_tables, merged_tables
 from app.learning.trees.counted_fit import CountedTrees
 from app.learning.trees.learners import fit_trees
@@ -22,6 +22,7 @@ from app.learning.trees.regions import MergedRows
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.coded_tests import random_rows, random_tests
+from tests.builders.learners.enumeration import unit_tests
 
 SEEDS = range(12)
 CHUNKS = 17
@@ -121,6 +122,33 @@ def test_a_tree_is_drawn_alike_from_counts(depth: int) -> None:
         )
         drawn = searched.draw_counted(counted, 0.05, ScriptedNoise(seeded_words(seed)))
         assert drawn == wanted
+
+
+def test_many_rows_are_counted_for_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that a search region by region would take too long for are neither refused nor slow."""
+    generator = np.random.default_rng(3)
+    tests = random_tests(generator, features=2)
+    values, labels = random_rows(generator, features=2, count=500)
+    searched = TreeClass(tests=tests, depth=3, class_count=3)
+    encoded = searched.encode(values)
+    wanted = searched.draw(encoded, labels, 0.05, ScriptedNoise(seeded_words(5)))
+    monkeypatch.setattr(tree_class, "WEIGHT_COUNT_MAX", 1.0)
+    searched.refuse_rows(len(labels))
+    with pytest.raises(ConfigurationError, match=r"hypotheses\.depth: counting 500 rows"):
+        searched.refuse_rows(len(labels), is_weighed=True)
+    monkeypatch.setattr(TreeClass, "weights", None)
+    assert searched.draw(encoded, labels, 0.05, ScriptedNoise(seeded_words(5))) == wanted
+
+
+@pytest.mark.parametrize(("depth", "labels"), [(1, 2), (3, 2), (3, 1 << 20), (4, 2)])
+def test_rows_are_counted_where_counts_are_few(depth: int, labels: int) -> None:
+    """Up to three levels, by not too many features, cells and labels."""
+    tests = random_tests(np.random.default_rng(4), features=4)
+    searched = TreeClass.__new__(TreeClass)  # the class itself refuses so many
+    for name, value in (("tests", tests), ("depth", depth), ("class_count", labels)):
+        object.__setattr__(searched, name, value)
+    assert searched.is_counted == (depth <= 3 and labels == 2)
+    assert not TreeClass(tests=unit_tests(20), depth=3, class_count=2).is_counted
 
 
 def test_counted_rows_are_the_rows() -> None:

@@ -163,7 +163,10 @@ def test_a_plan_predicts_every_mechanism() -> None:
     assert set(found.by_mechanism) == {*planned.calibrations, "paper"}
     assert found.by_mechanism["paper"] is None
     assert found.by_mechanism["profile"] is not None
-    assert found.own.low <= found.own.mean <= found.own.high <= planned.request.query_count
+    # All are nearly m here, and a mean of three numbers is rounded.
+    nearly_equal = 1 + 1e-12
+    assert found.own.low <= found.own.mean * nearly_equal
+    assert found.own.mean <= found.own.high <= planned.request.query_count
     assert found.own.mean == pytest.approx(found.by_mechanism["profile"].mean)
     assert (found.hypothesis_count, found.with_points) == (3, False)
 

@@ -13,6 +13,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.encoded_rows import Tally
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees.cell_counts import CountedRows
 from app.learning.trees.tree import Tree
@@ -64,16 +65,28 @@ def test_other_rows_than_the_public_n_are_refused_before_a_draw() -> None:
         exponential.draw(parameters(row_count=ROW_COUNT + 1), private_rows(), noise)
 
 
-def test_counts_of_other_rows_or_for_no_trees_are_refused_before_a_draw() -> None:
-    """Counts are of the public n rows, and weigh trees."""
+def test_counts_of_other_rows_or_for_another_class_are_refused_before_a_draw() -> None:
+    """Counts are of the public n rows, and weigh the class whose they are."""
     noise = ScriptedNoise([])
     few = CountedRows(np.zeros((2, 3)), ROW_COUNT - 1)
     with pytest.raises(InvariantError, match="the public n"):
         exponential.draw_counted(parameters(), few, noise)
     cuts = ThresholdClass(tests=(CUT,))
     listed = replace(parameters(), hypotheses=cuts)
-    with pytest.raises(InvariantError, match="weighed for trees"):
+    with pytest.raises(InvariantError, match="the class that counted them"):
         exponential.draw_counted(listed, CountedRows(np.zeros((2, 3)), ROW_COUNT), noise)
+    with pytest.raises(InvariantError, match="the class that counted them"):
+        exponential.draw_counted(parameters(), Tally(np.zeros(3, np.int64), ROW_COUNT), noise)
+
+
+def test_a_tally_draws_what_its_rows_draw() -> None:
+    """The mechanism asks counts, and does not see who counted."""
+    cuts = ThresholdClass(tests=(CUT,))
+    listed = replace(parameters(), hypotheses=cuts)
+    bits, labels = private_rows()
+    tally = Tally(cuts.tally(bits[:, :1], labels), len(labels))
+    wanted = exponential.draw(listed, (bits[:, :1], labels), ScriptedNoise(seeded_words(2)))
+    assert exponential.draw_counted(listed, tally, ScriptedNoise(seeded_words(2))) == wanted
 
 
 def test_a_large_share_draws_the_best_hypothesis() -> None:

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.auditing.draws import grid_bound
-from app.privacy.noisy_grid.mechanism import SENSITIVITY, level_counts
+from app.errors import InvariantError
+from app.learning.encoding.encoded_rows import Tally
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.noisy_grid.mechanism import (
+    SENSITIVITY,
+    draw,
+    draw_counted,
+    level_counts,
+    tally,
+)
 from tests.builders.mechanisms.gridding import ROW_COUNT, SIDES, grid_parameters, grid_rows
 
 RECORDS = st.tuples(
@@ -57,6 +66,21 @@ def test_a_coarse_cell_holds_its_finest_cells() -> None:
     coarse, fine = level_counts(grid_parameters(), ranks, labels)
     blocks = fine.reshape(2, 2, 2, 2).sum(axis=(1, 3))
     assert np.array_equal(blocks.ravel(), coarse.ravel())
+
+
+@pytest.mark.parametrize("class_count", [2, 3])
+def test_a_tally_draws_what_its_rows_draw(class_count: int) -> None:
+    """Tallies of parts add up, and the mechanism does not see who counted."""
+    parameters = grid_parameters(class_count=class_count)
+    ranks, labels = grid_rows(class_count=class_count)
+    halves = (slice(0, 7), slice(7, None))
+    total = sum(tally(parameters, ranks[half], labels[half]) for half in halves)
+    noise = (ScriptedNoise(seeded_words(1)), ScriptedNoise(seeded_words(1)))
+    drawn = draw_counted(parameters, Tally(np.asarray(total), ROW_COUNT), noise[0])
+    wanted = draw(parameters, (ranks, labels), noise[1])
+    assert all(np.array_equal(one, other) for one, other in zip(drawn, wanted, strict=True))
+    with pytest.raises(InvariantError, match="the public n"):
+        draw_counted(parameters, Tally(np.asarray(total), ROW_COUNT + 1), noise[0])
 
 
 @pytest.mark.parametrize("class_count", [2, 5])

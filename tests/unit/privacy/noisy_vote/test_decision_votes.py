@@ -14,11 +14,15 @@ from app.privacy.noisy_vote.decision_votes import (
     calibrate_table,
 )
 
-SHARE = {"epsilon": Fraction(9, 10), "delta": Fraction(1, 10**6)}
+EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize(
-    "calibration", [calibrate_table(**SHARE), calibrate_noise(**SHARE, class_count=3)]
+    "calibration",
+    [
+        calibrate_table(epsilon=EPSILON, delta=DELTA),
+        calibrate_noise(epsilon=EPSILON, delta=DELTA, class_count=3),
+    ],
 )
 def test_a_plurality_loses_by_its_lead_alone(calibration: DecisionVotes | DecisionNoise) -> None:
     """At the lead of a loss it is lost so often, and however many answers there are."""

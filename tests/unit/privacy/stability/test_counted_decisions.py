@@ -93,7 +93,7 @@ def test_a_table_of_one_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patch:
         patch.setattr(Inequality, "_left_sides", forward)
         # Undecorated: what is made here is nobody else's.
-        faulty = decision_table._calibrated.__wrapped__(EPSILON, DELTA, 2)
+        faulty = decision_table._calibrated.__wrapped__(EPSILON, DELTA, 2, ())
         decision_table._check.__wrapped__(faulty)
     with pytest.raises(InvariantError, match="stay within R"):
         check(faulty)

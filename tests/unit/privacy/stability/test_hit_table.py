@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -320,3 +321,27 @@ def test_calibration_is_quick() -> None:
     started = time.process_time()
     calibrate(epsilon=Fraction(1), delta=Fraction(1, 10**6), cutoff=20)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "cutoff", "expected"),
+    [("1", 1, (100, 163)), ("1", 5, (134, 219)), ("1", 20, (197, 327)), ("2", 100, (190, 322))],
+)
+def test_a_new_release_has_the_order_for_its_cutoff(
+    epsilon: str, cutoff: int, expected: tuple[int, int]
+) -> None:
+    """Another order and a twentieth of delta for labels: fewer votes, by the same check."""
+    made = partial(calibrate, epsilon=Fraction(epsilon), delta=Fraction(1, 10**6), cutoff=cutoff)
+    table = made(is_by_cutoff=True)
+    check(table)
+    assert table.delta_release == Fraction(1, 20 * 10**6)
+    assert (table.distance_at(1e-2), table.distance_at(1e-4)) == expected
+    assert table.distance_at(1e-4) <= made().distance_at(1e-4)
+
+
+def test_a_delta_too_small_to_halve_keeps_the_tenth() -> None:
+    """``2^-60`` a hit is the least: below that a new release splits delta as before."""
+    delta = Fraction(10 * 2, 1 << 60)
+    table = calibrate(epsilon=Fraction(20), delta=delta, cutoff=2, is_by_cutoff=True)
+    check(table)
+    assert table.delta_release == delta / 10

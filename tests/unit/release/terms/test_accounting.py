@@ -119,19 +119,16 @@ def test_an_accounting_of_a_later_version_is_refused(tmp_path: Path) -> None:
     ("changes", "needed"),
     [
         ({"privacy__calibration": "svt"}, 'calibration = "profile"'),
-        ({"privacy__calibration": "certified"}, 'calibration = "profile"'),
+        (
+            {"privacy__calibration": "certified", "classifier__learner": "grid"},
+            'classifier.learner = "exponential" with calibration = "certified"',
+        ),
         ({"privacy__sampling": "0.5"}, r"all rows: privacy\.sampling = 1"),
         ({"hypotheses__grid": "private"}, r'hypotheses\.grid = "public"'),
-        ({"classifier__learner": "linear"}, r'classifier\.learner = "exponential" or "grid"'),
-        ({"classifier__learner": "auto"}, r'classifier\.learner = "exponential" or "grid"'),
         ({"privacy__shares__answers": "0"}, r"answers, and privacy\.shares\.answers is 0"),
         (
             {"answers__mechanism": "noisy-vote", "data__classes": '["no", "yes", "perhaps"]'},
             "or a noisy vote of two labels",
-        ),
-        (
-            {"hypotheses__class": "cells", "hypotheses__cells": '["margin >= 0", "", ""]'},
-            "another class than one whose cells are each decided once",
         ),
     ],
 )
@@ -144,6 +141,8 @@ def test_where_shares_only_add_up_one_account_is_refused(
     assert SmallRelease(tmp_path, changes).settings().accounting == "sum"
 
 
+CELLS = {"hypotheses__class": "cells", "hypotheses__cells": '["margin >= 0", "", ""]'}
+SMALL_DELTA = {"privacy__delta": "1e-3"}
 NO_DRAW = {"privacy__shares__relabel": "0", "privacy__shares__classifier": "0"}
 
 
@@ -153,14 +152,21 @@ NO_DRAW = {"privacy__shares__relabel": "0", "privacy__shares__classifier": "0"}
         ({}, "joint"),
         ({"answers__mechanism": "noisy-vote"}, "joint"),
         ({"classifier__learner": "grid"}, "joint"),
+        (SMALL_DELTA | {"classifier__learner": "linear"}, "joint"),
+        (SMALL_DELTA | {"classifier__learner": "kernel"}, "joint"),
+        (SMALL_DELTA | {"classifier__learner": "auto"}, "joint"),
+        ({"classifier__learner": "linear"}, "sum"),
+        (CELLS, "joint"),
+        (CELLS | {"answers__mechanism": "noisy-vote"}, "joint"),
         (NO_DRAW | {"answers__after": "halt"}, "sum"),
+        ({"privacy__calibration": "certified"}, "sum"),
         (dict(STATISTICS, privacy__accounting="null"), "sum"),
     ],
 )
 def test_a_new_release_is_one_account_where_it_may_be(
     tmp_path: Path, changes: dict[str, str], expected: str
 ) -> None:
-    """Not where it draws nothing else, nor where a statistics table would wait for a classifier."""
+    """Not where it draws nothing else, a statistics table would wait, or delta is large."""
     given = {name: value for name, value in changes.items() if value != "null"}
     assert SmallRelease(tmp_path, given).settings().accounting == expected
 
@@ -221,6 +227,43 @@ def test_an_audit_over_http_claims_the_whole_account(tmp_path: Path) -> None:
     halting = {"answers__after": "halt", "answers__on_cutoff": "halt"}
     assert audited_claim(SmallRelease(tmp_path, JOINT | halting).settings()).epsilon == 20
     assert audited_claim(SmallRelease(tmp_path, SUM | halting).settings()).epsilon == 14
+
+
+# -- a certificate's own account --------------------------------------------------------
+
+CERTIFIED = JOINT | {"privacy__calibration": "certified", "privacy__epsilon": "4"}
+
+
+def test_a_certificate_has_the_classifier_after_the_last_answer(tmp_path: Path) -> None:
+    """Before it the draw is refused, by the ledger too; then it comes, and all is verified."""
+    release = SmallRelease(tmp_path, CERTIFIED)
+    answerer = release.answerer([STABLE] * 4)
+    with pytest.raises(VerificationError, match="comes after the ensemble's last answer"):
+        learned(release)
+    (reserve,) = answerer.release.state.reserved
+    charge = ShareCharged(reserve.mechanism, reserve.epsilon, reserve.delta)
+    with (
+        pytest.raises(InvariantError, match="before the ensemble's last answer"),
+        release.ledger().transaction() as transaction,
+    ):
+        transaction.append(charge)
+    answerer.answer_batch([ask(margin) for margin in (-30, -1, 1, 30)])
+    switch_phase(answerer.release, seeded_noise(4))
+    assert answerer.release.state.classifier is not None
+    answer_terms.check_pieces(release.settings(), release.ledger())
+
+
+def test_an_audit_knows_both_draws_of_a_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What serves is paid for; words that left the classifier's draw out are not."""
+    settings = SmallRelease(tmp_path, CERTIFIED).settings()
+    sound = audited_answers(settings)
+    assert broken_conditions(sound) == []
+    monkeypatch.setattr(answer_terms, "account", without_classifier)
+    planted = audited_answers(settings)
+    object.__setattr__(planted, "draws", sound.draws)
+    assert broken_conditions(planted)
 
 
 # -- the statistics table is outside ---------------------------------------------------

@@ -98,8 +98,8 @@ def test_what_has_no_table_is_refused_in_one_line(
 
 def test_a_quick_look_has_a_few_votes_more() -> None:
     """In doubles and with fewer nodes a table needs up to 5 % more votes, and no fewer."""
-    budget = {"epsilon": Fraction(1), "delta": MILLIONTH}
-    exact, quick = calibrate(**budget, cutoff=2), approximate(**budget, cutoff=2)
+    exact = calibrate(epsilon=Fraction(1), delta=MILLIONTH, cutoff=2)
+    quick = approximate(epsilon=Fraction(1), delta=MILLIONTH, cutoff=2)
     for probability in (1e-2, 1e-4):
         served, seen = exact.distance_at(probability), quick.distance_at(probability)
         assert served <= seen <= 1.05 * served

@@ -1,0 +1,72 @@
+"""Rows as bytes, of which a class's own encoding follows: what is held of rows that stream.
+
+A row's bytes are a function of that row's values, as its encoding is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Encoded
+
+
+class RowCodes(Protocol):
+    """The bytes of rows, and what a class reads of them."""
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row, f."""
+        ...
+
+    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the bytes of encoded rows ``(n, d)``, shape ``(f, n)``."""
+        ...
+
+    def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
+        """Return the rows as the class encodes them, n along the first axis, of ``(f, n)``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerCodes:
+    """The bytes of whole numbers from 0, as a class encodes rows.
+
+    Attributes:
+        encode: of the class; gives whole numbers of shape ``(n, columns)``.
+        columns: how many numbers a row has.
+        largest: that occurs.
+
+    """
+
+    encode: Callable[[NDArray[np.float64]], Encoded]
+    columns: int
+    largest: int
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row."""
+        return self.columns * self._kind.itemsize
+
+    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the bytes of encoded rows ``(n, d)``, shape ``(f, n)``."""
+        numbers = np.ascontiguousarray(self.encode(values), dtype=self._kind)
+        return numbers.view(np.uint8).reshape(len(values), self.width).T
+
+    def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
+        """Return the numbers of rows, int64 ``(n, columns)``, of bytes ``(f, n)``."""
+        rows = np.ascontiguousarray(codes.T)
+        return rows.view(self._kind).reshape(codes.shape[1], self.columns).astype(np.int64)
+
+    @property
+    def _kind(self) -> np.dtype[np.unsignedinteger]:
+        """The narrowest type of the numbers, with the least significant byte first."""
+        kind: np.dtype[np.unsignedinteger] = np.min_scalar_type(self.largest).newbyteorder("<")
+        return kind
