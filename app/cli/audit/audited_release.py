@@ -22,7 +22,7 @@ from app.auditing.transcripts.transcripts import readings_of
 from app.cli.audit.neighbours import ABOVE
 from app.cli.loopback_client import LoopbackClient, Reply, connected
 from app.cli.web_server import WebServer, listen
-from app.errors import OpeningError
+from app.errors import InvariantError, OpeningError
 from app.main import Server
 
 if TYPE_CHECKING:
@@ -88,6 +88,9 @@ async def _client_of(settings: Settings, opening: asyncio.Lock) -> AsyncIterator
     async with opening:
         serving = asyncio.create_task(web_server.serve(sockets=[listening]))
         await _opened(server, serving)
+    if serving.done():
+        await serving  # raises why it ended, if it can tell
+        raise InvariantError("the server ended before its client connected")
     try:
         async with connected(listening) as client:
             yield client
