@@ -75,7 +75,10 @@ def document(ours: float, theirs: float) -> dict[str, Any]:
     ("ours", "said"),
     [
         (0.87, "epsilon 2 Conclave's accuracy of .8700 reaches the goal, and is .0100 ahead of"),
-        (0.863, "epsilon 2 Conclave's accuracy of .8630 is as high as wanted, and is .0030 ahead of"),
+        (
+            0.863,
+            "epsilon 2 Conclave's accuracy of .8630 is as high as wanted, and is .0030 ahead of",
+        ),
         (0.85, "epsilon 2 Conclave's accuracy of .8500 is lower than wanted, and is .0100 behind"),
     ],
 )
