@@ -45,8 +45,8 @@ if new vectors never ran out: `T (1 - u) / u`, with u the mean probability over 
 that an answer is unstable. The column *accuracy* is over all test rows whose vector got a stable
 answer; each row is compared with its own label. Every figure is a mean over 20 orders of the
 queries in each of 3 releases, which are drawn as Conclave draws them, but from seeds; ± is the
-standard deviation over these passes. Most passes are simulated for many queries at once. At every
-limit T one pass is also run by Conclave's own code, which must decide every query in the same way.
+standard deviation over these passes. A simulation decides many queries at once. At every limit T
+one pass is also run by Conclave's own code, which must decide every query as the simulation does.
 
 The method *cells* is the class of [hypotheses.md](hypotheses.md#cells), which divides all vectors
 into public cells, with one row for each learner (`answers.ensemble` = n). In the cell of its own
@@ -78,7 +78,8 @@ CONSTANTS: Final = """\
 without a change of its label. The table has the distance at which one answer in 10,000 is
 unstable, if answers have 0.9 of epsilon 1. If one or two unstable answers are allowed (T), the
 sparse vector needs fewer votes; if five or more are allowed, `profile` does. A table of `profile`
-is built with a Renyi order and a division of delta. Both are near the best that the proof allows:
+is built with a Renyi order and a division of delta. Order and division are near the best that the
+proof allows:
 """
 READING: Final = """\
 **Why one row a learner.** After relabelling, all rows of a cell have the same label. If each
@@ -87,7 +88,7 @@ votes, and the votes of all others cancel. Larger chunks only make fewer learner
 For a stable answer a cell needs about twice as many rows as the required distance: at epsilon 1
 and T = 5 some 490 rows, so that one answer in 10,000 is unstable. The votes of all k trees may
 agree too, but only if each chunk has enough rows to show the whole rule by which rows were
-relabelled. If a leaf of this rule has only one or two rows in a chunk, the votes are split. So
+relabelled. If a leaf of the rule has only one or two rows in a chunk, the votes are split. So
 trees are as good as cells if few leaves are so small, and much worse otherwise. Cells without
 relabelling give as many answers if nearly all rows of each cell have one label.
 

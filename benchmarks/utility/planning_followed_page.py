@@ -17,19 +17,20 @@ PUBLISH: Final = """\
 for learners and classes that cannot be enumerated, for the time before public points exist, and
 for owners who will not publish a model. `conclave plan` says so in its last sentence, and names
 the `[classifier] learner` to publish with. The table has the accuracy of classifiers published in
-this way, over all test rows, as the mean of 4 seeds. They have all of epsilon, delta 1e-6 and the
-public points of benchmark B. Beside each is the highest accuracy of online voting among those
-settings of benchmark B that answer nine tenths of the distinct vectors or more:
+this way, over all test rows, as the mean of 4 seeds. The published classifiers have all of
+epsilon, delta 1e-6 and the public points of benchmark B. Beside each classifier is the highest
+accuracy of online voting among those settings of benchmark B that answer nine tenths of the
+distinct vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed
 
 For each class of benchmark B, `conclave plan` was given B's public points, shares of .1 and .9 for
 relabelling and answers, an end at T = 20 unstable answers, and 800 learners for trees or one
-learner for each row for cells. It recommends a mechanism, k, T and shares. The table shows three
-releases that follow the recommendation. It compares them with the setting of B that gives most
-answers and is as accurate, to .001. That setting was chosen afterwards, among some hundred, with
-the labels of the test rows:
+learner for each row for cells. The plan recommends a mechanism, k, T and shares. The table shows
+three releases that follow the recommendation. Beside them is the best setting of benchmark B that
+is as accurate, to .001. It was chosen afterwards, among some hundred, with the labels of the test
+rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

@@ -34,11 +34,11 @@ The table is about all settings of [B](#b-online-answers) with relabelling, at t
 there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their own labels, `conclave
 plan` predicts nothing, and says so, because the agreement of the learners then depends on the
 labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
-prior: it adds half a person to the number of points in each cell. This constant was chosen on
-these settings, among 0, 1/2, 1 and 2. With all four, nine of ten predictions or more were within a
-factor of two, in runs that were not kept. So the figures for cells are not from unseen data. *E
-within 2* compares predicted with measured values of E, the expected number of stable answers if
-vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
+prior: it adds half a person to the number of points in each cell. Half a person was chosen on the
+settings of benchmark B, among 0, 1/2, 1 and 2. With all four, nine of ten predictions or more were
+within a factor of two, in runs that were not kept. So the figures for cells are not from unseen
+data. *E within 2* compares predicted with measured values of E, the expected number of stable
+answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
 """
 TABLE: Final = """\
 The next table has the same rows as the table of methods in part B. Each entry is about a method's
