@@ -28,7 +28,7 @@ NAMES: Final = {
 MEASURES: Final = {"accuracies": ("auto", "accuracy"), "areas": ("auto for ranking", "AUC")}
 QUICK: Final = """\
 **This was a quick run**: at most 5,000 rows of each table, two runs for each entry, and three
-settings for each rival. Such a run shows that the benchmark works, and where `auto` is far behind.
+settings for each rival. A quick run shows that the benchmark works, and where `auto` is far behind.
 A quick run does not compare the methods fairly: with two runs two standard errors are mostly
 chance, and rivals had few settings to choose from.
 """

@@ -29,8 +29,8 @@ For each class of benchmark B, `conclave plan` was given B's public points, shar
 relabelling and answers, an end at T = 20 unstable answers, and 800 learners for trees or one
 learner for each row for cells. The plan recommends a mechanism, k, T and shares. The table shows
 three releases that follow the recommendation. Beside them is the best setting of benchmark B that
-is as accurate, to .001. It was chosen afterwards, among some hundred, with the labels of the test
-rows:
+is as accurate, to .001. The best setting was chosen afterwards, among some hundred, with the
+labels of the test rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

@@ -122,10 +122,10 @@ def _ceiling(columns: Records) -> list[str]:
     one, other = best.pair_cells
     said = (
         "**What no prediction can do.** Public quantities are the same for all six columns. Suppose"
-        " that for each setting one number for all six is chosen afterwards, so that it is right"
-        " for as many columns as possible. It is then within a factor of two in"
-        f" {part(best.right, best.total)} of all cases. The prediction of `conclave plan`, made"
-        f" before, is within a factor of two in {share(told(points), is_close)}. So with these"
+        " that for each setting one number for all six columns is chosen afterwards, so that it is"
+        " right for as many of them as possible. Numbers chosen in this way are within a factor"
+        f" of two in {part(best.right, best.total)} of all cases. The prediction of"
+        f" `conclave plan`, made before, is within a factor of two in {share(told(points), is_close)}. So with these"
         " trees no method that uses public quantities alone can be right in nine cases of ten."
         f" Two columns that show this are {one['task']} and {other['task']}, in which even the"
         " shares of the labels are the same (24 % and 25 %). With"
