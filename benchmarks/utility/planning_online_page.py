@@ -35,16 +35,16 @@ there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their ow
 plan` predicts nothing, and says so, because the agreement of the learners then depends on the
 labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
 prior: it adds half a person to the number of points in each cell. Half a person was chosen on the
-settings of benchmark B, among 0, 1/2, 1 and 2. With all four, nine of ten predictions or more were
-within a factor of two, in runs that were not kept. So the figures for cells are not from unseen
-data. *E within 2* compares predicted with measured values of E, the expected number of stable
-answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
+settings of benchmark B, among 0, 1/2, 1 and 2. With all four constants, nine of ten predictions or
+more were within a factor of two, in runs that were not kept. So the figures for cells are not from
+unseen data. *E within 2* compares predicted with measured values of E, the expected number of
+stable answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
 """
 TABLE: Final = """\
 The next table has the same rows as the table of methods in part B. Each entry is about a method's
 best setting, with public points: the predicted number of answers, and the measured one. For a
-noisy vote it is the number of answers at which the noise changes one label in a hundred. The
-*best* setting was chosen afterwards, by accuracy and answers. Trees may suddenly lose most of
+noisy vote each entry has the number of answers at which the noise changes one label in a hundred.
+The *best* setting was chosen afterwards, by accuracy and answers. Trees may suddenly lose most of
 their answers, which no public number predicts, so the trees chosen here gave more answers than
 could be expected of them.
 """

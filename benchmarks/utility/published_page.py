@@ -54,10 +54,10 @@ tree's depth, the number of intervals (`bins`) and the rule by which its tests a
 from first trials on Adult. The linear score's constants were chosen on other labelled data,
 made-up populations with mixed features and public tables on work, insurance and health ([what was
 tried](#how-the-linear-score-was-tuned)). **Every other private method had its settings chosen for
-each epsilon by accuracy on Adult's own test rows**, with one or two runs for each setting. The
-method was then run with other seeds. Choosing settings by test rows favours the other methods, and
-must not be done with private rows. The folder `benchmarks/utility/` has the grids of settings and
-the seeds.
+each epsilon by accuracy on Adult's own test rows**, with one or two runs for each setting. After
+this choice each method was run with other seeds. Choosing settings by test rows favours the other
+methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids of
+settings and the seeds.
 """
 
 
