@@ -49,11 +49,16 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import check_first_classifier, check_learnable, learn
+from app.release.classifier.learning import (
+    LEARNS_BY_ITSELF,
+    check_first_classifier,
+    check_learnable,
+    learn,
+)
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
-from app.release.generations.appending import append_generation, refuse_append
+from app.release.generations.appending import Appended, append_generation, refuse_append
 from app.release.generations.living_opening import open_living, refuse_living
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.requests import (
@@ -86,6 +91,7 @@ from app.settings.learning_sections import JOBS_UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from fractions import Fraction
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -368,6 +374,7 @@ def _opened_living(
         noise=noise,
         progress=progress,
         ticker=Ticker(configuration, ledger, noise, clock),
+        warn=warn,
     )
     warn_of_others(ledger.openings, warn)
     warn_if_hopeless(release.state.release, warn)
@@ -390,8 +397,9 @@ def append_from_settings(
     progress: Progress = no_progress,
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
-) -> int:
-    """Add a batch of rows to a release that accepts them; return the batch's number.
+    budget: tuple[Fraction | None, Fraction | None] = (None, None),
+) -> Appended:
+    """Add a batch of rows to a release that accepts them; return the batch's number, and counts.
 
     Args:
         settings: the whole configuration.
@@ -400,6 +408,7 @@ def append_from_settings(
         progress: shows how far it has come.
         warn: told what an operator should know.
         clock: seconds since 1970, by which generations join.
+        budget: epsilon and delta of its records; None for the release's.
 
     Raises:
         ConfigurationError: a row does not fit, or the release takes no generation; nothing is
@@ -419,11 +428,20 @@ def append_from_settings(
             settings.with_source(source), progress, person_key=ledger.digests.person_key()
         )
         ticker = Ticker(configuration, ledger, noise, clock)
-        number = append_generation(
-            configuration, ledger=ledger, rows=rows, noise=noise, period=ticker.period
+        epsilon, delta = budget
+        appended = append_generation(
+            configuration,
+            ledger=ledger,
+            rows=rows,
+            noise=noise,
+            period=ticker.period,
+            budget=(
+                configuration.epsilon if epsilon is None else epsilon,
+                configuration.delta if delta is None else delta,
+            ),
         )
     ledger.close()
-    return number
+    return appended
 
 
 def change_from_settings(
@@ -437,7 +455,7 @@ def change_from_settings(
     warn: Callable[[str], None] = _ignore,
     clock: Callable[[], float] = time.time,
 ) -> Receipt:
-    """Erase records by identifier, or correct them, at the release's next scheduled update.
+    """Erase records or persons by identifier, or correct them, at the next scheduled update.
 
     Args:
         settings: the whole configuration.
@@ -566,7 +584,9 @@ def _rows_before_ledger(
         return None
     with advising(settings):
         rows = read()
-        refuse = refuse_before_ledger if settings.generations is None else refuse_living
+        refuse: Callable[[Configuration, PrivateRows, Progress], object] = (
+            refuse_before_ledger if settings.generations is None else refuse_living
+        )
         refuse(configuration, rows, progress)
         check(rows)
     return None if settings.data.person or settings.data.id else rows
@@ -614,6 +634,8 @@ def learn_from_settings(
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
+    if settings.generations is not None:
+        raise ConfigurationError("generations", LEARNS_BY_ITSELF)
     public_values = read_points(settings, public)
     first_told = _ignore if settings.data.person else tell  # rows of persons are read again
     rows = _rows_before_ledger(

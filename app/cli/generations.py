@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HEADINGS: Final = ("number", "records", "votes", "unstable", "of", "left", "state")
+SIZES: Final = {"row": "records", "person": "persons"}
 
 
 def register(application: typer.Typer) -> None:
@@ -31,18 +32,19 @@ def generations(
     from app.main import generations_from_settings
     from app.settings.settings import load_settings
 
-    shown = generations_from_settings(load_settings(config, os.environ))
+    settings = load_settings(config, os.environ)
+    shown = generations_from_settings(settings)
     if as_json:
         typer.echo(json.dumps({"generations": shown}))
         return
-    typer.echo("\n".join(_lines(shown)))
+    typer.echo("\n".join(_lines(shown, unit=settings.data.unit)))
 
 
-def _lines(shown: Sequence[Mapping[str, object]]) -> list[str]:
+def _lines(shown: Sequence[Mapping[str, object]], *, unit: str) -> list[str]:
     """Return a table of the generations, or a line that there is none."""
     if not shown:
         return ["the release is fixed, or has no generation yet"]
-    rows = [HEADINGS, *(_cells(each) for each in shown)]
+    rows = [(HEADINGS[0], SIZES[unit], *HEADINGS[2:]), *(_cells(each) for each in shown)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))

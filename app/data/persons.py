@@ -61,7 +61,7 @@ class Persons:
     def __post_init__(self) -> None:
         """Check that every person has a row, and freeze both arrays."""
         invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
-        invariant(bool(self._counts.min() > 0), "every person has a row")
+        invariant(bool(self._counts.min(initial=1) > 0), "every person has a row")
         invariant(len(self._counts) == self.count, "every row is about a person")
         self.numbers.flags.writeable = False
         self.identities.flags.writeable = False

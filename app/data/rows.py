@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.persons import IDENTITY_BYTES
-from app.errors import DataError, invariant
+from app.data.persons import IDENTITY_BYTES, Persons
+from app.errors import DataError, InvariantError, invariant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from app.data.persons import Persons
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +72,25 @@ class PrivateRows:
         if self.persons is None:
             return units, np.arange(len(units) + 1, dtype=np.int64)
         return self.persons.positions(units)
+
+    def of_persons(self, numbers: NDArray[np.int64]) -> PrivateRows:
+        """Return the rows of some persons only, at least one; they keep their order.
+
+        Args:
+            numbers: of those persons, ascending, shape ``(m,)``.
+
+        """
+        persons = self.persons
+        if persons is None:
+            raise InvariantError("the rows are of persons")
+        renumbered = np.full(persons.count, -1, dtype=np.int64)
+        renumbered[numbers] = np.arange(len(numbers))
+        theirs = np.flatnonzero(renumbered[persons.numbers] >= 0)
+        return PrivateRows(
+            self.values[theirs],
+            self.labels[theirs],
+            Persons(renumbered[persons.numbers[theirs]], persons.identities[numbers]),
+        )
 
 
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:

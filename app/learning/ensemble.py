@@ -6,24 +6,26 @@ The front door: k learners from permuted rows, and the same ones after a restart
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from app.errors import InvariantError, LedgerCorruptError, invariant
 from app.learning.chunks import DEFAULT_RULE
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
 from app.learning.estimators.estimator_fitting import fit_estimators
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimators import EstimatorEnsemble, exchanged_bytes
 from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.learning.estimators.packed_ensemble import PackedEnsemble
 from app.learning.estimators.packed_fit import block_fit_of, fit_together
 from app.learning.estimators.packing import packing_of
+from app.learning.hypothesis import ChunkwiseEnsemble
 from app.learning.registry import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from app.learning.cells.cell_class import CellSplits
@@ -114,6 +116,58 @@ def fit_ensemble(
         secret=secret,
         progress=progress,
     )
+
+
+def fit_chunks_anew(
+    learner: Learner,
+    body: bytes,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    permutation: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    chunks: NDArray[np.int64],
+    secret: bytes,
+) -> bytes:
+    """Return stored learners with those of some chunks fitted anew, the others as they were.
+
+    It is what :func:`fit_ensemble` makes of all rows, where those of the other chunks are the
+    rows that ``body`` was fitted on: a chunk's learner follows from its own rows and seed.
+    Learners that are kept as sums of votes are all counted anew.
+
+    Args:
+        learner: the public choice.
+        body: the fitted learners, as stored.
+        values: as for :func:`fit_ensemble`.
+        labels: as there.
+        permutation: as there, of all chunks.
+        offsets: as there.
+        chunks: indices of chunks, ascending, shape ``(c,)``.
+        secret: the release's secret, from which chunk seeds derive.
+
+    Raises:
+        LedgerCorruptError: the body is not that of such an ensemble.
+
+    """
+    lengths = np.zeros(len(offsets) - 1, dtype=np.int64)
+    before: object = read_ensemble_bytes(learner, body)
+    if not isinstance(before, ChunkwiseEnsemble | EstimatorEnsemble):
+        chunks = np.arange(len(lengths))
+    lengths[chunks] = np.diff(offsets)[chunks]
+    rows = [np.arange(offsets[chunk], offsets[chunk + 1]) for chunk in chunks.tolist()]
+    fitted = fit_ensemble(
+        learner,
+        values,
+        labels,
+        permutation=permutation[np.concatenate([np.zeros(0, np.int64), *rows])],
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        secret=secret,
+    )
+    if isinstance(before, EstimatorEnsemble):
+        return exchanged_bytes(body, fitted.to_bytes(), chunks)
+    if isinstance(before, ChunkwiseEnsemble):
+        return before.exchanged(chunks, cast("ChunkwiseEnsemble", fitted)).to_bytes()
+    return fitted.to_bytes()
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:

@@ -8,7 +8,7 @@ A class is a row of :mod:`app.learning.registry`, which lies in the class's fold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Never, Protocol
+from typing import TYPE_CHECKING, Never, Protocol, Self, runtime_checkable
 
 from app.errors import ConfigurationError
 
@@ -190,6 +190,21 @@ class Ensemble(Protocol):
 
     def to_bytes(self) -> bytes:
         """Return the fitted models as bytes, to be stored privately."""
+        ...
+
+
+@runtime_checkable
+class ChunkwiseEnsemble(Ensemble, Protocol):
+    """An ensemble that has every chunk's models by themselves."""
+
+    def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
+        """Return the ensemble with the models of some chunks taken from another of its kind.
+
+        Args:
+            chunks: indices of chunks, shape ``(c,)``.
+            others: fitted by the same learner on as many chunks.
+
+        """
         ...
 
 

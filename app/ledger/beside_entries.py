@@ -7,6 +7,8 @@ found; that one is missing nobody can tell.
 * ``request-00000001`` and so on: erasures and corrections that wait for a tick, which deletes them.
 * ``forgotten-`` and the number of a tick: tombstones, the keyed identities of the records that
   were forgotten with it, kept until the release ends.
+* ``persons-`` and the number of a generation: the keyed identities of the persons whose slots are
+  there, kept until the release ends, so that a person has one slot in a life.
 """
 
 from __future__ import annotations
@@ -14,17 +16,49 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Final
 
+from app.data.persons import IDENTITY_BYTES
 from app.errors import LedgerCorruptError
 from app.ledger.asked_vectors import RELEASE_SECRET
 from app.ledger.database.statements import read_private, read_private_like
 from app.ledger.entries.digests import private_digest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
+
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.entries.generations import Generations
 
 REQUEST: Final = "request-"
 TOMBSTONE: Final = "forgotten-"
-PREFIXES: Final = (REQUEST, TOMBSTONE)
+PERSONS: Final = "persons-"
+PERSON_COUNT: Final = "data.persons"
+"""The parameter of the first entry that says that units are persons."""
+NUMBER_DIGITS: Final = 8
+LOST_PERSONS: Final = "the private state lacks the persons of generation {number}"
+PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
+
+
+def persons_pieces(
+    opened: ReleaseOpened | None, known: Generations | None
+) -> Iterator[tuple[int, str, int]]:
+    """Yield the number of each generation of persons, and name and length of its piece.
+
+    Args:
+        opened: the release's first entry.
+        known: its generations; None where it is fixed.
+
+    """
+    if opened is None or known is None or PERSON_COUNT not in opened.parameters:
+        return
+    for each in known.all:
+        yield each.number, persons_name(each.number), each.slots * IDENTITY_BYTES
+
+
+def persons_name(number: int) -> str:
+    """Return the name of the piece with the persons of a generation."""
+    return f"{PERSONS}{number:0{NUMBER_DIGITS}d}"
 
 
 def is_beside_entries(name: str) -> bool:

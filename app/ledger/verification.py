@@ -17,7 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
-from app.ledger.beside_entries import PREFIXES, is_beside_entries, read_beside
+from app.ledger.beside_entries import (
+    LOST_PERSONS,
+    PREFIXES,
+    is_beside_entries,
+    persons_pieces,
+    read_beside,
+)
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
@@ -187,6 +193,7 @@ class _Verification:
         self._check_keys()
         self._check_key_counts(state)
         self._check_private()
+        self._check_persons(state)
         self._check_releases(state)
         odd = type_fault(self._connection)
         _hold(odd is None, str(odd))
@@ -395,6 +402,13 @@ class _Verification:
                 hmac.compare_digest(computed, bound) and piece.digest == bound,
                 f"the private state has a piece that is altered or of another release: {name}",
             )
+
+    def _check_persons(self, state: LedgerState) -> None:
+        """Check that every person who has had a slot is known, or would get a second one."""
+        for number, name, length in persons_pieces(state.release, state.generations):
+            piece = read_private(self._connection, self._release_number, name)
+            is_whole = piece is not None and len(piece.body) == length
+            _hold(is_whole, LOST_PERSONS.format(number=number))
 
     def _check_releases(self, state: LedgerState) -> None:
         """Check what belongs to no release, and that a later release says what all promise."""

@@ -87,6 +87,7 @@ class AnswersAsked:
         class_count: the number L of labels.
         cutoff: T, unstable answers until the ensemble ends.
         account: what the answers share with draws; None where shares add up.
+        hits_max: the most unstable answers that a generation may buy; None for T.
 
     """
 
@@ -98,6 +99,7 @@ class AnswersAsked:
     class_count: int
     cutoff: int
     account: Account | None = None
+    hits_max: int | None = None
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the other draws in a joint accounting at some epsilon; none if parts add up."""

@@ -9,13 +9,14 @@ from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
 from app.learning.registry import class_row
+from app.privacy.published_learners import LINEAR
 from app.settings.fields import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.settings.data_section import DataSettings
-    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.learning_sections import ClassifierSettings, HypothesesSettings
     from app.settings.release_sections import AnswersSettings, PrivacySettings
 
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -82,6 +83,18 @@ class GenerationsSettings(Section):
         return seconds_of(self.tick)
 
 
+class ErasureSettings(Section):
+    """``[erasure]``: what is told of records that are forgotten."""
+
+    count: Annotated[
+        Literal["secret", "public"],
+        Field(
+            description="Whether every tick says how many records it forgot. Where it does, that "
+            "a record was forgotten, and when, is protected no longer; all else stays."
+        ),
+    ] = "secret"
+
+
 class Grown(NamedTuple):
     """The settings on which the checks of ``[generations]`` depend."""
 
@@ -90,6 +103,8 @@ class Grown(NamedTuple):
     answers: AnswersSettings
     data: DataSettings
     hypotheses: HypothesesSettings
+    classifier: ClassifierSettings
+    erasure: ErasureSettings
 
 
 def _is_pooled(given: Grown) -> bool:
@@ -109,12 +124,37 @@ def check_generations(given: Grown) -> None:
         if given.data.id is not None:
             problem = "is for a release with [generations]: a fixed one can erase no row"
             raise ConfigurationError("data.id", problem)
+        if given.classifier.public is not None:
+            problem = "is for a release with [generations]: give `conclave learn` --public"
+            raise ConfigurationError("classifier.public", problem)
+        if given.privacy.table is not None:
+            problem = "is for a release with [generations]: a fixed one has one class"
+            raise ConfigurationError("privacy.table", problem)
+        if given.erasure.count == "public":
+            problem = '"public" is for a release with [generations]: a fixed one can erase no row'
+            raise ConfigurationError("erasure.count", problem)
         return
     if chosen.active_max is not None and chosen.active_max < chosen.quorum:
         raise ConfigurationError("generations.active_max", "must be at least generations.quorum")
+    _check_table(given)
     for key, problem, holds in _RULES:
         if not holds(given):
             raise ConfigurationError(key, f"{problem} with [generations]")
+
+
+def _check_table(given: Grown) -> None:
+    """Check the class for which the table is made, where it is not the release's own."""
+    table, privacy = given.privacy.table, given.privacy
+    if table is None:
+        return
+    if privacy.calibration != "profile":
+        problem = 'is for privacy.calibration = "profile": a certificate is of one class'
+        raise ConfigurationError("privacy.table", problem)
+    if table.epsilon > privacy.epsilon:
+        raise ConfigurationError("privacy.table.epsilon", "is above privacy.epsilon")
+    if table.hits_max < given.answers.cutoff:
+        problem = "is below answers.cutoff, which that class buys"
+        raise ConfigurationError("privacy.table.hits_max", problem)
 
 
 _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
@@ -131,9 +171,11 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     ("answers.output", 'must be "label"', lambda given: given.answers.output == "label"),
     ("privacy.shares.answers", "must be above 0", lambda given: given.privacy.shares.answers > 0),
     (
-        "privacy.shares.classifier",
-        "must be 0: none is published",
-        lambda given: given.privacy.shares.classifier == 0,
+        "classifier.learner",
+        f'must be "{LINEAR.name}" where privacy.shares.classifier is above 0,',
+        lambda given: (
+            given.privacy.shares.classifier == 0 or given.classifier.learner == LINEAR.name
+        ),
     ),
     (
         "privacy.shares.statistics",
@@ -157,7 +199,11 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
         lambda given: not _is_pooled(given) or given.privacy.shares.relabel > 0,
     ),
     ("hypotheses.grid", 'must be "public"', lambda given: given.hypotheses.grid == "public"),
-    ("data.person", "must be absent", lambda given: given.data.person is None),
+    (
+        "data.id",
+        "must be absent where data.person names persons, who are forgotten as a whole,",
+        lambda given: given.data.id is None or given.data.person is None,
+    ),
     (
         "answers.after",
         'must be "halt": generations follow one another',

@@ -119,6 +119,14 @@ class ClassifierSettings(Section):
             "`auto` takes a learner with scores always."
         ),
     ] = "labels"
+    public: Annotated[
+        FilePath | None,
+        Field(
+            description="With `[generations]`: CSV of public points, which fix the inputs of the "
+            "score once, when the release opens. A fixed release takes them by "
+            "`conclave learn --public`, or from the queries."
+        ),
+    ] = None
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None
     depth: Annotated[
         Whole | None,

@@ -28,6 +28,7 @@ SECTION_LIKENESS = 0.75
 PATH_KEYS = (
     ("data", "source"),
     ("hypotheses", "path"),
+    ("classifier", "public"),
     ("ledger", "url"),
     ("ledger", "head_file"),
     ("server", "keys_file"),

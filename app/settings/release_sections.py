@@ -89,6 +89,21 @@ class ComposedSettings(Section):
     ] = None
 
 
+class TableSettings(Section):
+    """``[privacy.table]``: the strictest class of generations, for which the table is made."""
+
+    epsilon: Annotated[
+        Exact,
+        Unit("nats"),
+        Field(gt=0, le=1000, description="Its whole epsilon; at most `privacy.epsilon`."),
+    ]
+    hits_max: Annotated[
+        Whole,
+        Unit("unstable answers"),
+        Field(ge=1, le=1_000_000, description="The most that a generation may buy."),
+    ]
+
+
 class PrivacySettings(Section):
     """``[privacy]``: the budget that the release promises, and how it is divided."""
 
@@ -129,6 +144,7 @@ class PrivacySettings(Section):
     shares: SharesSettings = SharesSettings()
     delta_shares: DeltaSharesSettings = DeltaSharesSettings()
     composed: ComposedSettings = ComposedSettings()
+    table: TableSettings | None = None
 
     def epsilon_of(self, mechanism: Mechanism) -> Fraction:
         """Return the exact part of epsilon that a mechanism may use."""

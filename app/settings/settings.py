@@ -35,7 +35,12 @@ from app.settings.data_section import (
     NumericFeatureSettings,
 )
 from app.settings.fields import Section, section_of
-from app.settings.generations_section import GenerationsSettings, Grown, check_generations
+from app.settings.generations_section import (
+    ErasureSettings,
+    GenerationsSettings,
+    Grown,
+    check_generations,
+)
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -115,6 +120,7 @@ class Settings(Section):
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
     generations: GenerationsSettings | None = None
+    erasure: ErasureSettings = ErasureSettings()
     engine: EngineSettings = EngineSettings()
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
@@ -162,7 +168,15 @@ class Settings(Section):
             rules.check_joint(self.why_sum)
         rules.check_size(self.answers, self.data)
         check_generations(
-            Grown(self.generations, self.privacy, self.answers, self.data, self.hypotheses)
+            Grown(
+                self.generations,
+                self.privacy,
+                self.answers,
+                self.data,
+                self.hypotheses,
+                self.classifier,
+                self.erasure,
+            )
         )
         rules.check_ledger(self.ledger)
         return self
@@ -187,8 +201,13 @@ class Settings(Section):
         tables = reading.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
         data = tables["data"]
         resolved = str(data["source"]) if isinstance(data, dict) else source
-        changed = {"source": SecretStr(resolved), "rows": None}
+        changed = {"source": SecretStr(resolved), "rows": None, "persons": None}
         return self.model_copy(update={"data": self.data.model_copy(update=changed)})
+
+    def with_budget(self, epsilon: Decimal, delta: Decimal) -> Self:
+        """Return the settings with another whole epsilon and delta, and the same shares of them."""
+        changed = {"epsilon": epsilon, "delta": delta}
+        return self.model_copy(update={"privacy": self.privacy.model_copy(update=changed)})
 
     @property
     def is_embedded_demo(self) -> bool:

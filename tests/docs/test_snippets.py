@@ -46,6 +46,7 @@ RUN_BY = {
     "conclave append --config conclave.toml february.csv": (
         "tests/http/end_to_end/test_generations.py"
     ),
+    "conclave append --config conclave.toml march.csv": "tests/unit/cli/test_erase_persons.py",
     "conclave generations --config conclave.toml": "tests/http/end_to_end/test_generations.py",
     "conclave erase --config conclave.toml --from forget.txt": "tests/unit/cli/test_erase.py",
     "conclave erase --config conclave.toml --id 4711 --now": "tests/unit/cli/test_erase.py",

@@ -184,6 +184,7 @@ class MemoryService:
                 "accounting": "sum",
                 "hopeless": False,
                 "generations": [],
+                "erased": None,
                 "quorum": None,
                 "ledger": {"sequence": answered, "head": HEAD},
             },

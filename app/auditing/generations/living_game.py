@@ -28,6 +28,7 @@ class LivingGame:
         thresholds: the table in force, words out of ``2**64`` by distance.
         record: index of the record's generation.
         votes_moved: by the record: 1, and more where it lies in more chunks.
+        also: index of a further generation in which a person has a slot; None, as it should be.
 
     """
 
@@ -35,6 +36,7 @@ class LivingGame:
     thresholds: tuple[int, ...]
     record: int
     votes_moved: int = 1
+    also: int | None = None
     _pairs: dict[tuple[int, ...], set[tuple[int, int, bool]]] = field(default_factory=dict)
 
     def start(self) -> Standing:
@@ -44,7 +46,7 @@ class LivingGame:
     def moves(self, state: Standing) -> Moves:
         """Return the possible moves: public events and queries; none once the release has ended."""
         active = self.rules.active(state)
-        if state.joined > self.record and self.record not in active:
+        if all(state.joined > each and each not in active for each in self._slots):
             return []  # nothing depends on the record any more
         moves: Moves = [[(1.0, 1.0, event)] for event in self.rules.events(state)]
         if active:
@@ -52,6 +54,10 @@ class LivingGame:
             none = self.rules.after(state, is_hit=False)
             moves += [self._query(pair, hit, none) for pair in sorted(self._distances(active))]
         return moves
+
+    @property
+    def _slots(self) -> tuple[int, ...]:
+        return (self.record,) if self.also is None else (self.record, self.also)
 
     def _query(
         self, pair: tuple[int, int, bool], hit: Standing, none: Standing
@@ -71,7 +77,7 @@ class LivingGame:
             self._pairs[active] = {
                 self._compared(active, one, other)
                 for one, other in vote_pairs(
-                    self.rules, active, self.record, votes_moved=self.votes_moved
+                    self.rules, active, self._slots, votes_moved=self.votes_moved
                 )
             }
         return self._pairs[active]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.voting.votes import tally_alone
@@ -96,42 +96,44 @@ class Rules:
 
 
 def vote_pairs(
-    rules: Rules, active: Sequence[int], record: int, *, votes_moved: int = 1
+    rules: Rules, active: Sequence[int], slots: Sequence[int], *, votes_moved: int = 1
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield every two vote counts for label 1 between which one changed record may move them.
+    """Yield every two vote counts for label 1 between which one record or person may move them.
 
     Args:
         rules: with the numbers of votes.
         active: indices of the generations that vote.
-        record: index of the record's generation; where it is not active both are the same.
-        votes_moved: by the record: 1, and more where it lies in more chunks.
+        slots: indices of the generations in which it has a slot, of which those count that are
+            active; where none is, both counts are the same.
+        votes_moved: by a slot: 1, and more where it lies in more chunks.
 
     """
+    places = [active.index(each) for each in slots if each in active]
+    steps = range(-votes_moved, votes_moved + 1)
     for ones in product(*(range(rules.votes[each] + 1) for each in active)):
-        if record not in active:
-            yield ones, ones
-            continue
-        place = active.index(record)
-        for moved in range(-votes_moved, votes_moved + 1):
-            other = ones[place] + moved
-            if 0 <= other <= rules.votes[record]:
-                yield ones, (*ones[:place], other, *ones[place + 1 :])
+        for moved in product(steps, repeat=len(places)):
+            other = list(ones)
+            for place, step in zip(places, moved, strict=True):
+                other[place] += step
+            if all(0 <= other[place] <= rules.votes[active[place]] for place in places):
+                yield ones, tuple(other)
 
 
-def broken_rules(rules: Rules, *, votes_moved: int = 1) -> list[str]:
+def broken_rules(rules: Rules, *, votes_moved: int = 1, slot_count: int = 1) -> list[str]:
     """Return the conditions of the privacy theorem that the rules break; none if all hold.
 
     Args:
         rules: that decide, charge and retire.
-        votes_moved: by one record.
+        votes_moved: by one slot.
+        slot_count: generations in which one person has a slot.
 
     """
     found, sets = _walked(rules)
     broken = [] if found else [HITS_ARE_PAID]
     by_one, at_a_flip = True, True
-    for active in sets:
-        for record in active:
-            for one, other in vote_pairs(rules, active, record, votes_moved=votes_moved):
+    for active in filter(None, sets):
+        for slots in combinations(active, min(slot_count, len(active))):
+            for one, other in vote_pairs(rules, active, slots, votes_moved=votes_moved):
                 (label, distance), (label_other, distance_other) = (
                     rules.decided(active, ones) for ones in (one, other)
                 )

@@ -124,9 +124,9 @@ def _plan_generations(asked: _Asked, given: Given, *, as_json: bool) -> bool:
     if found is None:
         raise ConfigurationError(GENERATIONS, "cannot tell u(G): its learners take too long")
     if as_json:
-        print_json(sustained_document(found))
+        print_json(sustained_document(found, planned.request))
     else:
-        typer.echo("\n".join(sustained_lines(found)))
+        typer.echo("\n".join(sustained_lines(found, planned.request)))
     return found.quorum is not None
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+from app.errors import ConfigurationError
+
+DECIMAL: Final = re.compile(r"[0-9]{1,4}(\.[0-9]{1,20})?(e-[0-9]{1,2})?")
 
 
 def register(application: typer.Typer) -> None:
@@ -20,12 +26,22 @@ def append(
         typer.Argument(metavar="SOURCE", help="Source of the rows, in a form of data.source."),
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="Epsilon of its records, a decimal; privacy.epsilon if unset."),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Delta of its records, a decimal; privacy.delta if unset."),
+    ] = None,
 ) -> None:
     """Append rows as a new batch (generation) with its own budget, which votes from an update on.
 
+    A smaller budget has the same shares, and buys fewer unstable answers of the release's table.
     A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing
     is appended or charged.  A server on the ledger fits the generation's learners, and their votes
-    count from the tick that the ledger names.
+    count from the tick that the ledger names.  If data.person names persons, the new persons make
+    the generation, and rows of known persons are added to those that they have.
     """
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
@@ -36,10 +52,37 @@ def append(
     configure_logs()
     settings = load_settings(config, os.environ)
     with OpeningProgress() as progress:
-        number = append_from_settings(
-            settings, source, noise=SystemNoise(), progress=progress, warn=_tell
+        appended = append_from_settings(
+            settings,
+            source,
+            noise=SystemNoise(),
+            progress=progress,
+            warn=_tell,
+            budget=(_decimal("--epsilon", epsilon), _decimal("--delta", delta)),
         )
-    typer.echo(f"generation {number} is appended; it joins at the second tick from now")
+    if appended.number is None:
+        typer.echo("nobody in it is new: no generation is appended, and nothing is charged")
+    else:
+        typer.echo(
+            f"generation {appended.number} is appended; it joins at the second tick from now"
+        )
+    if appended.further_count:
+        typer.echo(
+            f"rows of {appended.further_count} known persons go into their slots at the next tick"
+        )
+    if appended.unused_count:
+        typer.echo(
+            f"rows of {appended.unused_count} persons are not used: their generations have retired"
+        )
+
+
+def _decimal(option: str, text: str | None) -> Fraction | None:
+    """Return an exact decimal; None where the option is not given."""
+    if text is None:
+        return None
+    if DECIMAL.fullmatch(text) is None:
+        raise ConfigurationError(option, "must be a decimal, such as 0.75 or 1e-7")
+    return Fraction(text)
 
 
 def _tell(line: str) -> None:

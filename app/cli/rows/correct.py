@@ -20,7 +20,8 @@ def correct(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="Rows as they should be, with their identifiers (data.id)."
+            metavar="SOURCE",
+            help="Rows as they should be, with their identifiers (data.id or data.person).",
         ),
     ],
     config: Annotated[Path, typer.Option("--config", help="conclave.toml.")],
@@ -31,6 +32,7 @@ def correct(
 ) -> None:
     """Replace records by rows with the same identifiers; their learners are fitted anew.
 
+    If data.person names persons, the file's rows of a person replace all rows that the person has.
     If a row does not fit the schema, nothing changes.  The exit code is 1 if a record is not known;
     the command still corrects the others.
     """
@@ -44,4 +46,4 @@ def correct(
         receipt = change_from_settings(
             settings, source=source, now=now, noise=SystemNoise(), progress=progress, warn=tell
         )
-    show(receipt, done=CORRECTED)
+    show(receipt, done=CORRECTED, unit=settings.data.unit)

@@ -1,4 +1,4 @@
-"""``conclave erase``: forget records at the next scheduled update of the release."""
+"""``conclave erase``: forget records or persons at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ EXIT_UNKNOWN: Final = 1
 STANDARD_INPUT: Final = "-"
 ERASED: Final = "forgotten"
 CORRECTED: Final = "corrected"
+UNITS: Final = {"row": "record", "person": "person"}
 
 
 def register(application: typer.Typer) -> None:
@@ -42,11 +43,11 @@ def erase(
         bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
     ] = False,
 ) -> None:
-    """Forget records: their rows are removed, and their learners fitted anew without them.
+    """Forget records or persons: their rows are removed, and their learners fitted anew.
 
     No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
-    not known; the command still forgets the others.  The option --from keeps identifiers out of
-    the shell's history.
+    not known; the command still forgets the others.  A person is forgotten with all rows.  The
+    option --from takes identifiers of either kind, and keeps them out of the shell's history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
@@ -56,14 +57,19 @@ def erase(
     asked = [each for each in (identifier, person, source) if each is not None]
     if len(asked) != 1:
         raise ConfigurationError("erase", "takes one of --id ID, --person ID and --from FILE")
-    if person is not None:
-        problem = "is not served with [generations]: records are erased by --id, of data.id"
-        raise ConfigurationError("--person", problem)
-    identifiers = _read(source) if source is not None else [identifier or ""]
+    identifiers = _read(source) if source is not None else asked
+    _check_column("data.person", settings.data.person, person)
+    _check_column("data.id", settings.data.id, identifier)
     receipt = change_from_settings(
         settings, identifiers=identifiers, now=now, noise=SystemNoise(), warn=tell
     )
-    show(receipt, done=ERASED)
+    show(receipt, done=ERASED, unit=settings.data.unit)
+
+
+def _check_column(key: str, column: str | None, given: str | None) -> None:
+    """Refuse an identifier of a column that is not named."""
+    if given is not None and column is None:
+        raise ConfigurationError(key, "names no column, so that nobody is known by it")
 
 
 def _read(source: str) -> list[str]:
@@ -78,16 +84,18 @@ def _read(source: str) -> list[str]:
     return [line for line in text.splitlines() if line]
 
 
-def show(receipt: Receipt, *, done: str) -> None:
+def show(receipt: Receipt, *, done: str, unit: str) -> None:
     """Print the confirmation of a request; exit with code 1 if a record is not known.
 
     Args:
         receipt: of the command.
         done: the change, in a word.
+        unit: row or person.
 
     """
     count, before, after = receipt.taken.count, receipt.before, receipt.after
-    records = "1 record" if count == 1 else f"{count} records"
+    one = UNITS[unit]
+    records = f"1 {one}" if count == 1 else f"{count} {one}s"
     if after is not None:
         typer.echo(
             f"{records} {done}; the ledger's head before: {before.sequence} {before.hash}, after: "
@@ -99,7 +107,7 @@ def show(receipt: Receipt, *, done: str) -> None:
             f"{before.hash}"
         )
     for place in receipt.taken.unknown:
-        tell(f"no record is known by the identifier in place {place}")
+        tell(f"no {one} is known by the identifier in place {place}")
     if receipt.taken.unknown:
         raise typer.Exit(EXIT_UNKNOWN)
 

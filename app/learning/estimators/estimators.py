@@ -150,6 +150,25 @@ class EstimatorEnsemble:
         return cls(columns, models, class_count=class_count, fallback=fallback, packing=packing)
 
 
+def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
+    """Return stored models with those of some chunks taken from another ensemble's.
+
+    No model is read: what is not exchanged stays as it was stored, to the byte.
+
+    Args:
+        body: from :meth:`EstimatorEnsemble.to_bytes`; the caller has checked its digest.
+        others: the same of as many models.
+        chunks: indices of chunks, shape ``(c,)``.
+
+    """
+    class_count, stored = pickle.loads(body)  # noqa: S301 -- its digest was checked
+    _, fitted = pickle.loads(others)  # noqa: S301 -- made in this process
+    pieces = list(stored)
+    for chunk in chunks.tolist():
+        pieces[chunk] = fitted[chunk]
+    return pickle.dumps((class_count, tuple(pieces)), protocol=5)
+
+
 def model_bytes(model: Classifier) -> bytes:
     """Return a fitted estimator as bytes, to be stored privately."""
     return pickle.dumps(model, protocol=5)

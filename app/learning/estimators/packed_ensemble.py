@@ -87,6 +87,19 @@ class PackedEnsemble:
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
+    def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
+        """Return the ensemble with the models of some chunks taken from another.
+
+        Args:
+            chunks: indices of models, shape ``(c,)``.
+            others: as many models of the same kind.
+
+        """
+        both = joined([self.form, others.form])
+        order = np.arange(self.size)
+        order[chunks] += self.size
+        return type(self)(self.columns, picked(both, order), class_count=self.class_count)
+
     def to_bytes(self) -> bytes:
         """Return a header and every model's numbers as little-endian bytes."""
         kind, depth, numbers = _numbers(self.form)
@@ -133,6 +146,13 @@ def joined(forms: Sequence[Form]) -> Form:
         np.concatenate([form.cuts for form in trees]),
         np.concatenate([form.leaves for form in trees]),
     )
+
+
+def picked(form: Form, order: NDArray[np.int64]) -> Form:
+    """Return some models in an order, by their indices."""
+    if isinstance(form, LinearForm):
+        return LinearForm(form.weights[order], form.intercepts[order])
+    return CompleteTrees(form.columns[order], form.cuts[order], form.leaves[order])
 
 
 def _votes(form: Form, *, class_count: int, column_count: int) -> PackedVotes:

@@ -98,19 +98,18 @@ class LinearScores:
 
 
 class AveragedDescent:
-    """Gradient descent from zero, whose result is the mean of the later half of its iterates.
+    """Gradient descent, whose result is the mean of the later half of its iterates.
 
     The mean has less of the noise that every step adds than the last iterate has.
     """
 
     def __init__(
-        self, *, width: int, score_count: int, rate: float, step_count: int, length_max: float
+        self, start: NDArray[np.float64], *, rate: float, step_count: int, length_max: float
     ) -> None:
-        """Start at zero weights.
+        """Start at public weights.
 
         Args:
-            width: number of coordinates, p.
-            score_count: number of scores, s.
+            start: the first iterate, shape ``(p, s)``.
             rate: how far a step goes, times the mean gradient.
             step_count: number of steps, T, positive.
             length_max: no iterate is longer; only very much noise makes one so long.
@@ -122,17 +121,20 @@ class AveragedDescent:
         self._first = step_count - self._averaged
         self._step = 0
         self._length_max = length_max
-        self._total = np.zeros((width, score_count))
-        self.weights = np.zeros((width, score_count))
+        self._total = np.zeros(start.shape)
+        self.weights = self._shortened(start)
 
     def update(self, gradient: NDArray[np.float64]) -> None:
         """Take one step against a noisy mean gradient, shape ``(p, s)``."""
-        moved = self.weights - self._rate * gradient
-        found = float(np.sqrt((moved**2).sum()))
-        self.weights = moved * min(1.0, self._length_max / max(found, 1.0))
+        self.weights = self._shortened(self.weights - self._rate * gradient)
         if self._step >= self._first:
             self._total += self.weights
         self._step += 1
+
+    def _shortened(self, iterate: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return an iterate that is no longer than any may be."""
+        found = float(np.sqrt((iterate**2).sum()))
+        return iterate * min(1.0, self._length_max / max(found, 1.0))
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of the later iterates, shape ``(p, s)``, after the last step."""

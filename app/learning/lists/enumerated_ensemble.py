@@ -123,6 +123,19 @@ class EnumeratedEnsemble:
             private_side_scores=None if scores is None else np.tile(scores, (times, 1, 1)),
         )
 
+    def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
+        """Return the ensemble with the hypotheses of some chunks taken from another.
+
+        Args:
+            chunks: indices of votes, shape ``(c,)``.
+            others: as many votes of the same list.
+
+        """
+        invariant(not self.is_scored, "votes are exchanged without scores")
+        places = self._places.copy()
+        places[chunks] = others._places[chunks]
+        return type(self)(self._list, places)
+
     def to_bytes(self) -> bytes:
         """Return a header, the indices and any scores as little-endian bytes."""
         scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()

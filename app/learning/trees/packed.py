@@ -153,6 +153,25 @@ class PackedTrees:
             private_leaf_scores=None if scores is None else np.tile(scores, (times, 1)),
         )
 
+    def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
+        """Return these votes with some of them taken from others of the same kind.
+
+        Args:
+            chunks: indices of votes, shape ``(c,)``.
+            others: as many votes, of as many trees of the same depth each.
+
+        """
+        invariant(not self.is_scored, "votes are exchanged without scores")
+        trees = chunks[:, np.newaxis] * self.trees_per_vote + np.arange(self.trees_per_vote)
+        cells = self._cells.copy()
+        cells[trees] = others._cells[trees]
+        return type(self)(
+            cells,
+            depth=self.depth,
+            class_count=self.class_count,
+            trees_per_vote=self.trees_per_vote,
+        )
+
     def to_bytes(self) -> bytes:
         """Return a header, the nodes and any scores as little-endian bytes."""
         scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
@@ -250,6 +269,10 @@ class TreeEnsemble:
     def repeated(self, times: int) -> Self:
         """Return a larger ensemble in which every vote is repeated."""
         return type(self)(self._asked, self._packed.repeated(times))
+
+    def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
+        """Return the ensemble with the trees of some chunks taken from another."""
+        return type(self)(self._asked, self._packed.exchanged(chunks, others._packed))
 
     def to_bytes(self) -> bytes:
         """Return the trees as bytes, to be stored privately."""

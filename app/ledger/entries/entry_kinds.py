@@ -230,6 +230,21 @@ class GenerationAppended(Event, frozen=True):
     private_digests: dict[str, PrivateDigest]
 
 
+class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
+    """A generation with another budget than the release's table was made for: version 2.
+
+    Attributes:
+        account: order, price of a hit and parts of delta by which its cutoff is paid for
+            (Theorem G), exact rationals by their names.
+
+    """
+
+    KIND = "GenerationAppended"
+    VERSION = 2
+
+    account: dict[str, str]
+
+
 class LabellingDrawn(Event, frozen=True):
     """The ledger entry for the labels drawn for a batch of rows, or taken over for it.
 
@@ -268,6 +283,20 @@ class SlotsChanged(Event, frozen=True):
     tick: PositiveCount
     period: PositiveCount
     private_digests: dict[str, PrivateDigest]
+
+
+class SlotsChanged2(SlotsChanged, frozen=True, kw_only=True):
+    """A tick of a release that publishes how many records are forgotten: version 2.
+
+    Attributes:
+        erased: how many records are forgotten with it.
+
+    """
+
+    KIND = "SlotsChanged"
+    VERSION = 2
+
+    erased: Annotated[int, Meta(ge=0)]
 
 
 class GenerationsJoined(Event, frozen=True):
@@ -340,6 +369,25 @@ class ClassifierPublished(Event, frozen=True):
 
     classifier: str
     private_digests: dict[str, PrivateDigest] = {}
+
+
+class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
+    """A generation's part in the classifier, in a release with generations: version 2.
+
+    It follows the labelling of the generation, before the tick that takes both up.
+
+    Attributes:
+        number: of the generation from whose rows steps were taken.
+        weights: of every public coordinate, in whole steps of 2^-20, one list a coordinate, one
+            weight a score; where the next generation starts.
+
+    """
+
+    KIND = "ClassifierPublished"
+    VERSION = 2
+
+    number: PositiveCount
+    weights: list[list[int]]
 
 
 class StudentPublished(Event, frozen=True):
@@ -445,6 +493,7 @@ LedgerEvent: TypeAlias = (
     | ThresholdRefreshed
     | VectorsAsked
     | ClassifierPublished
+    | ClassifierPublished2
     | StudentPublished
     | ReleaseHalted
     | StatisticsReleased
@@ -452,8 +501,10 @@ LedgerEvent: TypeAlias = (
     | ReleaseReopened
     | ReleaseMoved
     | GenerationAppended
+    | GenerationAppended2
     | LabellingDrawn
     | SlotsChanged
+    | SlotsChanged2
     | GenerationsJoined
     | GenerationRetired
 )
@@ -480,5 +531,8 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     SlotsChanged,
     GenerationsJoined,
     GenerationRetired,
+    ClassifierPublished2,
+    SlotsChanged2,
+    GenerationAppended2,
 )
 """Every kind and version that was ever written, newest last."""

@@ -20,6 +20,7 @@ from app.ledger.entries.entry_kinds import (
     AnswersReleased,
     AnswersReleased2,
     ClassifierPublished,
+    ClassifierPublished2,
     EnsembleFitted,
     GenerationAppended,
     GenerationRetired,
@@ -72,7 +73,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
             drawn anew; None where it never was.
         asked: vectors that are recorded as asked, where a cell is decided once.
         ensemble: the fitted ensemble, once it stands.
-        classifier: the published classifier, once there is one; a student is one.
+        classifier: the published classifier, once there is one; a student is one.  In a release
+            with generations, the newest.
         halted: the event that ended the release early, if one did.
         closed: the event that closed the ledger, while it is closed.
         statistics: the released table of expected labels, once there is one.
@@ -203,11 +205,17 @@ INSIDE_ACCOUNT: Final = "inside the account of answers and classifier"
 
 
 LivingEvent: TypeAlias = (
-    GenerationAppended | LabellingDrawn | SlotsChanged | GenerationsJoined | GenerationRetired
+    GenerationAppended
+    | LabellingDrawn
+    | ClassifierPublished2
+    | SlotsChanged
+    | GenerationsJoined
+    | GenerationRetired
 )
 LIVING_KINDS: Final = (
     GenerationAppended,
     LabellingDrawn,
+    ClassifierPublished2,
     SlotsChanged,
     GenerationsJoined,
     GenerationRetired,
@@ -356,6 +364,9 @@ def _live(state: LedgerState, release: ReleaseOpened, event: LivingEvent) -> Led
             after = living.appended(before, release, event)
         case LabellingDrawn():
             after = living.labelled(before, release, event)
+        case ClassifierPublished2():
+            after = living.published(before, event)
+            state = replace(state, classifier=event)
         case SlotsChanged():
             after = living.ticked(before, release, event)
         case GenerationsJoined():

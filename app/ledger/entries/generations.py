@@ -16,30 +16,42 @@ from msgspec.structs import replace
 from app.errors import InvariantError
 from app.ledger.entries.entry_kinds import (
     AnswersReleased2,
+    ClassifierPublished2,
     GenerationAppended,
+    GenerationAppended2,
     GenerationRetired,
     GenerationsJoined,
     LabellingDrawn,
     LedgerEvent,
     ReleaseHalted,
     SlotsChanged,
+    SlotsChanged2,
     labelling_name,
     slots_name,
 )
 from app.ledger.entries.legality import IllegalError, allow, exact
+from app.privacy.generations.accounts import ProfileAccount
+from app.privacy.stability.profile_parameters import hits_hold
 
 if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import AnswersReleased, ReleaseOpened, ScoresReleased
 
 TABLE: Final = "generations.table"
-"""The parameter of ``ReleaseOpened`` with epsilon, delta and T of the one table of all."""
+"""The parameter of ``ReleaseOpened`` with epsilon, delta and T of the one table of all.
+
+Where generations of larger budgets may buy more than T, the most that they may is the fourth.
+"""
 QUORUM: Final = "generations.quorum"
 ACTIVE_MAX: Final = "generations.active_max"
 LABELLING: Final = "generations.labelling"
 INHERIT: Final = '"inherit"'
 POOLED: Final = '"pooled"'
+ERASURE_COUNT: Final = "erasure.count"
+"""The parameter with which ticks say how many records they forget; absent, none does."""
+PUBLIC: Final = '"public"'
 RELABEL: Final = "relabel"
 ANSWERS: Final = "answers"
+CLASSIFIER: Final = "classifier"
 
 Standing = Literal["waiting", "active", "retired"]
 
@@ -55,11 +67,13 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         delta: of each of its records, exact.
         shares: as it was appended with.
         cutoff: T_g.
+        account: by which that is paid for, where the budget is the generation's own.
         unstable: hits that it was charged: of the answers on which it voted.
         fingerprint: of its rows, by a key of its own.
         joins_at: the period at whose tick it is to join.
         kept_at: the tick in the name of the piece that holds its slots.
         labelled_by: the generation whose labelling its rows have; None before there is one.
+        is_published: whether its part in the classifier is public.
         standing: whether it waits, votes, or has retired.
 
     """
@@ -71,12 +85,19 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     delta: str
     shares: dict[str, list[str]]
     cutoff: int
+    account: dict[str, str] = {}
     unstable: int = 0
     fingerprint: str
     joins_at: int
     kept_at: int
     labelled_by: int | None = None
+    is_published: bool = False
     standing: Standing = "waiting"
+
+    @property
+    def owes_classifier(self) -> bool:
+        """Whether its part in the classifier is charged, and not public."""
+        return CLASSIFIER in self.shares and not self.is_published
 
     @property
     def is_active(self) -> bool:
@@ -101,6 +122,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         all: in the order of their numbers.
         tick: number of the newest tick; 0 before the first.
         period: of the clock, at that tick.
+        erased: records that ticks have forgotten, where they say so.
         active_set: number of the set that votes; every tick, join and retirement begins another.
         joining: numbers of those that the next entry must let join.
         is_drawing: whether the newest entry drew a labelling, which a tick follows.
@@ -110,6 +132,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
     all: tuple[Generation, ...] = ()
     tick: int = 0
     period: int = 0
+    erased: int = 0
     active_set: int = 0
     joining: tuple[int, ...] = ()
     is_drawing: bool = False
@@ -194,6 +217,11 @@ def has_generations(opened: ReleaseOpened) -> bool:
     return QUORUM in opened.parameters
 
 
+def counts_erasures(opened: ReleaseOpened) -> bool:
+    """Return whether every tick says how many records it forgets."""
+    return opened.parameters.get(ERASURE_COUNT) == PUBLIC
+
+
 def quorum_of(opened: ReleaseOpened) -> int:
     """Return the smallest number of row batches with which the learners may vote."""
     return int(opened.parameters[QUORUM])
@@ -206,8 +234,13 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
     """Return epsilon, delta and the maximum of unstable answers that all row batches share."""
-    epsilon, delta, cutoff = opened.parameters[TABLE].split()
+    epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
+
+
+def hits_max_of(opened: ReleaseOpened) -> int:
+    """Return the most unstable answers that a generation may buy of the table."""
+    return int(opened.parameters[TABLE].split()[-1])
 
 
 def check_due(known: Generations, event: LedgerEvent) -> None:
@@ -225,7 +258,7 @@ def check_due(known: Generations, event: LedgerEvent) -> None:
     if known.joining:
         allow(isinstance(event, GenerationsJoined), "comes before generations join, which are due")
     if known.is_drawing:
-        is_next = isinstance(event, LabellingDrawn | SlotsChanged)
+        is_next = isinstance(event, LabellingDrawn | ClassifierPublished2 | SlotsChanged)
         allow(is_next, "stands between a labelling and the tick at which it is taken up")
 
 
@@ -249,6 +282,7 @@ def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppende
         fingerprint=event.fingerprint,
         joins_at=event.joins_at,
         kept_at=known.tick,
+        account=event.account if isinstance(event, GenerationAppended2) else {},
     )
     return replace(known, all=(*known.all, further))
 
@@ -264,7 +298,10 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     within = epsilon <= exact(opened.epsilon) and delta <= exact(opened.delta)
     allow(within, "promises its records more than the release does")
     costs = _costs(event.shares)
-    allow(costs.keys() <= {RELABEL, ANSWERS}, "charges a mechanism that generations do not have")
+    allow(
+        costs.keys() <= {RELABEL, ANSWERS, CLASSIFIER},
+        "charges a mechanism that generations do not have",
+    )
     allow(
         sum(cost for cost, _ in costs.values()) <= epsilon
         and sum(cost for _, cost in costs.values()) <= delta,
@@ -273,11 +310,51 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     inherits = opened.parameters.get(LABELLING) == INHERIT and not is_first
     allow(not (inherits and RELABEL in costs), "charges a labelling that it inherits")
     table_epsilon, table_delta, cutoff = table_of(opened)
+    most = hits_max_of(opened) if isinstance(event, GenerationAppended2) else cutoff
+    allow(event.cutoff <= most, "has a cutoff above what its share pays for")
+    if isinstance(event, GenerationAppended2):
+        allow(_is_paid(account_of(event)), "has a cutoff above what its account pays for")
+        return
     allow(
         costs.get(ANSWERS) == (table_epsilon, table_delta),
         "pays another share for answers than the release's table was made for",
     )
-    allow(event.cutoff <= cutoff, "has a cutoff above what its share pays for")
+
+
+def account_of(bought: GenerationAppended2 | Generation) -> ProfileAccount:
+    """Return the account of a generation with a budget of its own.
+
+    Raises:
+        IllegalError: it is none.
+
+    """
+    epsilon, delta = bought.shares.get(ANSWERS, ("0", "0"))
+    plain = {**bought.account, "epsilon": epsilon, "delta": delta, "cutoff": str(bought.cutoff)}
+    try:
+        return ProfileAccount.from_plain(plain)
+    except InvariantError:
+        raise IllegalError("has an account that is none") from None
+
+
+def _is_paid(account: ProfileAccount) -> bool:
+    """Return whether an account pays for its hits, as far as entries show.
+
+    That its price is that of the release's table is decided where the table is at hand.
+    """
+    within = account.delta_release + account.delta_svt <= account.delta
+    return (
+        within
+        and account.delta_release > 0 < account.delta_svt
+        and account.epsilon > 0 < account.ln_ratio
+        and account.alpha > 1
+        and hits_hold(
+            epsilon=account.epsilon,
+            delta_svt=account.delta_svt,
+            alpha=account.alpha,
+            ln_ratio=account.ln_ratio,
+            cutoff=account.cutoff,
+        )
+    )
 
 
 def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:
@@ -296,15 +373,37 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
     return replace(changed, is_drawing=True)
 
 
+def published(known: Generations, event: ClassifierPublished2) -> Generations:
+    """Return the generations after one has had its part in the classifier, before it joins.
+
+    Each starts where the one before it has arrived, so that they follow in order.
+    """
+    allow(event.number <= len(known.all), "is of a generation that is not there")
+    generation = known.all[event.number - 1]
+    allow(generation.standing == "waiting", "publishes of a generation that has joined")
+    allow(CLASSIFIER in generation.shares, "is charged to no generation")
+    allow(not generation.is_published, "publishes of a generation a second time")
+    allow(generation.labelled_by is not None, "comes before the labels of its generation")
+    earlier = known.all[: event.number - 1]
+    allow(
+        not any(each.owes_classifier for each in earlier),
+        "comes before the classifier of an earlier generation",
+    )
+    return known.with_one(replace(generation, is_published=True))
+
+
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
     """Return the state after a scheduled update; batches of rows that are due join next."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
+    counts = counts_erasures(opened)
+    allow(isinstance(event, SlotsChanged2) == counts, "counts erasures otherwise than was opened")
     names = [slots_name(each.number, event.tick) for each in known.kept]
     allow(sorted(event.private_digests) == sorted(names), "does not bind every generation's slots")
     due = [each for each in known.waiting if each.joins_at <= event.period]
     for each in due:
         allow(each.labelled_by is not None, f"comes before the labelling of {each.number}")
+        allow(not each.owes_classifier, f"comes before the classifier of {each.number}")
     maximum = opened.parameters[ACTIVE_MAX]
     room = len(due) if maximum == "null" else max(0, int(maximum) - len(known.active))
     return replace(
@@ -315,6 +414,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
         ),
         tick=event.tick,
         period=event.period,
+        erased=known.erased + (event.erased if isinstance(event, SlotsChanged2) else 0),
         active_set=known.active_set + 1,
         joining=tuple(each.number for each in due[:room]),
         is_drawing=False,

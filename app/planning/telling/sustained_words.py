@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_gradient.descent import descent_choice
 
 if TYPE_CHECKING:
     from app.planning.mechanisms.planned_row import Document
+    from app.planning.request import PlanRequest
     from app.planning.trial.sustained import Company, Sustained
 
+CLASSIFIER: Final = Mechanism.CLASSIFIER
 HEADINGS = ("generations", "unstable", "at most", "answers a period", "at least")
 
 
-def sustained_document(found: Sustained) -> Document:
+PART: Final = (
+    "Published: each generation adds {steps} steps on its own {unit}s, at epsilon {epsilon:g} and "
+    "delta {delta:.3g}, to a classifier that answers without limit."
+)
+
+
+def sustained_document(found: Sustained, request: PlanRequest | None = None) -> Document:
     """Return the sustained numbers of answers, and the advised number of voters, for ``--json``."""
     return {
         "generations": {
+            "unit": found.unit,
+            "size": found.size,
+            "published": _part(request),
             "demand": found.demand,
             "cutoff": found.cutoff,
             "quorum": found.quorum,
@@ -32,7 +46,7 @@ def sustained_document(found: Sustained) -> Document:
     }
 
 
-def sustained_lines(found: Sustained) -> list[str]:
+def sustained_lines(found: Sustained, request: PlanRequest | None = None) -> list[str]:
     """Return a table of sustained answers by the number of row batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -40,7 +54,27 @@ def sustained_lines(found: Sustained) -> list[str]:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    return [*lines, _advice(found)]
+    part = _part(request)
+    if request is None or part is None:
+        return [*lines, _advice(found)]
+    published = PART.format(unit=request.unit, **part)
+    return [*lines, _advice(found), published, *request.classifier_words]
+
+
+def _part(request: PlanRequest | None) -> dict[str, float] | None:
+    """Return what one generation adds to the classifier, in public numbers; None without one."""
+    if request is None or request.row_count is None:
+        return None
+    charge = next((each for each in request.charges if each.mechanism is CLASSIFIER), None)
+    if charge is None or request.rare_share is None:
+        return None
+    epsilon = float(charge.epsilon)
+    return {
+        "steps": descent_choice(row_count=request.row_count, epsilon=epsilon).step_count,
+        "epsilon": epsilon,
+        "delta": float(charge.delta),
+        "smallest_share": request.rare_share,
+    }
 
 
 def _cells(each: Company) -> tuple[str, ...]:
@@ -55,7 +89,8 @@ def _cells(each: Company) -> tuple[str, ...]:
 
 def _advice(found: Sustained) -> str:
     """Say which quorum to set, or that none suffices."""
-    wanted = f"{found.demand:,} answers for every generation that is appended"
+    size = "" if found.size is None else f" of {found.size:,} {found.unit}s"
+    wanted = f"{found.demand:,} answers for every generation{size} that is appended"
     if found.quorum is None:
         most = max(each.generation_count for each in found.companies)
         return (

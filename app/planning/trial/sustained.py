@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from app.planning.plan import Plan
     from app.planning.trial.effort import Trial
+    from app.release.terms.unit import Unit
 
 COMPANIES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """Numbers of active generations that are looked at."""
@@ -62,6 +63,8 @@ class Sustained:
         demand: answers wanted a period.
         cutoff: T of each generation.
         quorum: the least G at which the demand is sustained with caution; None where none is.
+        unit: what a generation is made of, rows or persons.
+        size: how many of them it has, n_g.
 
     """
 
@@ -69,6 +72,8 @@ class Sustained:
     demand: int
     cutoff: int
     quorum: int | None
+    unit: Unit
+    size: int | None
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
@@ -111,7 +116,14 @@ def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
     }
     found = tuple(_company(each, rates[each], cutoff) for each in COMPANIES)
     enough = (each.generation_count for each in found if each.sustained_cautious >= demand)
-    return Sustained(companies=found, demand=demand, cutoff=cutoff, quorum=next(enough, None))
+    return Sustained(
+        companies=found,
+        demand=demand,
+        cutoff=cutoff,
+        quorum=next(enough, None),
+        unit=plan.request.unit,
+        size=plan.request.row_count,
+    )
 
 
 def _company(count: int, rates: NDArray[np.float64], cutoff: int) -> Company:

@@ -88,6 +88,8 @@ class Parameters:
         class_count: number of labels, L.
         row_count: the public n, of rows or of persons.
         calibration: of the noise.
+        has_holes: whether n counts slots, some of which may hold nothing: nothing is what
+            they add.
 
     """
 
@@ -96,6 +98,7 @@ class Parameters:
     class_count: int
     row_count: int
     calibration: NoisyGradientCalibration
+    has_holes: bool = False
 
     def __post_init__(self) -> None:
         """Check that the noise covers every step and that every sum is exact."""
@@ -155,21 +158,17 @@ def draw(
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
     person_row_counts: NDArray[np.int64] | None = None,
+    start: NDArray[np.float64] | None = None,
 ) -> Weights:
     """Return weights from noisy gradient descent, one noisy sum over all rows per step."""
     encoded, labels = private_value
-    if person_row_counts is None:
-        invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    else:
-        invariant(len(labels) == len(person_row_counts), "every row is a person's")
-        persons = _person_count(person_row_counts)
-        invariant(persons == parameters.row_count, "the rows are of the public n persons")
-    invariant(len(encoded) == len(labels), "every row has features and a label")
+    _check_rows(parameters, private_value, person_row_counts)
     features = parameters.features
+    shape = features.width, score_count(parameters.class_count)
+    invariant(start is None or start.shape == shape, "a start has a weight for each coordinate")
     rows = _private_vectors(features, encoded)
     state = AveragedDescent(
-        width=features.width,
-        score_count=score_count(parameters.class_count),
+        np.zeros(shape) if start is None else start,
         rate=parameters.rate,
         step_count=parameters.step_count,
         length_max=WEIGHT_MAX / 2,
@@ -182,6 +181,22 @@ def draw(
         mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
         state.update(mean / WHOLE)
     return Weights(state.mean())
+
+
+def _check_rows(
+    parameters: Parameters,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    person_row_counts: NDArray[np.int64] | None,
+) -> None:
+    """Check that the rows are of the public n, or of fewer where slots may hold nothing."""
+    encoded, labels = private_value
+    count, unit = len(labels), "rows"
+    if person_row_counts is not None:
+        invariant(len(labels) == len(person_row_counts), "every row is a person's")
+        count, unit = _person_count(person_row_counts), "persons"
+    has_room = parameters.has_holes and count < parameters.row_count
+    invariant(count == parameters.row_count or has_room, f"the rows are of the public n {unit}")
+    invariant(len(encoded) == len(labels), "every row has features and a label")
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,7 +36,11 @@ def _calibrate(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> hit_table.ProfileTable:
     return hit_table.calibrate(
-        epsilon=epsilon, delta=delta, cutoff=asked.cutoff, draws=asked.draws_at(epsilon)
+        epsilon=epsilon,
+        delta=delta,
+        cutoff=asked.cutoff,
+        draws=asked.draws_at(epsilon),
+        hits_max=asked.hits_max,
     )
 
 

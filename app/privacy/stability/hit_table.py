@@ -246,7 +246,12 @@ class ProfileTable:
 
 
 def calibrate(
-    *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    cutoff: int,
+    draws: tuple[Draw, ...] = (),
+    hits_max: int | None = None,
 ) -> ProfileTable:
     """Return the stability table for a budget.
 
@@ -255,6 +260,8 @@ def calibrate(
         delta: share of delta for the answers, in (0, 1).
         cutoff: unstable answers T until the halt, at least 1.
         draws: those that share one account with the answers.
+        hits_max: the most unstable answers for which ``P_0`` is to do, where accounts of larger
+            budgets are opened at the table; ``cutoff`` for None.
 
     Returns:
         A table that :func:`check` accepts.
@@ -263,12 +270,12 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff, draws)
+    return _calibrated(epsilon, delta, cutoff, draws, max(cutoff, hits_max or cutoff))
 
 
 @lru_cache(maxsize=TABLES_KEPT)
 def _calibrated(
-    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...]
+    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...], hits_max: int
 ) -> ProfileTable:
     """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
@@ -282,7 +289,7 @@ def _calibrated(
         cutoff=cutoff,
         taken=log_moment(draws, alpha),
     )
-    first = first_threshold(delta_release, cutoff)
+    first = first_threshold(delta_release, hits_max)
     return ProfileTable(
         epsilon=epsilon,
         delta=delta,

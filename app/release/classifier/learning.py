@@ -41,6 +41,10 @@ GIVEN_TO_NOBODY: Final = (
     "few for the noise, or look like others"
 )
 DRAWING: Final = "drawing the classifier"
+LEARNS_BY_ITSELF: Final = (
+    "needs no `conclave learn`: the server draws each generation's part in the classifier, and "
+    "publishes it before the generation joins"
+)
 PUBLISHED: Final = (
     "the classifier of this release is published already, and is drawn once; "
     "`conclave export --format json` writes it"

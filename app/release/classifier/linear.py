@@ -79,12 +79,27 @@ class LinearDraw:
             f"noise of {noise:.2g} in every mean gradient"
         )
 
+    def descend(
+        self, rows: PrivateRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
+    ) -> noisy_gradient.Weights:
+        """Descend over the rows, and return the weights of the public coordinates.
+
+        Args:
+            rows: of the public n, secret.
+            noise: where the noise comes from.
+            start: the first iterate, public, shape ``(p, s)``; None for zero.
+
+        """
+        encoded = RowsByPart(self.inputs.encode, rows.values)
+        value = encoded, rows.labels
+        return noisy_gradient.draw(self.parameters, value, noise, rows.person_row_counts, start)
+
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores | KernelScores:
         """Return scores of the inputs, found by noisy gradient descent."""
-        encoded = RowsByPart(self.inputs.encode, rows.values)
-        weights = noisy_gradient.draw(
-            self.parameters, (encoded, rows.labels), noise, rows.person_row_counts
-        ).values
+        return self.scores(self.descend(rows, noise).values)
+
+    def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
+        """Return the scores of the inputs that weights of the coordinates give, shape (p, s)."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -95,10 +110,14 @@ class LinearDraw:
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
         """Return the descent's scores in their published form; the budget is already spent."""
-        drawn = self.draw(rows, noise)
-        if isinstance(drawn, KernelScores):
-            return Written(scores=kernel_document(drawn, schema))
-        return Written(scores=scores_document(drawn, schema))
+        return written_scores(self.draw(rows, noise), schema)
+
+
+def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
+    """Return scores in their published form."""
+    if isinstance(drawn, KernelScores):
+        return Written(scores=kernel_document(drawn, schema))
+    return Written(scores=scores_document(drawn, schema))
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:

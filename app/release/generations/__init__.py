@@ -5,6 +5,8 @@
 * ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
 * ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
 * ``fitting.py`` fits a generation's learners on them.
+* ``public_map.py`` has the public inputs of the published classifier, fixed at the opening.
+* ``publishing.py`` draws a generation's part in it, from where the one before has arrived.
 * ``waiting_fits.py`` has what is fitted and not in the ledger, and the turn to fit it.
 * ``ticking.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
 * ``living_release.py`` is the open release, whose learners are those of all active generations.

@@ -8,14 +8,25 @@ whole period is left for the fit, however long the fit takes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import structs
 
 from app.data.rows import fingerprint
-from app.errors import ReleaseMismatchError, VerificationError
-from app.ledger.entries.entry_kinds import GenerationAppended, slots_name
-from app.ledger.entries.generations import ANSWERS, RELABEL, generations_of
+from app.errors import (
+    ConfigurationError,
+    ReleaseMismatchError,
+    VerificationError,
+    invariant,
+)
+from app.ledger.entries.entry_kinds import GenerationAppended, GenerationAppended2, slots_name
+from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
-from app.release.generations.requests import refuse_known
+from app.privacy.generations.accounts import open_account
+from app.privacy.stability.hit_table import ProfileTable
+from app.release.generations.owners import put_owners, sorted_out
+from app.release.generations.requests import put_request, refuse_known
 from app.release.generations.slots import drawn_slots
 from app.release.private_state import put_pieces
 from app.release.release import HALTED, refuse_closed
@@ -25,22 +36,51 @@ from app.release.terms.work_limits import refuse_long_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from app.data.rows import PrivateRows
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
+    from app.privacy.answering_rows import Calibration
+    from app.privacy.generations.accounts import ProfileAccount
     from app.release.terms.configuration import Configuration
 
 PERIODS_TO_FIT: Final = 2
 """Ticks from an append to the join: the first may be a moment away."""
 FIXED: Final = "generations"
+EPSILON: Final = "--epsilon"
+DELTA: Final = "--delta"
+ABOVE: Final = "must be above 0, and at most what the release promises every record"
+ONE_CLASS: Final = 'is for privacy.calibration = "profile": a certificate is of one class'
+ACCOUNT: Final = ("alpha", "ln_ratio", "delta_release", "delta_svt")
+"""Numbers of an account that the entry has beside those of its share."""
 NOT_OPEN: Final = "the ledger has no release yet; start the server, which opens it"
 IS_FIXED: Final = (
     "the ledger's release is fixed, and takes no further rows; a release takes them that was "
     "opened with [generations]"
 )
+TOO_FEW: Final = (
+    "has {count} {new}, and answers.ensemble makes {size} learners of a generation; nothing is "
+    "appended: wait for more"
+)
 SAME_ROWS: Final = "holds the very rows of generation {number}; nothing is appended"
+
+
+class Appended(NamedTuple):
+    """What became of a batch, for the operator; all but the generation is private.
+
+    Attributes:
+        number: the generation's; None where the batch had no new person, and made none.
+        further_count: persons whose rows go into slots that they have, at the next tick.
+        unused_count: persons whose generation has retired, and whose rows are not used.
+
+    """
+
+    number: int | None
+    further_count: int = 0
+    unused_count: int = 0
 
 
 def append_generation(
@@ -50,45 +90,112 @@ def append_generation(
     rows: PrivateRows,
     noise: NoiseSource,
     period: int,
-) -> int:
-    """Add a batch of rows to an open release in one transaction; return its number.
+    budget: tuple[Fraction, Fraction] | None = None,
+) -> Appended:
+    """Add a batch of rows to an open release in one transaction; its new persons vote together.
 
     Args:
         configuration: the release's.
         ledger: with the release, which a server may be serving.
-        rows: of the generation, each a unit of its own.
+        rows: of the batch, each a unit of its own, or of persons.
         noise: where the permutation of the slots comes from.
         period: of the clock, now.
+        budget: epsilon and delta of its records, where they are not the release's.
 
     Raises:
-        ConfigurationError: the learners cannot be fitted on so many rows.
+        ConfigurationError: the learners cannot be fitted on so many rows, a record or person is
+            known, or was forgotten, where that is refused, or the budget is above the release's, or
+            buys no unstable answer.
         ReleaseMismatchError: these are the rows of an earlier generation.
         VerificationError: the release has ended.
 
     """
-    settings = configuration.settings
+    is_named = configuration.settings.data.unit == "person"
+    invariant(is_named == (rows.persons is not None), "rows are of the configured unit")
     refuse_append(ledger.read_state())
-    size = ensemble_size(
-        configuration,
-        row_count=rows.count,
-        sampled_row_count=rows.count,
-        calibration=read_calibration(settings, ledger),
-    )
-    refuse_long_fit(settings, configuration.hypotheses, row_count=rows.count, chunk_count=size)
+    calibration = read_calibration(configuration.settings, ledger)
+    if budget is not None:
+        _refuse_budget(configuration, *budget)
+        configuration = configuration.with_budget(*budget)
+    account = account_for(configuration, calibration)
     _refuse_same_rows(ledger, rows)
     with ledger.transaction() as transaction:
         refuse_append(transaction.state)
         refuse_known(ledger, transaction, rows)
+        batch = sorted_out(transaction, rows)
+        put_request(transaction, batch.further)
+        further = len(batch.further), batch.unused_count
+        if batch.new is None:
+            return Appended(None, *further)
         known = generations_of(transaction.state.generations)
-        return put_generation(
+        number = put_generation(
             configuration,
             transaction,
-            ledger=ledger,
-            rows=rows,
+            rows=batch.new,
+            known_by=known_by(ledger, transaction, rows),
             noise=noise,
-            size=size,
-            joins_at=max(period, known.period) + PERIODS_TO_FIT,
+            size=_size(configuration, calibration, unit_count=batch.new.count),
+            joins_at=_next_join(known, period),
+            account=account,
         )
+        return Appended(number, *further)
+
+
+def _size(configuration: Configuration, calibration: Calibration, *, unit_count: int) -> int:
+    """Return k_g, of the public number of new rows or persons alone."""
+    settings = configuration.settings
+    size = ensemble_size(
+        configuration,
+        row_count=unit_count,
+        sampled_row_count=unit_count,
+        calibration=calibration,
+    )
+    if size > unit_count:
+        new = "rows" if settings.data.unit == "row" else "new persons"
+        raise ConfigurationError("SOURCE", TOO_FEW.format(count=unit_count, new=new, size=size))
+    refuse_long_fit(settings, configuration.hypotheses, row_count=unit_count, chunk_count=size)
+    return size
+
+
+def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fraction) -> None:
+    """Refuse a budget above the one that the release promises every record."""
+    for option, given, most in (
+        (EPSILON, epsilon, configuration.epsilon),
+        (DELTA, delta, configuration.delta),
+    ):
+        if not 0 < given <= most:
+            raise ConfigurationError(option, ABOVE)
+
+
+def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
+    """Return the account that a generation opens at the table; None in the table's own class.
+
+    Args:
+        configuration: the release's, with the generation's budget.
+        calibration: the release's.
+
+    Raises:
+        ConfigurationError: the budget buys no unstable answer.
+
+    """
+    charge = configuration.charges[Mechanism.ANSWERS]
+    if (charge.epsilon, charge.delta) == (calibration.epsilon, calibration.delta):
+        return None
+    if not isinstance(calibration, ProfileTable):
+        raise ConfigurationError(EPSILON, ONE_CLASS)
+    table = configuration.settings.privacy.table
+    try:
+        account = open_account(calibration, epsilon=charge.epsilon, delta=charge.delta)
+    except ConfigurationError as error:
+        raise ConfigurationError(EPSILON, error.problem) from None
+    most = calibration.cutoff if table is None else table.hits_max
+    return replace(account, cutoff=min(account.cutoff, most))
+
+
+def _next_join(known: Generations, period: int) -> int:
+    """Return the period of a new generation's join, never before an earlier one's."""
+    newest = known.all[-1].joins_at if known.all else 0
+    return max(max(period, known.period) + PERIODS_TO_FIT, newest)
 
 
 def refuse_append(state: LedgerState) -> None:
@@ -112,43 +219,62 @@ def put_generation(
     configuration: Configuration,
     transaction: Transaction,
     *,
-    ledger: Ledger,
     rows: PrivateRows,
+    known_by: str,
     noise: NoiseSource,
     size: int,
     joins_at: int,
+    account: ProfileAccount | None = None,
 ) -> int:
     """Add a batch of rows within a transaction; return its number.
 
     Args:
         configuration: the release's.
         transaction: of a release that takes generations.
-        ledger: the transaction's.
         rows: of the generation.
+        known_by: the fingerprint of its batch.
         noise: where the permutation of the slots comes from.
         size: k_g.
         joins_at: the period at whose tick it joins.
+        account: by which its hits are paid for, where its budget is its own.
 
     """
     known = generations_of(transaction.state.generations)
-    number, release_number = len(known.all) + 1, transaction.release_number
+    number = len(known.all) + 1
     name = slots_name(number, known.tick)
+    put_owners(transaction, number, rows)
     digests = put_pieces(transaction, {name: drawn_slots(rows, noise).to_bytes()})
-    transaction.append(
-        GenerationAppended(
-            number=number,
-            slots=rows.count,
-            chunks=size,
-            epsilon=str(configuration.epsilon),
-            delta=str(configuration.delta),
-            shares=shares_of(configuration, number),
-            cutoff=configuration.settings.answers.cutoff,
-            joins_at=joins_at,
-            fingerprint=fingerprint(rows, ledger.digests.generation_key(release_number, number)),
-            private_digests=digests,
-        )
+    event = GenerationAppended(
+        number=number,
+        slots=rows.count,
+        chunks=size,
+        epsilon=str(configuration.epsilon),
+        delta=str(configuration.delta),
+        shares=shares_of(configuration, number),
+        cutoff=configuration.settings.answers.cutoff if account is None else account.cutoff,
+        joins_at=joins_at,
+        fingerprint=known_by,
+        private_digests=digests,
     )
+    if account is not None:
+        plain = account.to_plain()
+        paid = {name: plain[name] for name in ACCOUNT}
+        event = GenerationAppended2(account=paid, **structs.asdict(event))
+    transaction.append(event)
     return number
+
+
+def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str:
+    """Return the keyed fingerprint by which a batch is known again, as the next generation's.
+
+    Args:
+        ledger: the transaction's.
+        transaction: of a release that takes generations.
+        rows: of the whole batch, those of known persons too.
+
+    """
+    number = len(generations_of(transaction.state.generations).all) + 1
+    return fingerprint(rows, ledger.digests.generation_key(transaction.release_number, number))
 
 
 def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]:
@@ -158,6 +284,8 @@ def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]
     charged: Mapping[str, Mechanism] = {ANSWERS: Mechanism.ANSWERS}
     if Mechanism.RELABEL in charges and not inherits:
         charged = {RELABEL: Mechanism.RELABEL, **charged}
+    if Mechanism.CLASSIFIER in charges:
+        charged = {**charged, CLASSIFIER: Mechanism.CLASSIFIER}
     return {
         name: [str(charges[mechanism].epsilon), str(charges[mechanism].delta)]
         for name, mechanism in charged.items()

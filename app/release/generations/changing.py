@@ -1,10 +1,9 @@
 """Erasures and corrections of stored rows, prepared in advance of a scheduled update.
 
-A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is drawn,
-and no slot moves.  The generation's other learners are fitted too and come out as they were, since
-each is a function of its own chunk, seed and query: which chunk changed, nobody can tell from the
-work.  The fit is done before the tick, and the tick itself does the same work whether anything
-changed or not.
+A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is fitted
+or drawn, and no slot moves.  The generation's other learners are functions of their own chunks and
+seeds, and so are what they were.  The fit is done before the tick, beside the answers, and the tick
+itself does the same work whether anything changed or not.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.ledger.beside_entries import REQUEST
-from app.release.generations.fitting import Fitted, fit_slots
+from app.release.generations.fitting import refit_chunks
 from app.release.generations.labelling import given_labels
 from app.release.generations.requests import Change, read_changes
-from app.release.generations.slots import Slots, read_slots
-from app.release.progress import no_progress
+from app.release.generations.slots import Contents, Slots, read_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import Ensemble
     from app.ledger.entries.generations import Generation, Generations
     from app.ledger.ledger import Ledger
+    from app.release.generations.fitting import Fitted
     from app.release.terms.configuration import Configuration
 
 
@@ -74,7 +73,9 @@ def prepare_changes(
 
     """
     bodies = ledger.beside(REQUEST)
-    changes = {each.identity: each for body in bodies.values() for each in read_changes(body)}
+    changes: dict[bytes, list[Change]] = {}
+    for each in (change for body in bodies.values() for change in read_changes(body)):
+        changes.setdefault(each.identity, []).append(each)
     slots: dict[int, Slots] = {}
     ensembles: dict[int, Ensemble] = {}
     refitted: dict[int, Fitted] = {}
@@ -94,8 +95,10 @@ def prepare_changes(
                 configuration, ledger, generation, first.slots, mine, first.labelled.pieces
             )
             labelled = replace(first.labelled, labels=_given(after))
-            refitted[number] = Fitted(after, ensemble, labelled)
-    erased = tuple(each.identity for each in changes.values() if each.is_erasure)
+            refitted[number] = replace(first, slots=after, ensemble=ensemble, labelled=labelled)
+    erased = tuple(
+        name for name, asked in changes.items() if any(each.is_erasure for each in asked)
+    )
     return Changed(known.tick, tuple(bodies), erased, slots, ensembles, refitted)
 
 
@@ -104,18 +107,20 @@ def _refitted(
     ledger: Ledger,
     generation: Generation,
     before: Slots,
-    mine: Mapping[int, Change],
+    mine: Mapping[int, Sequence[Change]],
     pieces: Mapping[str, bytes] | None = None,
 ) -> tuple[Slots, Ensemble]:
     """Return changed slots with labels and learners; a hole has the first label, unseen."""
     after = _with(before, mine)
-    labels = _given(before).copy()
-    corrected = [place for place, change in mine.items() if not change.is_erasure]
-    if corrected:
+    labels = _given(after).copy()
+    corrected = after.positions(place for place in mine if after.is_filled[place])
+    if len(corrected):
         again = given_labels(configuration, generation, after, ledger=ledger, pieces=pieces or {})
         labels[corrected] = again[corrected]
-    labels[~after.is_filled] = 0
-    ensemble = fit_slots(configuration, after, labels, size=generation.chunks, progress=no_progress)
+    is_hole = np.ones(len(labels), dtype=np.bool_)
+    is_hole[after.held] = False
+    labels[is_hole] = 0
+    ensemble = refit_chunks(configuration, after, labels, size=generation.chunks, places=mine)
     return after.fitted(labels, ensemble.to_bytes()), ensemble
 
 
@@ -123,12 +128,23 @@ def _given(slots: Slots) -> NDArray[np.int64]:
     return np.zeros(0, np.int64) if slots.given_labels is None else slots.given_labels
 
 
-def _with(before: Slots, mine: Mapping[int, Change]) -> Slots:
-    """Return slots with changes, by their places."""
-    emptied = [place for place, change in mine.items() if change.is_erasure]
-    replaced = {
-        place: (np.frombuffer(change.row, dtype="<f8"), change.label)
-        for place, change in mine.items()
-        if not change.is_erasure
-    }
+def _with(before: Slots, mine: Mapping[int, Sequence[Change]]) -> Slots:
+    """Return slots with changes in the order of their requests, by their places."""
+    after = {place: _changed(before.contents(place), asked) for place, asked in mine.items()}
+    emptied = [place for place, contents in after.items() if contents is None]
+    replaced = {place: contents for place, contents in after.items() if contents is not None}
     return before.changed(emptied, replaced)
+
+
+def _changed(contents: Contents, asked: Sequence[Change]) -> Contents | None:
+    """Return what a slot holds after changes, None where it is forgotten, which is for good."""
+    for change in asked:
+        if change.is_erasure:
+            return None
+        brought = change.contents
+        if change.is_further:
+            values = np.concatenate([contents.values, brought.values])
+            contents = Contents(values, np.concatenate([contents.labels, brought.labels]))
+        else:
+            contents = brought
+    return contents

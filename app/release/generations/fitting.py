@@ -8,17 +8,21 @@ drawn again under the same charge.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.learning.chunks import chunk_offsets
-from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
+from app.learning.ensemble import fit_chunks_anew, fit_ensemble, read_ensemble_bytes
 from app.release.drawing import FITTING
 from app.release.generations.labelling import Labelled, draw_labels
+from app.release.generations.publishing import Part, draw_part
 from app.release.generations.slots import Slots, read_slots
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import Ensemble
@@ -37,12 +41,14 @@ class Fitted:
         slots: with the labels and learners.
         ensemble: the same learners, ready to vote.
         labelled: the labels, and what was drawn for them.
+        part: in the published classifier, where it is charged one.
 
     """
 
     slots: Slots = field(repr=False)
     ensemble: Ensemble = field(repr=False)
     labelled: Labelled = field(repr=False)
+    part: Part | None = field(repr=False, default=None)
 
 
 def fit_generation(
@@ -52,8 +58,11 @@ def fit_generation(
     ledger: Ledger,
     noise: NoiseSource,
     progress: Progress,
+    before: Part | None = None,
 ) -> Fitted:
     """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
+
+    The generation's part in the published classifier is drawn too, where it is charged one.
 
     Args:
         configuration: the release's.
@@ -61,18 +70,24 @@ def fit_generation(
         ledger: with its slots.
         noise: where a labelling is drawn from.
         progress: shows how far the fit has come.
+        before: the part of the generation before it in the classifier, where it waits too.
 
     Raises:
         LedgerCorruptError: its slots, or a labelling, are missing or altered.
         MachineError: the machine failed.
 
     """
+    budget = Fraction(generation.epsilon), Fraction(generation.delta)
+    configuration = configuration.with_budget(*budget)  # what is drawn is what it was charged
     slots = read_slots(ledger, generation)
     labelled = draw_labels(configuration, generation, slots, ledger=ledger, noise=noise)
     size = generation.chunks
     ensemble = fit_slots(configuration, slots, labelled.labels, size=size, progress=progress)
     kept = slots.fitted(labelled.labels, ensemble.to_bytes())
-    return Fitted(kept, ensemble, labelled)
+    part = draw_part(
+        configuration, generation, slots.held_rows(), ledger=ledger, before=before, noise=noise
+    )
+    return Fitted(kept, ensemble, labelled, part)
 
 
 def fit_slots(
@@ -90,22 +105,56 @@ def fit_slots(
     Args:
         configuration: the release's.
         slots: of the generation.
-        given_labels: the labels that learners see, int64 (n_g,).
+        given_labels: the labels that learners see, int64 (m,), one a row.
         size: k_g.
         progress: shows how far the fit has come.
 
     """
-    held = np.flatnonzero(slots.is_filled)
-    offsets = np.searchsorted(held, chunk_offsets(slots.count, size)).astype(np.int64)
     return fit_ensemble(
         configuration.learner,
         slots.values,
         given_labels,
-        permutation=held.astype(np.int64),
-        offsets=offsets,
+        permutation=slots.held,
+        offsets=slots.before(chunk_offsets(slots.count, size)),
         secret=slots.secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
+
+
+def refit_chunks(
+    configuration: Configuration,
+    slots: Slots,
+    given_labels: NDArray[np.int64],
+    *,
+    size: int,
+    places: Iterable[int],
+) -> Ensemble:
+    """Return the learners of slots of which some hold other rows than their learners saw.
+
+    The chunks of these are fitted anew, with the seeds that they had, and no others: what comes
+    of it is, byte for byte, what :func:`fit_slots` makes of all chunks.
+
+    Args:
+        configuration: the release's.
+        slots: of the generation, with the learners of before.
+        given_labels: the labels that learners see, int64 (m,), one a row.
+        size: k_g.
+        places: of the slots that changed.
+
+    """
+    bounds = chunk_offsets(slots.count, size)
+    changed = np.searchsorted(bounds, np.array(sorted(places)), side="right") - 1
+    body = fit_chunks_anew(
+        configuration.learner,
+        slots.ensemble or b"",
+        slots.values,
+        given_labels,
+        permutation=slots.held,
+        offsets=slots.before(bounds),
+        chunks=np.unique(changed),
+        secret=slots.secret,
+    )
+    return read_ensemble_bytes(configuration.learner, body)
 
 
 def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:

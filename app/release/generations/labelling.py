@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.data.persons import WEIGHT_UNITS
 from app.errors import ConfigurationError, InvariantError
 from app.learning.cells.cell_class import CellClass, CellLabels
 from app.learning.encoding.encoded_rows import RowsByPart, predicted
@@ -49,13 +50,18 @@ NOT_INHERITED: Final = (
     "labellings are kept in a form that labels further rows"
 )
 
+NOT_FURTHER: Final = (
+    'must be "trees", "stumps", "thresholds" or "cells" where data.person names persons, or '
+    "privacy.shares.relabel 0: later rows of a person get labels by the labelling that was drawn"
+)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Labelled:
     """The labels drawn for a batch of rows; secret.
 
     Attributes:
-        labels: what learners see, int64 (n_g,).
+        labels: what learners see, int64 (m,), one a row.
         labelled_by: the generation whose labelling they are.
         pieces: what was drawn, to be kept, where anything was.
 
@@ -67,15 +73,18 @@ class Labelled:
 
 
 def refuse_labelling(configuration: Configuration) -> None:
-    """Refuse inherited labels if the drawn hypothesis cannot be stored for further rows.
+    """Refuse a class whose drawn hypothesis cannot be stored, if it must label further rows.
 
     Raises:
-        ConfigurationError: they are inherited, and the class has no such form.
+        ConfigurationError: labels are inherited, or persons have further rows, and the class has
+            no such form.
 
     """
     takes = isinstance(configuration.hypotheses, TreeClass | CellClass)
     if _rule(configuration) == "inherit" and not takes:
         raise ConfigurationError(KEY, NOT_INHERITED)
+    if configuration.settings.data.unit == "person" and not can_label_again(configuration):
+        raise ConfigurationError("hypotheses.class", NOT_FURTHER)
 
 
 def draw_labels(
@@ -111,7 +120,7 @@ def draw_labels(
     if not isinstance(parameters, exponential.Parameters):
         raise InvariantError("labels are drawn from a public class")
     encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
-    drawn = relabel.draw(parameters, (encoded, slots.labels), noise)
+    drawn = relabel.draw(parameters, (encoded, slots.labels), noise, slots.weights)
     body = msgspec.json.encode(drawn.private_hypothesis.to_dict())
     return Labelled(drawn.private_labels, number, {labelling_name(number): body})
 
@@ -142,7 +151,7 @@ def pooled_by(
 def labels_by(
     configuration: Configuration, labelling: Hypothesis, slots: Slots
 ) -> NDArray[np.int64]:
-    """Return the labels that a drawn hypothesis gives to rows, int64 (n_g,)."""
+    """Return the labels that a drawn hypothesis gives to rows, int64 (m,)."""
     encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
     return predicted(labelling.predict, encoded)
 
@@ -161,7 +170,7 @@ def given_labels(
     ledger: Ledger,
     pieces: Mapping[str, bytes],
 ) -> NDArray[np.int64]:
-    """Return the drawn labels of a batch's stored rows, int64 (n_g,).
+    """Return the drawn labels of a batch's stored rows, int64 (m,).
 
     Nothing is drawn: a labelling stays as it was drawn with an earlier version of a record.
 
@@ -218,10 +227,10 @@ def _counted(
     noise: NoiseSource,
 ) -> Labelled:
     """Draw noisy counts of the rows that slots hold; labels are by the sums so far."""
-    cells = configuration.hypotheses.encode(slots.values)[:, 0].astype("int64")
-    held = slots.is_filled
+    rows = slots.held_rows()
+    cells = configuration.hypotheses.encode(rows.values)[:, 0].astype("int64")
     parameters = _parameters(configuration, slot_count=slots.count)
-    drawn = pooled_labels.draw(parameters, (cells[held], slots.labels[held]), noise)
+    drawn = pooled_labels.draw(parameters, (cells, rows.labels), noise, rows.weights)
     body = drawn.to_bytes()
     labelling = pooled_by(configuration, ledger, [body])
     labels = labels_by(configuration, labelling, slots)
@@ -237,6 +246,7 @@ def _parameters(configuration: Configuration, *, slot_count: int) -> pooled_labe
         class_count=searched.class_count,
         slot_count=slot_count,
         epsilon=Fraction(configuration.charges[Mechanism.RELABEL].epsilon),
+        unit_count=1 if configuration.settings.data.unit == "row" else WEIGHT_UNITS,
     )
 
 

@@ -7,23 +7,24 @@ A later start reads no source: the release keeps its rows, and draws only what i
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from app.data.rows import fingerprint
-from app.errors import LedgerUnavailableError
+from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import ReleaseOpened
 from app.ledger.entries.generations import TABLE, generations_of
 from app.ledger.ledger import RELEASE_SECRET
-from app.privacy.budget.composition import Mechanism
+from app.privacy.stability import mechanism as stability
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.composed_budget import Beside
 from app.release.drawing import refuse_dead_features
-from app.release.generations.appending import put_generation
+from app.release.generations.appending import account_for, known_by, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
+from app.release.generations.public_map import PUBLIC_MAP, opened_inputs
 from app.release.generations.ticking import Ticker, wait_for_fits
 from app.release.opening import (
     OVERTAKEN,
@@ -36,7 +37,9 @@ from app.release.opening import (
 from app.release.private_state import put_pieces
 from app.release.terms.answer_terms import (
     answering_parameters,
+    answers_asked,
     calibration_piece,
+    check_accounts,
     read_calibration,
     release_budget,
 )
@@ -51,12 +54,33 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
+    from app.release.generations.public_map import PublicInputs
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
 
 ENDLESS: Final = 10**12
 """Answers of a release that no number of answers ends."""
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a new release begins with, all of it public.
+
+    Attributes:
+        parameters: of its learners.
+        is_hopeless: whether it is, and opens all the same.
+        inputs: of its published classifier; None where that has no share.
+
+    """
+
+    parameters: EnsembleParameters
+    is_hopeless: bool
+    inputs: PublicInputs | None
 
 
 def open_living(
@@ -67,6 +91,7 @@ def open_living(
     noise: NoiseSource,
     progress: Progress,
     ticker: Ticker,
+    warn: Callable[[str], None] = _ignore,
 ) -> LivingRelease:
     """Return the release of ``ledger`` that accepts further rows, newly opened or continued.
 
@@ -77,6 +102,7 @@ def open_living(
         noise: where secrets come from.
         progress: shows stages.
         ticker: fits generations and makes ticks.
+        warn: told how many public points equal a row, on the operator's terminal alone.
 
     Raises:
         ConfigurationError: a draw is impossible or the release hopeless; nothing is charged.
@@ -88,7 +114,8 @@ def open_living(
     """
     opened = ledger.read_state().release
     if opened is None:
-        _begin(configuration, ledger, rows(), noise=noise, progress=progress, ticker=ticker)
+        begun = refuse_living(configuration, first := rows(), progress, warn)
+        _begin(configuration, begun, ledger, first, noise=noise, joins_at=ticker.period)
     else:
         check_configuration(configuration, opened)
     release = _release(configuration, ledger)
@@ -101,9 +128,12 @@ def open_living(
 
 
 def refuse_living(
-    configuration: Configuration, rows: PrivateRows, progress: Progress
-) -> tuple[EnsembleParameters, bool]:
-    """Return a new release's parameters, and whether it would answer next to nothing.
+    configuration: Configuration,
+    rows: PrivateRows,
+    progress: Progress,
+    warn: Callable[[str], None] = _ignore,
+) -> Begun:
+    """Return what a new release begins with; refuse one that may not begin.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.
@@ -122,6 +152,7 @@ def refuse_living(
     )
     is_hopeless = refuse_hopeless(configuration, common, row_count=rows.count)
     refuse_dead_features(settings, rows)
+    inputs = opened_inputs(configuration, rows, warn)
     measured = measure_answer_time(
         settings,
         configuration.learner,
@@ -129,20 +160,19 @@ def refuse_living(
         ensemble_size=common.size,
     )
     measured.refuse_above(settings.answers.query_seconds_max)
-    return parameters, is_hopeless
+    return Begun(parameters, is_hopeless, inputs)
 
 
 def _begin(
     configuration: Configuration,
+    begun: Begun,
     ledger: Ledger,
     rows: PrivateRows,
     *,
     noise: NoiseSource,
-    progress: Progress,
-    ticker: Ticker,
+    joins_at: int,
 ) -> None:
     """Commit the promise, and the first generation with its charges."""
-    parameters, is_hopeless = refuse_living(configuration, rows, progress)
     release_number = ledger.release_number
     opened = ReleaseOpened(
         release_id=noise.secret(RELEASE_ID_BYTES).hex(),
@@ -156,7 +186,7 @@ def _begin(
             **count_parameter(configuration.settings, rows.count),
             READING: ROW_BY_ROW,
             TABLE: _table(configuration),
-            **hopeless_parameter(is_hopeless=is_hopeless),
+            **hopeless_parameter(is_hopeless=begun.is_hopeless),
         },
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
     )
@@ -167,37 +197,44 @@ def _begin(
         if transaction.release_number != release_number:
             raise LedgerUnavailableError(OVERTAKEN)
         pieces = {RELEASE_SECRET: noise.secret(SECRET_BYTES)}
-        pieces |= calibration_piece(parameters.calibration)
+        pieces |= calibration_piece(begun.parameters.calibration)
+        if begun.inputs is not None:
+            pieces[PUBLIC_MAP] = begun.inputs.to_bytes()
         digests = put_pieces(transaction, pieces)
         transaction.append(structs.replace(opened, private_digests=digests))
         put_generation(
             configuration,
             transaction,
-            ledger=ledger,
             rows=rows,
+            known_by=known_by(ledger, transaction, rows),
             noise=noise,
-            size=parameters.size,
-            joins_at=ticker.period,
+            size=begun.parameters.size,
+            joins_at=joins_at,
+            account=account_for(configuration, begun.parameters.calibration),
         )
 
 
 def _table(configuration: Configuration) -> str:
     """Return what the one table of all generations was made for, as the first entry has it."""
-    charge = configuration.charges[Mechanism.ANSWERS]
-    return f"{charge.epsilon} {charge.delta} {configuration.settings.answers.cutoff}"
+    settings = configuration.settings
+    asked = answers_asked(settings)
+    if asked.answers is None:
+        raise InvariantError("generations answer")
+    made_for = f"{asked.answers.epsilon} {asked.answers.delta} {asked.cutoff}"
+    return made_for if asked.hits_max is None else f"{made_for} {asked.hits_max}"
 
 
 def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
     """Return the open release, with everything that it keeps checked."""
     settings = configuration.settings
-    served = answering_parameters(
-        settings,
-        release_budget(settings),
-        read_calibration(settings, ledger),
-        ensemble_size=0,
-    )
+    calibration = read_calibration(settings, ledger)
+    served = answering_parameters(settings, release_budget(settings), calibration, ensemble_size=0)
+    check_accounts(ledger.read_state(), calibration)
+    answering, table = served.answering, settings.privacy.table
+    if isinstance(answering, stability.Parameters) and table is not None:
+        answering = replace(answering, cutoff=table.hits_max)
     mechanism = Parameters(
-        answering=served.answering,
+        answering=answering,
         class_count=served.class_count,
         answer_limit=ENDLESS,
         after=Sequel.HALT,

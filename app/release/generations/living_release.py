@@ -17,6 +17,7 @@ from app.ledger.entries import generations as living
 from app.ledger.entries.generations import generations_of
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase
+from app.release.classifier.published import read_published
 from app.release.generations.fitting import read_fitted
 from app.release.generations.slots import read_slots
 from app.release.generations.waiting_fits import WaitingFits
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import Ensemble
+    from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generation
     from app.privacy.voting.universal import Sequel, State
@@ -85,10 +87,14 @@ class LivingRelease(Release):
         default_factory=dict, init=False, repr=False
     )
     waiting: WaitingFits = field(default_factory=WaitingFits, init=False, repr=False)
+    _published: ClassifierPublished | StudentPublished | None = field(
+        default=None, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
-        """Read the learners of every generation that votes."""
+        """Read the learners of every generation that votes, and the newest classifier."""
         self._read_fitted(self.state)
+        self._read_classifier(self.state)
 
     @property
     def answering_state(self) -> State:
@@ -96,9 +102,14 @@ class LivingRelease(Release):
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the mechanism's counters, by the voting row batch with the least budget left."""
-        used = generations_of(state.generations).hits_used
-        return universal.State(state.answered, used, self._has_ended(state))
+        """Return the mechanism's counters, by the voting row batch with the least budget left.
+
+        One that bought fewer unstable answers than the table's limit begins as if it had used up
+        the others.
+        """
+        cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
+        left = min((each.left for each in active), default=cutoff)
+        return universal.State(state.answered, cutoff - left, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the release's phase that follows from ``state``."""
@@ -150,7 +161,14 @@ class LivingRelease(Release):
     def adopt(self, state: LedgerState) -> None:
         """Replace the state by a newer committed one, and drop learners that left the vote."""
         self._read_fitted(state)
+        self._read_classifier(state)
         self.state = state
+
+    def _read_classifier(self, state: LedgerState) -> None:
+        """Hold the newest classifier; each generation's replaces the one before."""
+        if state.classifier is not None and state.classifier is not self._published:
+            self.classifier = read_published(state.classifier)
+            self._published = state.classifier
 
     def _has_ended(self, state: LedgerState) -> bool:
         return state.halted is not None or state.closed is not None

@@ -1,9 +1,9 @@
-"""Erasure and correction requests that wait for an update: private, in no ledger entry.
+"""Erasures, corrections and later rows that wait for an update: private, in no ledger entry.
 
-A request names a record by the keyed digest of its identifier.  That one was made, when, and how
-many, is private too (Theorem H): a tick comes by the clock whether or not one waits, and its entry
-is the same.  What is asked of whom is decided here, on the operator's terminal; it is done by
-``changing.py``.
+A request names a record, or a person, by the keyed digest of its identifier.  That one was made,
+when, and how many, is private too (Theorem H): a tick comes by the clock whether or not one waits,
+and its entry is the same.  What is asked of whom is decided here, on the operator's terminal; it is
+done by ``changing.py``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ from app.errors import (
 from app.ledger.beside_entries import REQUEST, TOMBSTONE
 from app.ledger.entries.generations import generations_of
 from app.release.generations.labelling import can_label_again
-from app.release.generations.slots import read_slots
+from app.release.generations.slots import Contents, read_slots
 from app.release.release import HALTED, refuse_closed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
     from app.ledger.entries.chain import Head
     from app.ledger.ledger import Ledger, Transaction
     from app.release.terms.configuration import Configuration
 
+_VALUES: Final = np.dtype("<f8")
+_LABELS: Final = np.dtype("<i8")
 ID: Final = "data.id"
+PERSON: Final = "data.person"
 NUMBER_DIGITS: Final = 8
 IS_FIXED: Final = (
     "the ledger's release is fixed, and keeps no rows: a release erases and corrects records that "
@@ -46,29 +51,42 @@ IS_FIXED: Final = (
 NO_IDS: Final = "names no column, so that no record can be told by an identifier"
 KNOWN: Final = "row {row} names a record that generation {number} holds; nothing is appended"
 FORGOTTEN: Final = "row {row} names a record that was erased; nothing is appended"
+PERSON_FORGOTTEN: Final = "row {row} names a person who was forgotten; nothing is appended"
 NOT_CORRECTED: Final = (
     "draws labels in a form that labels no further rows: erase the record and append it corrected"
 )
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """The requested change of one record; secret.
+    """The requested change of one record or person; secret.
 
     Attributes:
         identity: keyed digest of its identifier, 16 bytes.
-        row: its encoded row, float64 little-endian; empty where it is to be forgotten.
-        label: index of its label.
+        row: its encoded row, or all of a person's, float64 little-endian; empty where it is to be
+            forgotten.
+        label: index of the row's label.
+        labels: those of a person's rows, int64 little-endian.
+        is_further: whether the rows of a person are added to those that are there.
 
     """
 
     identity: bytes
     row: bytes = b""
     label: int = 0
+    labels: bytes = b""
+    is_further: bool = False
 
     @property
     def is_erasure(self) -> bool:
         """Whether the change is an erasure."""
         return not self.row
+
+    @property
+    def contents(self) -> Contents:
+        """The rows that it brings."""
+        labels = np.frombuffer(self.labels, _LABELS) if self.labels else np.array([self.label])
+        values = np.frombuffer(self.row, _VALUES).reshape(len(labels), -1)
+        return Contents(values.astype(np.float64), labels.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +131,16 @@ def erasures_of(ledger: Ledger, identifiers: Sequence[str]) -> list[Change]:
     return [Change(identity_of(ledger, each)) for each in identifiers]
 
 
-def corrections_of(rows: PrivateRows) -> list[Change]:
-    """Return the changes that replace records by new rows with the same identifiers."""
+def corrections_of(rows: PrivateRows, *, are_further: bool = False) -> list[Change]:
+    """Return the changes that replace records by new rows with the same identifiers.
+
+    Args:
+        rows: each a record's, or all that persons are to have from now on.
+        are_further: whether rows of persons are added, in place of replacing theirs.
+
+    """
+    if rows.persons is not None:
+        return _persons_changes(rows, rows.persons.identities, are_further=are_further)
     identities = (
         np.zeros((0, IDENTITY_BYTES), np.uint8) if rows.identities is None else rows.identities
     )
@@ -123,6 +149,27 @@ def corrections_of(rows: PrivateRows) -> list[Change]:
         Change(identity.tobytes(), row.tobytes(), int(label))
         for identity, row, label in zip(identities, values, rows.labels, strict=True)
     ]
+
+
+def _persons_changes(
+    rows: PrivateRows, identities: NDArray[np.uint8], *, are_further: bool
+) -> list[Change]:
+    """Return a change for every person, with all rows in the order of the source."""
+    positions, starts = rows.positions(np.arange(len(identities), dtype=np.int64))
+    changes = []
+    for place, identity in enumerate(identities):
+        theirs = positions[starts[place] : starts[place + 1]]
+        values = np.ascontiguousarray(rows.values[theirs], dtype=_VALUES)
+        labels = np.ascontiguousarray(rows.labels[theirs], dtype=_LABELS)
+        changes.append(
+            Change(
+                identity.tobytes(),
+                values.tobytes(),
+                labels=labels.tobytes(),
+                is_further=are_further,
+            )
+        )
+    return changes
 
 
 def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bool) -> None:
@@ -140,7 +187,8 @@ def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bo
     refuse_closed(state)
     if state.halted is not None:
         raise VerificationError(f"{HALTED}: no record is erased or corrected")
-    if configuration.settings.data.id is None:
+    data = configuration.settings.data
+    if data.id is None and data.person is None:
         raise ConfigurationError(ID, NO_IDS)
     if corrects and not can_label_again(configuration):
         raise ConfigurationError("hypotheses.class", NOT_CORRECTED)
@@ -159,12 +207,17 @@ def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
         waiting = _to_be_forgotten(transaction)
         is_known = [each.identity in held and each.identity not in waiting for each in changes]
         taken = [each for each, known in zip(changes, is_known, strict=True) if known]
-        if taken:
-            newest = max((number_of(name) for name in transaction.beside(REQUEST)), default=0)
-            name = f"{REQUEST}{newest + 1:0{NUMBER_DIGITS}d}"
-            transaction.put_beside(name, msgspec.msgpack.encode(taken))
+        put_request(transaction, taken)
     unknown = tuple(place for place, known in enumerate(is_known, start=1) if not known)
     return Taken(len(taken), unknown)
+
+
+def put_request(transaction: Transaction, changes: Sequence[Change]) -> None:
+    """Store changes for the next tick, if there are any."""
+    if changes:
+        newest = max((number_of(name) for name in transaction.beside(REQUEST)), default=0)
+        name = f"{REQUEST}{newest + 1:0{NUMBER_DIGITS}d}"
+        transaction.put_beside(name, msgspec.msgpack.encode(list(changes)))
 
 
 def number_of(name: str) -> int:
@@ -219,8 +272,24 @@ def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) ->
             raise ConfigurationError(ID, KNOWN.format(row=index + 1, number=held[identity]))
 
 
+def refuse_forgotten_persons(transaction: Transaction, rows: PrivateRows) -> None:
+    """Refuse to append rows of a person who was forgotten.
+
+    Raises:
+        ConfigurationError: names the first row's number, on the operator's terminal.
+
+    """
+    if rows.persons is None:
+        return
+    gone = _buried(transaction) | _to_be_forgotten(transaction)
+    is_gone = np.array([bytes(each) in gone for each in rows.persons.identities])
+    found = np.flatnonzero(is_gone[rows.persons.numbers])
+    if len(found):
+        raise ConfigurationError(PERSON, PERSON_FORGOTTEN.format(row=int(found[0]) + 1))
+
+
 def _held(ledger: Ledger, transaction: Transaction) -> dict[bytes, int]:
-    """Return the generation of every record that is held, by its identity."""
+    """Return the generation of every record or person that is held, by its identity."""
     known = generations_of(transaction.state.generations)
     return {
         identity: each.number

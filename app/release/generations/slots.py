@@ -3,36 +3,49 @@
 The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
 A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
 public length.  What a slot holds may change at a tick, and its place never does.
+
+A slot holds a row, or a person with any number of rows.  Rows of a person lie together, in the
+order of the source and then of their arrival, and those of an empty slot are not there at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from app.data.persons import IDENTITY_BYTES
-from app.errors import LedgerCorruptError, invariant
+from app.data.persons import IDENTITY_BYTES, Persons
+from app.data.rows import PrivateRows
+from app.errors import LedgerCorruptError
 from app.release.private_state import read_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
     from app.ledger.entries.generations import Generation
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
 
 SECRET_BYTES: Final = 32
+NO_SLOTS: Final = "the private state has a piece that is no slots"
 _VALUES: Final = np.dtype("<f8")
 _LABELS: Final = np.dtype("<i8")
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Contents(NamedTuple):
+    """What a slot holds: encoded rows (r, d) and their labels (r,); secret."""
+
+    values: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+
+class _Kept(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """The stored form: plain arrays as bytes, little-endian, slot by slot."""
 
     width: int
@@ -43,6 +56,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     given_labels: bytes
     ensemble: bytes
     identities: bytes = b""
+    starts: bytes = b""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,14 +64,16 @@ class Slots:
     """The stored private data of one batch: rows in fixed positions (slots), and learners.
 
     Attributes:
-        values: encoded rows, float64 (n_g, d), slot by slot.
-        labels: their own labels, int64 (n_g,).
+        values: encoded rows, float64 (m, d), slot by slot; m is n_g where a slot holds a row.
+        labels: their own labels, int64 (m,).
         is_filled: bool (n_g,); False where a slot holds nothing.
         secret: 32 bytes, of which the seeds of the learners are made.
-        given_labels: the labels that learners see, int64 (n_g,); None before they are drawn.
+        given_labels: the labels that learners see, int64 (m,); None before they are drawn.
         ensemble: the fitted learners, as stored; None before they are fitted.
-        identities: keyed digests of the records' identifiers, uint8 (n_g, 16), zeros where a slot
-            holds nothing; None where no column names records.
+        identities: keyed digests of the identifiers of records or persons, uint8 (n_g, 16), zeros
+            where a slot holds nothing; None where no column names them.
+        starts: where each person's rows begin, and the end, int64 (n_g + 1,); None where a slot
+            holds a row, which is then there, as zeros, in an empty slot too.
 
     """
 
@@ -68,53 +84,121 @@ class Slots:
     given_labels: NDArray[np.int64] | None = field(repr=False, default=None)
     ensemble: bytes | None = field(repr=False, default=None)
     identities: NDArray[np.uint8] | None = field(repr=False, default=None)
+    starts: NDArray[np.int64] | None = field(repr=False, default=None)
 
     @property
     def count(self) -> int:
-        """Return the number of row positions, which is public."""
-        return len(self.labels)
+        """Return the number of slots, which is public."""
+        return len(self.is_filled)
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """Return the positions of the rows that slots hold, in the order of slots, shape (h,)."""
+        if self.starts is None:
+            return np.flatnonzero(self.is_filled).astype(np.int64)
+        return np.arange(len(self.labels), dtype=np.int64)
+
+    def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many rows the slots before each of some places hold, shape (p,)."""
+        if self.starts is None:
+            return np.searchsorted(self.held, places).astype(np.int64)
+        return self.starts[places]
+
+    def held_rows(self) -> PrivateRows:
+        """Return the rows that slots hold, in the order of slots, without the holes."""
+        held = self.held
+        if self.starts is None or self.identities is None:
+            return PrivateRows(self.values[held], self.labels[held])
+        lengths = np.diff(self.starts)[self.is_filled]
+        numbers = np.repeat(np.arange(len(lengths)), lengths)
+        persons = Persons(numbers, self.identities[self.is_filled])
+        return PrivateRows(self.values, self.labels, persons)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Return the weight of each row of a person, shape (m,); None where a slot holds a row."""
+        return None if self.starts is None else self.held_rows().weights
+
+    def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
+        """Return the positions of the rows of some slots, place by place."""
+        parts = [np.arange(*self._span(place), dtype=np.int64) for place in places]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def contents(self, place: int) -> Contents:
+        """Return what a filled slot holds."""
+        rows = slice(*self._span(place))
+        return Contents(self.values[rows], self.labels[rows])
+
+    def _span(self, place: int) -> tuple[int, int]:
+        if self.starts is None:
+            return place, place + 1
+        return int(self.starts[place]), int(self.starts[place + 1])
 
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
         """Return the same rows with the labels and learners of a fit."""
         return replace(self, given_labels=given_labels, ensemble=ensemble)
 
     def places(self) -> dict[bytes, int]:
-        """Return the position of every identified record, by its identifier's keyed digest."""
+        """Return the slot of every record or person, by its identifier's keyed digest."""
         if self.identities is None:
             return {}
         held = np.flatnonzero(self.is_filled).tolist()
         return {self.identities[place].tobytes(): place for place in held}
 
-    def changed(
-        self,
-        emptied: Sequence[int],
-        replaced: Mapping[int, tuple[NDArray[np.float64], int]],
-    ) -> Slots:
-        """Return the rows with some positions emptied and others replaced; no row moves.
+    def changed(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
+        """Return the rows with some slots emptied and others replaced; no slot moves.
 
-        An emptied slot is as if it had been empty from the start, and its hole stays.
+        An emptied slot is as if it had been empty from the start, and its hole stays.  Labels
+        that learners see go with their rows; those of other contents are not given yet.
 
         Args:
             emptied: places of records that are forgotten.
-            replaced: encoded row (d,) and label of records that are corrected, by their places.
+            replaced: what slots hold from now on, by their places; one row where a slot holds one.
 
         """
-        values, labels, is_filled = self.values.copy(), self.labels.copy(), self.is_filled.copy()
+        is_filled = self.is_filled.copy()
         identities = None if self.identities is None else self.identities.copy()
-        for place, (row, label) in replaced.items():
-            values[place], labels[place] = row, label
         gone = np.array(emptied, dtype=np.int64)
-        values[gone], labels[gone], is_filled[gone] = 0.0, 0, False
+        is_filled[gone] = False
         if identities is not None:
             identities[gone] = 0
+        after = replace(self, is_filled=is_filled, identities=identities)
+        if self.starts is not None:
+            return after._laid_out_anew(emptied, replaced)  # noqa: SLF001 -- its own class
+        values, labels = self.values.copy(), self.labels.copy()
+        for place, contents in replaced.items():
+            values[place], labels[place] = contents.values[0], contents.labels[0]
+        values[gone], labels[gone] = 0.0, 0
+        return replace(after, values=values, labels=labels)
+
+    def _laid_out_anew(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
+        """Return persons' slots with other numbers of rows in some, the others as they were."""
+        starts = np.zeros(0, np.int64) if self.starts is None else self.starts
+        begins, lengths = starts[:-1].copy(), np.diff(starts)
+        further, end = list(replaced.items()), len(self.labels)
+        for place, contents in further:
+            begins[place], lengths[place] = end, len(contents.labels)
+            end += len(contents.labels)
+        lengths[list(emptied)] = 0
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        order = np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1])
+        values = np.concatenate([self.values, *(each.values for _, each in further)])
+        labels = np.concatenate([self.labels, *(each.labels for _, each in further)])
+        given = self.given_labels
+        if given is not None:
+            given = np.concatenate([given, np.zeros(end - len(given), np.int64)])[order]
         return replace(
-            self, values=values, labels=labels, is_filled=is_filled, identities=identities
+            self, values=values[order], labels=labels[order], starts=offsets, given_labels=given
         )
 
     def holds_same(self, other: Slots) -> bool:
-        """Return whether two stored forms hold the same row at every position."""
+        """Return whether two stored forms hold the same rows in every slot."""
+        same = self.starts is other.starts or np.array_equal(
+            _or_none(self.starts), _or_none(other.starts)
+        )
         return (
-            np.array_equal(self.is_filled, other.is_filled)
+            same
+            and np.array_equal(self.is_filled, other.is_filled)
             and np.array_equal(self.labels, other.labels)
             and self.values.tobytes() == other.values.tobytes()
         )
@@ -132,6 +216,7 @@ class Slots:
                 given_labels=given,
                 ensemble=self.ensemble or b"",
                 identities=b"" if self.identities is None else self.identities.tobytes(),
+                starts=b"" if self.starts is None else _bytes_of(self.starts, _LABELS),
             )
         )
 
@@ -147,9 +232,12 @@ class Slots:
             kept = msgspec.msgpack.decode(body, type=_Kept)
             values = np.frombuffer(kept.values, dtype=_VALUES).reshape(-1, kept.width)
         except (msgspec.DecodeError, ValueError):
-            raise LedgerCorruptError("the private state has a piece that is no slots") from None
+            raise LedgerCorruptError(NO_SLOTS) from None
         given = np.frombuffer(kept.given_labels, dtype=_LABELS).astype(np.int64)
         identities = np.frombuffer(kept.identities, dtype=np.uint8).reshape(-1, IDENTITY_BYTES)
+        starts = np.frombuffer(kept.starts, dtype=_LABELS).astype(np.int64)
+        if kept.starts and not _are_starts(starts, len(kept.is_filled), len(values)):
+            raise LedgerCorruptError(NO_SLOTS)
         return cls(
             values=values.astype(np.float64),
             labels=np.frombuffer(kept.labels, dtype=_LABELS).astype(np.int64),
@@ -158,25 +246,39 @@ class Slots:
             given_labels=given if kept.given_labels else None,
             ensemble=kept.ensemble or None,
             identities=identities if kept.identities else None,
+            starts=starts if kept.starts else None,
         )
+
+
+def _or_none(starts: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.zeros(0, np.int64) if starts is None else starts
+
+
+def _are_starts(starts: NDArray[np.int64], slot_count: int, row_count: int) -> bool:
+    """Return whether rows of persons begin where they are said to."""
+    is_whole = len(starts) == slot_count + 1 and starts[0] == 0 and starts[-1] == row_count
+    return bool(is_whole and np.all(np.diff(starts) >= 0))
 
 
 def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
     """Return rows in a secret, uniformly random order that is drawn here.
 
     Args:
-        rows: of a generation, each a unit of its own.
+        rows: of a generation, each a unit of its own, or of persons, each with all rows.
         noise: where the permutation and the secret come from.
 
     """
-    invariant(rows.persons is None, "a slot holds one row")
-    places = noise.permutation(rows.count)
+    places = np.asarray(noise.permutation(rows.count), dtype=np.int64)
+    positions, starts = rows.positions(places)
+    persons = rows.persons
+    identities = rows.identities if persons is None else persons.identities
     return Slots(
-        values=rows.values[places],
-        labels=rows.labels[places],
+        values=rows.values[positions],
+        labels=rows.labels[positions],
         is_filled=np.ones(rows.count, dtype=np.bool_),
         secret=noise.secret(SECRET_BYTES),
-        identities=None if rows.identities is None else rows.identities[places],
+        identities=None if identities is None else identities[places],
+        starts=None if persons is None else starts,
     )
 
 

@@ -14,18 +14,22 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import structs
+
 from app.errors import LedgerUnavailableError, MachineError, UnavailableError
 from app.ledger.beside_entries import REQUEST
 from app.ledger.entries.entry_kinds import (
     GenerationsJoined,
     LabellingDrawn,
     SlotsChanged,
+    SlotsChanged2,
     slots_name,
 )
 from app.ledger.entries.generations import generations_of
 from app.release.generations.changing import Changed, prepare_changes
 from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, pooled_by
+from app.release.generations.publishing import newest_weights
 from app.release.generations.requests import bury
 from app.release.generations.slots import Slots, read_slots
 from app.release.generations.waiting_fits import WaitingFits
@@ -136,12 +140,14 @@ class Ticker:
                 generation = unfitted[0]
                 self.waiting.take_turn(self.ledger)
                 self.waiting.begun.setdefault(generation.number, self.period)
+                earlier = self.waiting.private_fitted.get(generation.number - 1)
                 fitted = fit_generation(
                     self.configuration,
                     generation,
                     ledger=self.ledger,
                     noise=self.noise,
                     progress=progress,
+                    before=None if earlier is None else earlier.part,
                 )
                 if not self.waiting.are_held():
                     raise LedgerUnavailableError(TURN_LOST)
@@ -154,7 +160,7 @@ class Ticker:
         for each in known.waiting if self.waiting.checked_at != known.tick else ():
             fitted = fits.private_fitted.get(each.number)
             if fitted and not fitted.slots.holds_same(read_slots(self.ledger, each)):
-                del fits.private_fitted[each.number]
+                fits.forget_from(each.number)
         self.waiting.checked_at = known.tick
 
     def _prepare(self) -> None:
@@ -239,15 +245,22 @@ class Ticker:
         transaction.delete_beside(changed.requests)
         bury(transaction, known.tick + 1, changed.erased)
         for each in due:
-            labelled = fitted[each.number].labelled
+            labelled, part = fitted[each.number].labelled, fitted[each.number].part
             digests = put_pieces(transaction, labelled.pieces)
             transaction.append(
                 LabellingDrawn(number=each.number, of=labelled.labelled_by, private_digests=digests)
             )
+            if part is not None:
+                if part.start != newest_weights(transaction.state):
+                    raise NotFittedError  # it rests on weights that nobody was ever shown
+                transaction.append(part.event)
         tick = known.tick + 1
         pieces = {slots_name(number, tick): each.slots.to_bytes() for number, each in kept.items()}
         digests = put_pieces(transaction, pieces)
-        transaction.append(SlotsChanged(tick=tick, period=period, private_digests=digests))
+        event = SlotsChanged(tick=tick, period=period, private_digests=digests)
+        if self.configuration.settings.erasure.count == "public":
+            event = SlotsChanged2(erased=len(changed.erased), **structs.asdict(event))
+        transaction.append(event)
         known = generations_of(transaction.state.generations)
         if known.joining:
             joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)

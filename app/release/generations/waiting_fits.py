@@ -59,6 +59,11 @@ class WaitingFits:
         self._is_held = None
         self._held.close()
 
+    def forget_from(self, number: int) -> None:
+        """Forget the fits of a generation, and of later ones, which may rest on what it drew."""
+        for each in [each for each in self.private_fitted if each >= number]:
+            del self.private_fitted[each]
+
     def leave_out(self, numbers: Iterable[int]) -> None:
         """Drop fits that are in the ledger now; release the lock after the last one."""
         for number in numbers:

@@ -5,6 +5,7 @@ From settings to the budget of relabelling and answers; all of it is public.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,13 @@ from app.learning.ensemble import cells_of, votes_by_cell
 from app.learning.registry import class_row
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
+from app.ledger.entries.generations import account_of
 from app.privacy.answering_rows import RULE_KEY, AnswersAsked
 from app.privacy.budget.composition import Mechanism
+from app.privacy.generations.accounts import check as check_account
 from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
+from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.private_state import read_piece
 from app.release.terms.accounting import account
@@ -27,6 +31,7 @@ from app.release.terms.configuration import charges_by_mechanism
 
 if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.privacy.answering_rows import Answering, AnsweringRow, Calibration
     from app.privacy.budget.pipeline import PipelineBudget
@@ -122,15 +127,20 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 def answers_asked(settings: Settings) -> AnswersAsked:
     """Return the public numbers of a configuration on which its answers depend."""
     charges, answers = charges_by_mechanism(settings), settings.answers
+    share, table = charges.get(Mechanism.ANSWERS), settings.privacy.table
+    if share is not None and table is not None:  # the class that the table is made for
+        part = Fraction(table.epsilon) / Fraction(settings.privacy.epsilon)
+        share = replace(share, epsilon=share.epsilon * part)
     return AnswersAsked(
         relabel=charges.get(Mechanism.RELABEL),
-        answers=charges.get(Mechanism.ANSWERS),
+        answers=share,
         targets=PaperTargets(alpha=answers.alpha, beta=answers.beta, query_count=answers.queries),
         sampling_rate=Fraction(settings.privacy.sampling),
         private_grid=settings.hypotheses.grid == "private",
         class_count=len(settings.data.classes),
         cutoff=answers.cutoff,
         account=account(settings),
+        hits_max=None if table is None else table.hits_max,
     )
 
 
@@ -228,7 +238,24 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
         read_piece(ledger, name)
     is_kept = state.ensemble is not None or state.generations is not None
     if budget is not None and is_kept:
-        check_calibration(settings, budget, read_calibration(settings, ledger))
+        calibration = read_calibration(settings, ledger)
+        check_calibration(settings, budget, calibration)
+        check_accounts(state, calibration)
+
+
+def check_accounts(state: LedgerState, calibration: Calibration) -> None:
+    """Assert that a release's table has the price of every account that a generation opened.
+
+    Raises:
+        InvariantError: at the first one for whose hits the table is too dear.
+
+    """
+    known = state.generations
+    for each in () if known is None else known.all:
+        if each.account:
+            invariant(isinstance(calibration, ProfileTable), "accounts are of Theorem A's tables")
+            if isinstance(calibration, ProfileTable):
+                check_account(account_of(each), calibration.thresholds)
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:

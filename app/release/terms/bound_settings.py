@@ -157,6 +157,7 @@ UNBOUND: Final = frozenset(
 # Planning only, but for the calibration that is made from them.
 TARGETS: Final = frozenset({"answers.alpha", "answers.beta"})
 WANTED: Final = "classifier.wanted"
+ERASURE_COUNT: Final = "erasure.count"
 # Settings that ledgers opened by earlier versions do not know, with the value that is
 # what those versions did: at that value they are left out.
 LATER: Final[Mapping[str, str]] = {
@@ -175,6 +176,8 @@ LATER: Final[Mapping[str, str]] = {
     LEARNER: '"exponential"',
     WANTED: '"labels"',
     "privacy.delta_shares.classifier": "0",
+    ERASURE_COUNT: '"secret"',
+    "privacy.table": "null",
     EPSILON_KEY: "null",
     DELTA_KEY: "null",
 }
@@ -196,6 +199,7 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
     if settings.generations is not None:  # a release is fixed without it
         _flatten("generations", settings.generations.model_dump(), bound)
+        bound[ERASURE_COUNT] = _text(settings.erasure.count)
     # What is published comes from a public grid whatever relabels, and its code from one folder.
     published = settings.published.model_dump(by_alias=True, exclude={"grid", "path"})
     _flatten("classifier", published, bound)

@@ -9,6 +9,7 @@ What settings alone fix: charges, hypothesis classes, and what is known at all.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from app.data.cell_tests import read_splits
 from app.data.schema_columns import public_columns
 from app.data.tests import classifier_tests, public_tests, with_shared_values
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, invariant
 from app.learning.ensemble import Learner, check_learner
 from app.learning.hypothesis import ClassAsked
 from app.learning.predictors.predictor_classes import is_predictor_kind
@@ -218,6 +219,26 @@ class Configuration:
     def has(self, mechanism: Mechanism) -> bool:
         """Return whether a mechanism has a part of the budget."""
         return mechanism in self.charges
+
+    def with_budget(self, epsilon: Fraction, delta: Fraction) -> Configuration:
+        """Return the same with another whole budget, of which mechanisms have the same shares.
+
+        Args:
+            epsilon: of a generation's records, a finite decimal.
+            delta: likewise.
+
+        """
+        if (epsilon, delta) == (self.epsilon, self.delta):
+            return self
+        settings = self.settings.with_budget(_decimal(epsilon), _decimal(delta))
+        return replace(self, settings=settings, charges=charges_by_mechanism(settings))
+
+
+def _decimal(exact: Fraction) -> Decimal:
+    """Return a rational as the decimal that it is."""
+    found = Decimal(exact.numerator) / Decimal(exact.denominator)
+    invariant(Fraction(found) == exact, "a budget is a finite decimal")
+    return found
 
 
 def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configuration:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from app.ledger.entries.entry_kinds import StudentPublished
-from app.ledger.entries.generations import quorum_of
+from app.ledger.entries.generations import counts_erasures, quorum_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
@@ -107,6 +107,9 @@ class GenerationShown(Shown):
     delta: float
     unstable: Annotated[Unstable, Field(description="of the answers on which it voted")]
     state: Literal["waiting", "active", "retired"]
+    published: Annotated[
+        bool, Field(description="whether its part in the published classifier is public")
+    ]
 
     @classmethod
     def of(cls, generation: Generation) -> GenerationShown:
@@ -119,6 +122,7 @@ class GenerationShown(Shown):
             delta=float(Fraction(generation.delta)),
             unstable=Unstable.of(generation.unstable, generation.cutoff),
             state=generation.standing,
+            published=generation.is_published,
         )
 
 
@@ -156,6 +160,7 @@ class Budget(
                 "ensemble": {"size": 800},
                 "hopeless": False,
                 "generations": [],
+                "erased": None,
                 "quorum": None,
                 "ledger": {"sequence": 12, "head": "9f2c" * 16},
             }
@@ -197,6 +202,10 @@ class Budget(
     generations: Annotated[
         list[GenerationShown], Field(description="of a release that takes them, by their numbers")
     ]
+    erased: Annotated[
+        int | None,
+        Field(ge=0, description="records forgotten so far; null unless erasure.count is public"),
+    ]
     quorum: Annotated[
         int | None, Field(ge=1, description="least generations that vote; null for a fixed release")
     ]
@@ -235,6 +244,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         ensemble=Ensemble(size=state.votes),
         hopeless=is_hopeless(state.release),
         generations=generations_view(state),
+        erased=_erased(state),
         quorum=quorum_of(state.release) if is_living and state.release else None,
         ledger=Ledger(sequence=state.head.sequence, head=state.head.hash),
     )
@@ -244,6 +254,12 @@ def generations_view(state: LedgerState) -> list[GenerationShown]:
     """Return the public view of every batch of rows; empty if the release accepts none."""
     known = state.generations
     return [] if known is None else [GenerationShown.of(each) for each in known.all]
+
+
+def _erased(state: LedgerState) -> int | None:
+    """Return how many records were forgotten, where ticks say so; None where that is secret."""
+    known, opened = state.generations, state.release
+    return known.erased if known and opened and counts_erasures(opened) else None
 
 
 def _charged(state: LedgerState) -> list[Share]:

@@ -47,6 +47,7 @@ SHARES: Final = {
         "private multiplicative weights over the cells of a public grid",
     ),
 }
+PART: Final = "Pays for each generation's part in the published classifier, on its own records."
 AUTO_FORMULA: Final = "a public function of n, epsilon and the kinds of features"
 ACCOUNT_FORMULA: Final = (
     "T ln R + (alpha - 1) * the sum of min(epsilon_share, alpha epsilon_share^2 / 8) <= what "
@@ -107,7 +108,8 @@ def shares_in_words(
     """
     learner = chosen_learner(settings, row_count=row_count, opened=opened).row.learner
     drawn = class_row(settings.published.kind).drawn
-    classifier = (learner.meaning, learner.formula.format(drawn=drawn))
+    meaning = learner.meaning if settings.generations is None else PART
+    classifier = (meaning, learner.formula.format(drawn=drawn))
     return {**SHARES, Mechanism.CLASSIFIER: classifier}
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_table import ChosenLearner
+    from app.release.terms.unit import Unit
     from app.release.views.stated_release import AuditFound, Stated
 
 MECHANISMS: Final = "deployment.implementation.mechanisms[]"
@@ -62,10 +63,32 @@ SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
 COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
-    "answer is charged to every generation that voted, and each retires with number {cutoff:,} of "
-    "its own; new queries wait while fewer than {quorum:,} vote. A record lies in one generation, "
-    "and what it is promised does not add up over others: "
+    "answer is charged to every generation that voted, and each retires with the last that its "
+    "budget bought, number {cutoff:,} at most; new queries wait while fewer than {quorum:,} vote. "
+    "{lies}, and what is promised does not add up over others: "
     "app/privacy/generations/accounts_proof.md."
+)
+LIES: Final[dict[Unit, str]] = {
+    "row": "A record lies in one generation",
+    "person": "A person lies in one generation, that of the first record, with all that come later",
+}
+ERASURES: Final = {
+    "secret": (
+        "That a record was erased or corrected, when, and how many were, is protected as what it "
+        "held is: the promise is between any two histories of a record. Every tick looks the same: "
+        "app/privacy/generations/accounts_proof.md."
+    ),
+    "public": (
+        "How many records each tick forgets is published. That a record was erased, and when, is "
+        "not protected; what it held is, and all other records keep the whole promise: "
+        "app/privacy/generations/accounts_proof.md."
+    ),
+}
+"""What is said of erasures, by the setting ``erasure.count``."""
+PUBLISHED_IN_TURN: Final = (
+    "Each generation's part in the published classifier is drawn on its own records and published "
+    "before it joins. It goes on from public weights, so that a record is charged for one part: "
+    "app/privacy/noisy_gradient/proof.md."
 )
 ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
@@ -154,6 +177,9 @@ def _protected(stated: Stated) -> Iterator[Line]:
     yield Line(f"{flavor}.input_metric", "Neighbours", words.neighbours, words.data_sets)
     yield Line(f"{flavor}.bound_on_input_distance", "Neighbours", 1, "")
     yield _sentence(f"{flavor}.unprotected_quantities", "Neighbours", words.public)
+    if stated.settings.generations is not None and stated.settings.data.id is not None:
+        count = stated.settings.erasure.count
+        yield Line("erasure.count", "Neighbours", count, ERASURES[count])
 
 
 def _strength(stated: Stated) -> Iterator[Line]:
@@ -229,6 +255,8 @@ def _classifier(stated: Stated) -> Iterator[Line]:
     charge, row_count = stated.configuration.charges.get(Mechanism.CLASSIFIER), stated.row_count
     if charge is None:
         return
+    if stated.settings.generations is not None:
+        yield Line("classifier.published", "Limits", "each generation", PUBLISHED_IN_TURN)
     chosen = _learner(stated)
     if chosen.reason:
         learner = chosen.row.learner.name
@@ -255,7 +283,10 @@ def _limits(stated: Stated) -> Iterator[Line]:
     words = IN_WORDS[stated.settings.data.unit]
     told = f"Fresh answers end after {answers.queries:,}{ends}."
     if rules is not None:
-        told = GENERATIONS.format(cutoff=cutoff, quorum=rules.quorum)
+        table = stated.settings.privacy.table
+        most = cutoff if table is None else table.hits_max
+        lies = LIES[stated.settings.data.unit]
+        told = GENERATIONS.format(cutoff=most, quorum=rules.quorum, lies=lies)
     yield Line("answers", "Limits", limits, told)
     yield _sentence(
         "one_record",

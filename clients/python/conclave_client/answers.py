@@ -196,6 +196,7 @@ class Generation(TypedDict):
     delta: float
     unstable: Unstable
     state: Literal["waiting", "active", "retired"]
+    published: bool
 
 
 class Budget(TypedDict):
@@ -220,5 +221,6 @@ class Budget(TypedDict):
     ensemble: Ensemble
     hopeless: bool
     generations: list[Generation]
+    erased: int | None
     quorum: int | None
     ledger: Ledger

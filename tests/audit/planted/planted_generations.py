@@ -183,6 +183,7 @@ class Fault:
         rules: of votes and cutoffs.
         cutoffs: of two generations, the record's first; None for equal ones.
         votes_moved: by the record.
+        slot_count: generations in which a person has a slot, the first ones.
 
     """
 
@@ -190,6 +191,7 @@ class Fault:
     rules: Callable[[tuple[int, ...], tuple[int, ...]], Rules]
     cutoffs: tuple[int, ...] | None = None
     votes_moved: int = 1
+    slot_count: int = 1
 
 
 FAULTS: Final = (
@@ -207,6 +209,7 @@ FAULTS: Final = (
     Fault("the least distance of generations", LeastDistance),
     Fault("votes weighted by age, d of half the gap", WeightedByAge),
     Fault("a record in two chunks", Rules, votes_moved=2),
+    Fault("a person's later rows in a second generation", Rules, slot_count=2),
 )
 
 
@@ -230,6 +233,8 @@ def worst_of(
     """Return the worst case of a fault, over the generations in which the record may be."""
     cutoffs = fault.cutoffs or (cutoff,) * generations
     rules = fault.rules((VOTES // len(cutoffs),) * len(cutoffs), cutoffs)
+    if fault.slot_count > 1:
+        return _worst(rules, cutoff, record=0, points=points, also=1)
     records = (0,) if fault.cutoffs else (0, len(cutoffs) - 1)
     made = [
         _worst(rules, max(cutoffs), record=each, points=points, votes_moved=fault.votes_moved)
@@ -239,17 +244,24 @@ def worst_of(
 
 
 def _worst(
-    rules: Rules, cutoff: int, *, record: int, points: int, votes_moved: int = 1
+    rules: Rules,
+    cutoff: int,
+    *,
+    record: int,
+    points: int,
+    votes_moved: int = 1,
+    also: int | None = None,
 ) -> WorstCase[Standing]:
     table = calibrate(epsilon=EPSILON, delta=DELTA, cutoff=cutoff).thresholds
-    game = LivingGame(rules, table, record, votes_moved)
+    game = LivingGame(rules, table, record, votes_moved, also)
     return WorstCase(game, float(EPSILON), points=points, moves_max=MOVES_MAX)
 
 
 def letters_of(fault: Fault) -> str:
     """Return the letters of the conditions that a fault breaks, with two generations."""
     cutoffs = fault.cutoffs or (2, 2)
-    broken = broken_rules(fault.rules((8, 8), cutoffs), votes_moved=fault.votes_moved)
+    rules = fault.rules((8, 8), cutoffs)
+    broken = broken_rules(rules, votes_moved=fault.votes_moved, slot_count=fault.slot_count)
     return ", ".join(LETTERS[each] for each in broken)
 
 

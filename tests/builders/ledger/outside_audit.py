@@ -41,6 +41,8 @@ def faults_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
         if hits > cutoff
     ]
     joins_at: dict[int, int] = {}
+    voted: set[int] = set()
+    published: list[int] = []
     tick, period, active = 0, 0, 0
     for entry in entries:
         body, kind = entry["body"], entry["kind"]
@@ -50,10 +52,16 @@ def faults_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
             found += [] if body["tick"] == tick + 1 else [f"no tick {tick + 1}"]
             tick, period, active = body["tick"], body["period"], active + 1
         elif kind == "GenerationsJoined":
+            voted |= set(body["numbers"])
             early = [number for number in body["numbers"] if joins_at[number] > period]
             found += [f"generation {number} joined before its tick" for number in early]
         elif kind == "AnswersReleased" and body["active"] != active:
             found.append(f"answers of set {body['active']} where {active} votes")
+        elif kind == "ClassifierPublished":
+            number = body["number"]
+            found += [f"classifier of {number}, which has joined"] if number in voted else []
+            found += [f"classifier of {number} again"] if number in published else []
+            published.append(number)
         if kind in ("GenerationsJoined", "GenerationRetired"):
             found += [] if body["active"] == active + 1 else [f"set {body['active']}"]
             active = body["active"]

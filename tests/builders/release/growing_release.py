@@ -85,7 +85,7 @@ class GrowingRelease:
             ticker=self.ticker(ledger),
         )
 
-    def append(self, ledger: Ledger, *, seed: int = 8) -> int:
+    def append(self, ledger: Ledger, *, seed: int = 8) -> int | None:
         """Append a generation of other rows; return its number."""
         return append_generation(
             self.small.configuration(),
@@ -93,7 +93,7 @@ class GrowingRelease:
             rows=private_rows(seed=seed),
             noise=seeded_noise(seed),
             period=self.ticker(ledger).period,
-        )
+        ).number
 
     def pass_periods(self, answerer: LivingAnswerer, count: int = 1) -> None:
         """Let so many periods pass, with a fit and a tick in each, and votes by margin after."""

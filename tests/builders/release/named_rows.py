@@ -52,7 +52,7 @@ class NamedRelease(GrowingRelease):
             ticker=self.ticker(ledger),
         )
 
-    def append(self, ledger: Ledger, *, seed: int = 8, prefix: str = "b") -> int:
+    def append(self, ledger: Ledger, *, seed: int = 8, prefix: str = "b") -> int | None:
         """Append a generation of records with a prefix."""
         return append_generation(
             self.small.configuration(),
@@ -60,7 +60,7 @@ class NamedRelease(GrowingRelease):
             rows=named(ledger, prefix, seed=seed),
             noise=seeded_noise(seed),
             period=self.ticker(ledger).period,
-        )
+        ).number
 
 
 def slots_of(ledger: Ledger, number: int = 1) -> Slots:

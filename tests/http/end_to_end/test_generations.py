@@ -111,9 +111,11 @@ class Life:
     def append(self, name: str, *, seed: int) -> int:
         """Append a generation, as the command does, by this clock."""
         source = self.write(name, seed=seed)
-        return append_from_settings(
+        appended = append_from_settings(
             self.settings, source, noise=SystemNoise(), clock=lambda: self.now
         )
+        assert appended.number is not None
+        return appended.number
 
     def near(self, place: float) -> list[float]:
         """Return a vector that nobody has asked, on one side of the cut."""

@@ -86,7 +86,7 @@ def test_records_are_corrected_by_a_file(config: Path, capsys: pytest.CaptureFix
     [
         ([], "erase: takes one of --id ID, --person ID and --from FILE"),
         (["--id", "a1", "--from", "x"], "erase: takes one of"),
-        (["--person", "a1"], "--person: is not served with [generations]"),
+        (["--person", "a1"], "data.person: names no column, so that nobody is known"),
         (["--from", "absent.txt"], "--from: cannot read absent.txt"),
     ],
 )

@@ -43,7 +43,7 @@ REFUSED = {
         "privacy__shares__classifier": "0",
         "privacy__shares__statistics": "0.5",
     },
-    "privacy.shares.classifier": {
+    "classifier.learner": {
         "privacy__shares__answers": "0.5",
         "privacy__shares__classifier": "0.1",
     },
@@ -54,7 +54,7 @@ REFUSED = {
     "hypotheses.grid": {"hypotheses__grid": "private"},
     "privacy.sampling": {"privacy__sampling": "0.5"},
     "privacy.accounting": {"privacy__accounting": "joint"},
-    "data.person": {"data__person": "who"},
+    "data.id": {"data__person": "who", "data__id": "record"},
     "answers.after": {"answers__on_cutoff": "student"},
     "hypotheses.class": {"generations__labelling": "pooled"},
     "privacy.shares.relabel": {

@@ -44,7 +44,7 @@ def forget(ledger: Ledger, *identifiers: str) -> Taken:
     return take_down(ledger, erasures_of(ledger, identifiers))
 
 
-def pass_tick(growing: NamedRelease, answerer: LivingAnswerer, ticker: Ticker) -> None:
+def pass_tick(growing: GrowingRelease, answerer: LivingAnswerer, ticker: Ticker) -> None:
     """Let a period pass with whatever is prepared, by one server."""
     growing.now += MINUTE
     answerer.follow()

@@ -88,6 +88,17 @@ def test_sound_rules_break_no_condition_and_a_record_in_two_chunks_breaks_two() 
     assert broken_rules(rules, votes_moved=2) == [BY_ONE, AT_A_FLIP]
 
 
+def test_a_person_with_a_slot_in_two_generations_costs_more_than_one_record() -> None:
+    """Two votes move, and once the first generation has retired the second pays again."""
+    rules = Rules((12, 12), (1, 1))
+    assert broken_rules(rules, slot_count=2) == [BY_ONE, AT_A_FLIP]
+    one, two = (WorstCase(LivingGame(rules, table(), 0, also=each), 1.0) for each in (None, 1))
+    assert two.lower(4) > 1.5 * one.upper
+    retired = rules.after(rules.start(), is_hit=True)
+    assert LivingGame(rules, table(), 0, also=1).moves(retired)
+    assert not LivingGame(rules, table(), 0).moves(retired)
+
+
 @dataclass(frozen=True)
 class NeverRetiring(Rules):
     """A generation goes on whatever it was charged."""

@@ -40,6 +40,23 @@ def test_the_quorum_is_advised(living: Path, capsys: pytest.CaptureFixture[str])
     assert "Quorum: none" in capsys.readouterr().out
 
 
+def test_what_a_generation_publishes_is_told(
+    living: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its steps and its charge, where the classifier has a share; null and no line without one."""
+    options = ("--config", str(living), "--generations", "--demand", "10")
+    assert run(plan(*options, "--json")) == 0
+    assert json.loads(capsys.readouterr().out)["generations"]["published"] is None
+    shares = "answers = 0.6\nclassifier = 0.3\n[classifier]\nlearner = 'linear'\n"
+    living.write_text(LIVING.replace("answers = 0.9\nclassifier = 0\n", shares))
+    assert run(plan(*options, "--json")) == 0
+    part = json.loads(capsys.readouterr().out)["generations"]["published"]
+    assert part["steps"] == 24
+    assert 0 < part["smallest_share"] < 0.1
+    assert run(plan(*options)) == 0
+    assert "Published: each generation adds 24 steps on its own rows" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("changes", "options", "line"),
     [
@@ -62,3 +79,20 @@ def test_what_cannot_be_told_is_refused(
     living.write_text(text)
     assert run(plan("--config", str(living), *options)) == 2
     assert line in capsys.readouterr().err
+
+
+def test_a_generation_of_persons_is_planned_by_their_number(
+    living: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one of as many rows, and it says which."""
+    told = []
+    for named in ("rows = 20000\n", 'person = "who"\npersons = 20000\n'):
+        living.write_text(LIVING.replace("rows = 20000\n", named))
+        options = ("--config", str(living), "--generations", "--demand", "10")
+        assert run(plan(*options, "--json")) == 0
+        told.append(json.loads(capsys.readouterr().out)["generations"])
+    units = [(each.pop("unit"), each.pop("size")) for each in told]
+    assert units == [("row", 20_000), ("person", 20_000)]
+    assert told[0] == told[1]
+    assert run(plan(*options)) == 0
+    assert "10 answers for every generation of 20,000 persons" in capsys.readouterr().out

@@ -130,7 +130,7 @@ def test_scores_are_rounded_on_a_grid_on_which_sums_are_exact() -> None:
 
 def test_a_descent_ends_with_the_mean_of_its_later_half() -> None:
     """Of five steps the mean is that of the last three; an iterate too long is cut."""
-    state = AveragedDescent(width=2, score_count=1, rate=0.5, step_count=5, length_max=10.0)
+    state = AveragedDescent(np.zeros((2, 1)), rate=0.5, step_count=5, length_max=10.0)
     seen = []
     for _ in range(5):
         state.update(state.weights - np.array([[1.0], [-2.0]]))
@@ -140,7 +140,7 @@ def test_a_descent_ends_with_the_mean_of_its_later_half() -> None:
     state.update(np.full((2, 1), -1e6))
     assert np.linalg.norm(state.weights) == pytest.approx(10.0)
     with pytest.raises(InvariantError, match="there is a step"):
-        AveragedDescent(width=2, score_count=1, rate=0.5, step_count=0, length_max=10.0)
+        AveragedDescent(np.zeros((2, 1)), rate=0.5, step_count=0, length_max=10.0)
 
 
 def test_pairs_are_of_different_features_and_their_map_is_of_centred_products() -> None:

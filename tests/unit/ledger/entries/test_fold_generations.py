@@ -12,8 +12,11 @@ from app.ledger.entries.chain import next_entry
 from app.ledger.entries.entry_kinds import (
     AnswersReleased,
     AnswersReleased2,
+    ClassifierPublished,
+    ClassifierPublished2,
     EnsembleFitted,
     GenerationAppended,
+    GenerationAppended2,
     GenerationRetired,
     GenerationsJoined,
     LabellingDrawn,
@@ -22,6 +25,7 @@ from app.ledger.entries.entry_kinds import (
     ScoresReleased,
     ShareCharged,
     SlotsChanged,
+    SlotsChanged2,
     labelling_name,
     slots_name,
 )
@@ -41,6 +45,19 @@ RULES: Final = {
 }
 
 
+def counting() -> LedgerEvent:
+    """Return the first entry of a release whose ticks say how many records they forget."""
+    return opened(queries=None, cutoff=None, parameters={**RULES, "erasure.count": '"public"'})
+
+
+def forgetting(tick: int, numbers: Sequence[int], *, erased: int) -> SlotsChanged2:
+    """Return such a tick."""
+    event = ticked(tick, numbers)
+    return SlotsChanged2(
+        tick=tick, period=event.period, private_digests=event.private_digests, erased=erased
+    )
+
+
 def grows(**changes: str) -> LedgerEvent:
     """Return the first entry of a release that takes generations."""
     rules = {**RULES, **{f"generations.{name}": text for name, text in changes.items()}}
@@ -48,12 +65,14 @@ def grows(**changes: str) -> LedgerEvent:
 
 
 def appended(
-    number: int, *, tick: int = 0, joins_at: int = 1, labels: str = "1/10"
+    number: int, *, tick: int = 0, joins_at: int = 1, labels: str = "1/10", classifier: str = ""
 ) -> GenerationAppended:
     """Return a generation of 30 slots in 3 chunks, whose T is 2."""
     shares = {"answers": ["9/10", "1/2000000"]}
     if labels:
         shares["relabel"] = [labels, "0"]
+    if classifier:
+        shares["classifier"] = [classifier, "1/2000000"]
     return GenerationAppended(
         number=number,
         slots=30,
@@ -68,10 +87,50 @@ def appended(
     )
 
 
+def bought(**changes: object) -> GenerationAppended2:
+    """Return a generation that pays for one unstable answer from an account of its own."""
+    first = appended(1)
+    account = {
+        "alpha": "20",
+        "ln_ratio": "1/10",
+        "delta_release": "1/20000000",
+        "delta_svt": "1/3000000",
+    }
+    event = GenerationAppended2(
+        number=1,
+        slots=first.slots,
+        chunks=first.chunks,
+        epsilon="1",
+        delta=first.delta,
+        shares={"answers": ["9/10", "1/2000000"]},
+        cutoff=1,
+        joins_at=1,
+        fingerprint=DIGEST,
+        private_digests=first.private_digests,
+        account=account,
+    )
+    return replace(event, **changes)
+
+
 def drawn(number: int, *, of: int = 0) -> LabellingDrawn:
     """Return the labels of a generation, of its own rows or of another's."""
     names = {} if of else {labelling_name(number): DIGEST}
     return LabellingDrawn(number=number, of=of or number, private_digests=names)
+
+
+def published(number: int) -> ClassifierPublished2:
+    """Return a generation's part in the classifier."""
+    return ClassifierPublished2(number=number, weights=[[number]], classifier="{}")
+
+
+def charged(number: int, *, tick: int = 0, joins_at: int = 1) -> GenerationAppended:
+    """Return a generation that is charged for its part in the classifier."""
+    return appended(number, tick=tick, joins_at=joins_at, labels="", classifier="1/10")
+
+
+def kept(number: int) -> LabellingDrawn:
+    """Return the labels of a generation whose rows keep their own."""
+    return LabellingDrawn(number=number, of=number)
 
 
 def ticked(tick: int, numbers: Sequence[int], *, period: int | None = None) -> SlotsChanged:
@@ -164,6 +223,42 @@ def test_a_labelling_stays_while_others_rest_on_it() -> None:
     assert set(fold_all(events).private_digests) == {"labelling-1", "slots-2-2"}
 
 
+PART: Final[list[LedgerEvent]] = [
+    grows(),
+    charged(1),
+    kept(1),
+    published(1),
+    ticked(1, [1]),
+    joined(1, active=2),
+]
+
+
+def test_the_newest_classifier_is_the_release_s() -> None:
+    """Each generation's part replaces the one before, and both came before their joins."""
+    further: list[LedgerEvent] = [
+        charged(2, tick=1, joins_at=2),
+        kept(2),
+        published(2),
+        ticked(2, [1, 2]),
+    ]
+    state = fold_all([*PART, *further])
+    assert state.classifier == published(2)
+    assert all(each.is_published for each in generations_of(state.generations).all)
+
+
+def test_a_public_count_of_erasures_adds_up() -> None:
+    """Every tick says how many, of none too."""
+    events = [counting(), appended(1), drawn(1), forgetting(1, [1], erased=0), joined(1, active=2)]
+    state = fold_all([*events, forgetting(2, [1], erased=2), forgetting(3, [1], erased=1)])
+    assert generations_of(state.generations).erased == 3
+
+
+def test_an_account_that_pays_is_taken() -> None:
+    """Its T is below the table's, and what it was paid by is kept."""
+    (only,) = generations_of(fold_all([grows(), bought()]).generations).all
+    assert (only.cutoff, only.account["alpha"]) == (1, "20")
+
+
 CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
     "a kind of a release that takes generations, in a fixed one": (
         [opened()],
@@ -223,6 +318,23 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         replace(appended(1), cutoff=3),
         "a cutoff above what its share pays for",
     ),
+    "a T above the table's": ([grows()], bought(cutoff=3), "above what its share pays for"),
+    "a T above what its account pays for": (
+        [grows()],
+        bought(account={**bought().account, "ln_ratio": "7"}),
+        "above what its account pays for",
+    ),
+    "an account that takes more delta than the share": (
+        [grows()],
+        bought(account={**bought().account, "delta_release": "1/2000000"}),
+        "above what its account pays for",
+    ),
+    "an account that is none": ([grows()], bought(account={}), "an account that is none"),
+    "an account without a share": (
+        [grows()],
+        bought(shares={"relabel": ["1/10", "0"]}),
+        "above what its account pays for",
+    ),
     "a labelling that is inherited and charged": (
         [grows(labelling='"inherit"'), appended(1), drawn(1), ticked(1, [1]), joined(1, active=2)],
         appended(2, tick=1, joins_at=3),
@@ -241,6 +353,58 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         [grows(), appended(1), drawn(1)],
         appended(2),
         "between a labelling and the tick",
+    ),
+    "a classifier in the form of a fixed release": (
+        [grows(), charged(1), kept(1)],
+        ClassifierPublished(classifier="{}"),
+        "between a labelling and the tick",
+    ),
+    "the same after a tick": (
+        PART,
+        ClassifierPublished(classifier="{}"),
+        "publishes a classifier a second time",
+    ),
+    "a generation's classifier in a fixed release": (
+        [opened()],
+        published(1),
+        "takes no generations",
+    ),
+    "the classifier of one that is not there": ([grows()], published(1), "is not there"),
+    "the classifier of one that has joined": (PART, published(1), "that has joined"),
+    "a classifier that is charged to nobody": (
+        [grows(), appended(1), drawn(1)],
+        published(1),
+        "charged to no generation",
+    ),
+    "a classifier published twice": (
+        [grows(), charged(1), kept(1), published(1)],
+        published(1),
+        "a second time",
+    ),
+    "a classifier before the labels, as soon as it is drawn": (
+        [grows(), charged(1)],
+        published(1),
+        "before the labels of its generation",
+    ),
+    "a classifier that goes on from one that is not public": (
+        [grows(), charged(1), charged(2), kept(1), kept(2)],
+        published(2),
+        "the classifier of an earlier generation",
+    ),
+    "a tick without the classifier of one that is due": (
+        [grows(), charged(1), kept(1)],
+        ticked(1, [1]),
+        "before the classifier of 1",
+    ),
+    "a count of erasures that is secret": (
+        ONE,
+        forgetting(2, [1], erased=1),
+        "counts erasures otherwise",
+    ),
+    "a tick that does not count where counts are public": (
+        [counting(), appended(1), drawn(1)],
+        ticked(1, [1]),
+        "counts erasures otherwise",
     ),
     "a tick left out": (ONE, ticked(3, [1]), "where 2 is next"),
     "a tick without somebody's slots": (WAITING, ticked(2, [1]), "every generation's slots"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.auditing.draws import gradient_bound, shown_epsilon
+from app.errors import InvariantError
 from app.learning.linear.integers import score_count
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -36,6 +38,7 @@ from tests.builders.mechanisms.kernel_descent import kernel_inputs, kernel_param
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.learning.linear.integers import IntegerFeatures
     from app.noise.source import NoiseSource
 
 ROWS = st.tuples(
@@ -177,3 +180,40 @@ def test_the_normal_laws_epsilon_is_the_published_one() -> None:
     """Balle and Wang's analytic calibration gives a deviation of 4.2247 at (1, 1e-6)."""
     assert shown_epsilon(1 / 4.2247, 1e-6) == pytest.approx(1.0, abs=2e-3)
     assert shown_epsilon(0.0001, 0.5) == 0.0
+
+
+def test_a_descent_goes_on_from_a_public_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sum is at the start, whose shape is that of the weights."""
+    parameters = descent_parameters(class_count=2)
+    seen: list[NDArray[np.float64]] = []
+
+    def at(
+        features: IntegerFeatures,
+        vectors: NDArray[np.int16],
+        labels: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        person_row_counts: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64]:
+        seen.append(weights)
+        return gradient_sum(features, vectors, labels, weights, person_row_counts)
+
+    monkeypatch.setattr(noisy_gradient, "gradient_sum", at)
+    start = np.linspace(-1.0, 1.0, parameters.features.width).reshape(-1, 1)
+    draw(parameters, descent_rows(), ScriptedNoise(seeded_words(3)), start=start)
+    assert np.array_equal(seen[0], whole_weights(start))
+    with pytest.raises(InvariantError, match="a weight for each coordinate"):
+        draw(parameters, descent_rows(), ScriptedNoise(seeded_words(3)), start=start[1:])
+
+
+def test_slots_that_hold_nothing_add_nothing() -> None:
+    """Fewer rows than slots are taken where slots may be empty, and more never."""
+    parameters = descent_parameters(class_count=2)
+    bits, labels = descent_rows()
+    fewer = bits[1:], labels[1:]
+    with pytest.raises(InvariantError, match="of the public n rows"):
+        draw(parameters, fewer, ScriptedNoise(seeded_words(3)))
+    holed = replace(parameters, has_holes=True)
+    assert draw(holed, fewer, ScriptedNoise(seeded_words(3))).values.shape[1] == 1
+    more = np.vstack([bits, bits[:1]]), np.append(labels, labels[:1])
+    with pytest.raises(InvariantError, match="of the public n rows"):
+        draw(holed, more, ScriptedNoise(seeded_words(3)))

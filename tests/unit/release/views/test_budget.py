@@ -52,6 +52,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "ensemble": {"size": 5},
         "hopeless": True,
         "generations": [],
+        "erased": None,
         "quorum": None,
         "ledger": {"sequence": head.sequence, "head": head.hash},
     }

@@ -1,0 +1,187 @@
+"""The public inputs of a score that generations improve in turn: fixed at the opening, and kept.
+
+Public points, or public shares where there are none, fix which tests, pairs and numbers are
+inputs, and the map that makes them uncorrelated.  The map's integers are kept, as doubles of two
+machines need not agree: weights of its coordinates are passed from generation to generation, and
+have to mean the same for all.  Nothing here is private; it is kept beside private state, and its
+digest is in the first entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.data.checks.public_overlap import refuse_source_rows
+from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.kernel_scores import NumberedTerms
+from app.learning.linear.numbers import Numbers
+from app.learning.linear.terms import Terms
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.linear import linear_draw
+from app.release.drawing import read_points
+from app.release.private_state import read_piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.ledger import Ledger
+    from app.release.terms.configuration import Configuration
+
+PUBLIC_MAP: Final = "classifier-map"
+POINTS_KEY: Final = "classifier.public"
+_WHOLE: Final = np.dtype("<i8")
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The stored form: plain lists, and integer arrays as bytes, little-endian."""
+
+    tests: list[tuple[int, float | None, int | None, float]]
+    terms: list[list[tuple[int, bool]]]
+    numbers: list[tuple[int, float, float]]
+    matrix: bytes
+    offset: bytes
+    grid: int
+    unit: int
+    norm_bound: int
+    magnitude: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PublicInputs:
+    """Public inputs of a score, and their map.
+
+    Attributes:
+        inputs: terms, alone or with numbers.
+        features: the map from them to p coordinates, in integers.
+
+    """
+
+    inputs: Terms | NumberedTerms
+    features: IntegerFeatures
+
+    def to_bytes(self) -> bytes:
+        """Return the stored form."""
+        numbers = self.inputs.numbers if isinstance(self.inputs, NumberedTerms) else Numbers()
+        terms = self.inputs.terms if isinstance(self.inputs, NumberedTerms) else self.inputs
+        features = self.features
+        return msgspec.msgpack.encode(
+            _Kept(
+                tests=[
+                    (each.feature_index, each.cut, each.category_code, each.public_frequency)
+                    for each in terms.tests
+                ],
+                terms=[list(term) for term in terms.terms],
+                numbers=[
+                    (index, *bounds)
+                    for index, bounds in zip(numbers.feature_indices, numbers.bounds, strict=True)
+                ],
+                matrix=features.matrix.astype(_WHOLE).tobytes(),
+                offset=features.offset.astype(_WHOLE).tobytes(),
+                grid=features.grid,
+                unit=features.unit,
+                norm_bound=features.norm_bound,
+                magnitude=features.magnitude,
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> PublicInputs:
+        """Return what :meth:`to_bytes` wrote.
+
+        Raises:
+            LedgerCorruptError: it is something else.
+
+        """
+        try:
+            kept = msgspec.msgpack.decode(body, type=_Kept)
+            offset = np.frombuffer(kept.offset, dtype=_WHOLE).astype(np.float64)
+            matrix = np.frombuffer(kept.matrix, dtype=_WHOLE).reshape(-1, len(offset))
+        except (msgspec.DecodeError, ValueError):
+            raise LedgerCorruptError("the public map of the classifier is none") from None
+        terms = Terms(
+            tuple(
+                BinaryTest(feature_index=index, cut=cut, category_code=code, public_frequency=share)
+                for index, cut, code, share in kept.tests
+            ),
+            tuple(tuple(term) for term in kept.terms),
+        )
+        numbers = Numbers(
+            tuple(index for index, _, _ in kept.numbers),
+            tuple((lower, upper) for _, lower, upper in kept.numbers),
+        )
+        features = IntegerFeatures(
+            matrix=matrix.astype(np.float64),
+            offset=offset,
+            grid=kept.grid,
+            unit=kept.unit,
+            norm_bound=kept.norm_bound,
+            magnitude=kept.magnitude,
+        )
+        inputs = NumberedTerms(terms, numbers) if len(numbers) else terms
+        invariant(len(inputs) == len(features.matrix), "the map is of the inputs")
+        return cls(inputs, features)
+
+
+def known_inputs(
+    configuration: Configuration, points: NDArray[np.float64], *, row_count: int
+) -> PublicInputs:
+    """Return the inputs and the map that public points and the first generation's n fix.
+
+    Args:
+        configuration: the release's, whose classifier has a share.
+        points: encoded public points, float64 (m, d); m may be 0.
+        row_count: the public number of slots of the first generation.
+
+    Raises:
+        ConfigurationError: sums would not be exact, or would take hours.
+
+    """
+    charge = configuration.charges[Mechanism.CLASSIFIER]
+    prepared = linear_draw(ClassifierAsked(configuration.settings, charge, points, row_count))
+    return PublicInputs(prepared.inputs, prepared.parameters.features)
+
+
+def opened_inputs(
+    configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
+) -> PublicInputs | None:
+    """Return the inputs of a new release's classifier; None where it has no share.
+
+    Args:
+        configuration: the release's.
+        rows: of the first generation, with which public points are compared on the operator's
+            terminal alone.
+        warn: told how many of the points equal a row.
+
+    Raises:
+        ConfigurationError: the points are the rows, or do not fit; or sums would be too long.
+
+    """
+    if not configuration.has(Mechanism.CLASSIFIER):
+        return None
+    settings = configuration.settings
+    try:
+        points = read_points(settings, settings.classifier.public)
+        refuse_source_rows(points, rows.values, warn)
+    except ConfigurationError as error:
+        raise ConfigurationError(POINTS_KEY, error.problem) from None
+    return known_inputs(configuration, points, row_count=rows.count)
+
+
+def read_inputs(ledger: Ledger) -> PublicInputs:
+    """Return the inputs that an open release keeps.
+
+    Raises:
+        LedgerCorruptError: they are missing or altered.
+
+    """
+    return PublicInputs.from_bytes(read_piece(ledger, PUBLIC_MAP))
