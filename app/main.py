@@ -234,6 +234,7 @@ class Server:
             on_stop=self.slot.stop,
             pending_queries_max=self.settings.server.pending_queries_max,
             ticker=ticker_of(release, noise, self.clock),
+            wall_clock=self.clock,
         )
         service.start()
         self.slot.fill(service)
@@ -509,7 +510,7 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
     ledger = open_ledger(settings.ledger_url, create=False, name=name)
     try:
         state = found_state(configure(settings), ledger)
-        return [each.model_dump() for each in generations_view(state)]
+        return [each.model_dump() for each in generations_view(settings, state)]
     finally:
         ledger.close()
 

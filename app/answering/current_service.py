@@ -63,6 +63,11 @@ class ServiceSlot:
         """Raise the error of :attr:`service` unless the service is available."""
         _ = self.service
 
+    def note_refused(self, count: int) -> None:
+        """Have a service that is there count what was refused."""
+        if self._service is not None:
+            self._service.note_refused(count)
+
     def fill(self, service: ConclaveService) -> None:
         """Serve ``service`` from now on."""
         self._service = service

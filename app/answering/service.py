@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from app.answering.answers import answer_of, answers_for, classified_as, in_turn
@@ -10,6 +11,7 @@ from app.answering.batch import DEFERRED, EXHAUSTED, WAITING, Deferred
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.beside.other_servers import Abreast
 from app.answering.beside.tick_clock import TickClock
+from app.answering.outlook.hourly import Hourly
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
@@ -74,6 +76,7 @@ class ConclaveService:
         on_stop: Callable[[IntegrityError], None],
         pending_queries_max: int,
         ticker: Ticker | None = None,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Connect the writer thread with an answerer, and with a clock if rows may be added."""
         self._answerer = answerer
@@ -83,6 +86,7 @@ class ConclaveService:
         self._changes = Changes()
         self._answer_counts = AnswerCounts()
         self._outlook = Outlook(self._release)
+        self._hourly = Hourly(self._release.ledger, wall_clock)
         self._statistics: ReleasedStatistics | None = None
         self._answering_statistics = asyncio.Lock()
         self._writer = Writer(
@@ -117,6 +121,7 @@ class ConclaveService:
         """Start the writer on the running event loop, and start counting its answers."""
         self._writer.start()
         self._outlook.start(self._changes)
+        self._hourly.start()
         if self._clock is not None:
             self._clock.start()
 
@@ -131,6 +136,7 @@ class ConclaveService:
         await self._writer.close()
         self._changes.close()
         await self._outlook.close()
+        await self._hourly.close()
 
     async def answer_many(self, queries: Queries) -> list[Told]:
         """Return the answers to ``queries`` in order; a refusal takes the place of its answer.
@@ -186,7 +192,7 @@ class ConclaveService:
         """Return the client's answer, given the decision on its one query."""
         decision = decisions[0]
         if isinstance(decision, Fresh):
-            self._answer_counts.add(FRESH, 1)
+            self._count(FRESH, 1, unstable=not decision.recorded.stable)
             return answer_of(decision.recorded, self._release.schema, replayed=False)
         told = answers_for(decisions, queries.vectors, self.schema, self._classify)
         return self._counted(told)[0]
@@ -211,15 +217,21 @@ class ConclaveService:
 
     def _counted(self, told: ToldT) -> ToldT:
         """Count answers of the ensemble, new and repeated; the classifier's are counted already."""
-        by_ensemble = [
-            each.replayed for each in told if isinstance(each, Answer) and each.query_id is not None
-        ]
-        repeated = sum(by_ensemble)
-        if repeated < len(by_ensemble):
-            self._answer_counts.add(FRESH, len(by_ensemble) - repeated)
-        if repeated:
-            self._answer_counts.add(REPEATED, repeated)
+        answers = [each for each in told if isinstance(each, Answer) and each.query_id is not None]
+        fresh = [each.stable for each in answers if not each.replayed]
+        if fresh:
+            self._count(FRESH, len(fresh), unstable=fresh.count(False))
+        if len(fresh) < len(answers):
+            self._count(REPEATED, len(answers) - len(fresh))
         return told
+
+    def _count(self, kind: str, count: int, *, unstable: int = 0) -> None:
+        self._answer_counts.add(kind, count)
+        self._hourly.add(kind, count, unstable=unstable)
+
+    def note_refused(self, count: int) -> None:
+        """Count requests, or lines of a stream, that were refused."""
+        self._hourly.add("refused", count)
 
     def _are_classified(self, queries: Queries) -> bool:
         """Return whether the classifier answers whatever was recorded, now and for ever."""
@@ -330,7 +342,7 @@ class ConclaveService:
         if classifier is None:  # they waited for one, and the ledger was closed before its draw
             return [SwitchingError(SWITCHING)] * len(vectors)
         labels = classifier.predict_many(list(map(decode_key, vectors)))
-        self._answer_counts.add(CLASSIFIED, len(labels))
+        self._count(CLASSIFIED, len(labels))
         return [classified_as(label, with_scores=self.precision is not None) for label in labels]
 
     # -- the public side -------------------------------------------------------
@@ -388,6 +400,15 @@ class ConclaveService:
         except IntegrityError as error:
             self._writer.stop(error)
             raise
+
+    async def history(self) -> dict[str, object]:
+        """Return the body of ``GET /budget/history``: what was asked by hour.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        return await self._hourly.document()
 
     def parameters(self) -> list[dict[str, str]]:
         """Return the public parameters in words, each with its formula."""

@@ -80,6 +80,7 @@ COMMANDS = (
 EXIT_DONE = 0
 EXIT_DOES_NOT_HOLD = 1
 EXIT_BAD_USAGE = 2
+OPTIONS_SHOWN_MAX = 8
 SOURCE_ROOT = Path(__file__).parents[2]
 
 
@@ -140,7 +141,7 @@ def _account(error: Exception) -> tuple[str, int]:
     """Return the line for an error, and the exit code for it."""
     match error:
         case typer.TyperException():
-            return error.format_message(), error.exit_code
+            return f"{error.format_message()}{_offered(error)}", error.exit_code
         case ConfigurationError():
             return str(error), EXIT_BAD_USAGE
         case ConclaveError():
@@ -151,6 +152,19 @@ def _account(error: Exception) -> tuple[str, int]:
             return str(MachineError()), EXIT_DOES_NOT_HOLD
         case _:
             return _internal_error(error), EXIT_DOES_NOT_HOLD
+
+
+def _offered(error: typer.TyperException) -> str:
+    """Return the options of a command for one that is like none of them; else nothing."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if context is None or getattr(error, "possibilities", None) != []:
+        return ""
+    options = sorted(
+        max(each.opts, key=len) for each in context.command.params if each.opts[0].startswith("-")
+    )
+    if len(options) > OPTIONS_SHOWN_MAX:
+        return f" (`{context.command_path} --help` shows the options)"
+    return f" (Possible options: {', '.join([*options, '--help'])})"
 
 
 def _is_of_machine(error: Exception) -> bool:

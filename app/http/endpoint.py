@@ -239,6 +239,7 @@ def note_refusal(
     if isinstance(error, IntegrityError):
         api.slot.stop(error)
     api.refusals[slug_of(error)] += count
+    api.slot.note_refused(count)
     log.info(
         "request_refused",
         path=path,

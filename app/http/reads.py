@@ -26,6 +26,7 @@ from app.http.openapi.declaring import gives
 from app.http.openapi.read_models import (
     Classifier,
     ClassifierModel,
+    History,
     KeysUsage,
     KeyUsage,
     LedgerHead,
@@ -143,6 +144,12 @@ async def budget(api: CurrentApi) -> Budget:
 async def outlook(api: CurrentApi) -> dict[str, object]:
     """Return past answers over time, the forecast, and the progress of the ledger's check."""
     return await api.slot.service.outlook()
+
+
+@read_router.get("/budget/history", response_model=History, responses=refused(UNREADABLE))
+async def history(api: CurrentApi) -> dict[str, object]:
+    """Return what was asked by hour, over all servers and restarts; the newest 31 days."""
+    return await api.slot.service.history()
 
 
 @read_router.get("/parameters", response_model=Parameters)

@@ -34,6 +34,7 @@ PATHS: Final = (
     "/budget",
     "/budget/events",
     "/budget/outlook",
+    "/budget/history",
     "/parameters",
     "/ledger",
     "/ledger/head",

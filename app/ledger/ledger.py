@@ -16,6 +16,7 @@ from app.errors import ConclaveError, ConfigurationError, InvariantError, Ledger
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.beside_entries import read_beside
 from app.ledger.database.driver import database_errors, give_back
+from app.ledger.database.hour_counts import read_hours
 from app.ledger.database.lookups import find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of
@@ -42,10 +43,11 @@ from app.ledger.transaction import Transaction
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
+    from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.sqlite import Version
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.head.head_file import HeadKeeper
@@ -260,6 +262,27 @@ class Ledger:
         """
         with self.snapshot() as connection, database_errors():
             return read_key_counts(connection, self._release_number, None, digests=self.digests)
+
+    def hour_counts(self) -> dict[int, HourCounts]:
+        """Return what was asked in each hour that is kept, by the hours since 1970.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return read_hours(connection, self._release_number)
+
+    def add_hours(self, counts: Mapping[int, HourCounts]) -> None:
+        """Add what was asked to the counts of its hours, in a transaction of their own.
+
+        Raises:
+            LedgerCorruptError: the database holds entries that do not follow.
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        with self.transaction() as transaction:
+            transaction.count_hours(counts)
 
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return ledger entries after number ``after``, in the form of ``GET /ledger``.

@@ -21,6 +21,7 @@ from app.ledger.database.tables import (
     answers,
     checkpoints,
     entries,
+    hour_counts,
     idempotency_keys,
     key_blocks,
     key_counts,
@@ -73,6 +74,7 @@ _STRAY_ROWS = {
         idempotency_keys,
         checkpoints,
         key_counts,
+        hour_counts,
         newest_answers,
         key_blocks,
     )

@@ -27,6 +27,7 @@ from app.ledger.database.driver import (
     is_cut_off,
     translate,
 )
+from app.ledger.database.hour_counts import add_hours
 from app.ledger.database.lookups import find_keys
 from app.ledger.database.protections import delete_private
 from app.ledger.database.statements import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.statements import AnswerRow
     from app.ledger.entries.chain import Head
     from app.ledger.entries.digests import Digests
@@ -340,6 +342,15 @@ class Transaction:
         self._in_database(
             write_key_counts, self._connection, self._release_number, counts, digests=self._digests
         )
+
+    def count_hours(self, counts: Mapping[int, HourCounts]) -> None:
+        """Add what was asked to the counts of its hours.
+
+        Raises:
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        self._in_database(add_hours, self._connection, self._release_number, counts)
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Store an idempotency key for the answer to its vector, without a ledger entry.

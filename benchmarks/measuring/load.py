@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import uvloop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 OK: Final = b"HTTP/1.1 200"
 
@@ -140,6 +140,30 @@ def measure(
     return uvloop.run(_measure([port], requests, clients, expected))
 
 
+async def measure_for(
+    port: int, bodies: Iterable[bytes], clients: int, expected: bytes, seconds: float
+) -> Measured:
+    """Post bodies to ``/query`` for so long, as :func:`measure` does; those begun are waited for.
+
+    Args:
+        port: on loopback.
+        bodies: as many as are asked for.
+        clients: connections, each with one request under way.
+        expected: what every reply must hold.
+        seconds: after which no further body is posted.
+
+    """
+    ends = time.perf_counter() + seconds
+
+    def lasting() -> Iterator[bytes]:
+        for body in bodies:
+            if time.perf_counter() > ends:
+                return
+            yield requests_of([body], port)[0]
+
+    return await _measure([port], lasting(), clients, expected)
+
+
 def measure_all(
     ports: Sequence[int], bodies: Sequence[bytes], *, clients: int, expected: bytes
 ) -> Measured:
@@ -160,7 +184,7 @@ def measure_all(
 
 
 async def _measure(
-    ports: Sequence[int], requests: Sequence[bytes], clients: int, expected: bytes
+    ports: Sequence[int], requests: Iterable[bytes], clients: int, expected: bytes
 ) -> Measured:
     loop = asyncio.get_running_loop()
     load = Load(iter(requests), expected, loop.create_future())

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.http.access.keys import hash_of
-from tests.browser.chromium import Dashboard, dashboard
-from tests.browser.phases import ask_agreed, ask_split
+from tests.browser.chromium import PHONE, Dashboard, dashboard
+from tests.browser.phases import CUTOFF, ask_agreed, ask_split
 from tests.builders.ledger.releases import tamper
 from tests.builders.server.chances import Asked
 from tests.builders.server.http_release import SmallRelease
@@ -36,6 +36,14 @@ ENDS = {
     "shares": {"relabel": "0.3", "answers": "0.1", "classifier": "0"},
     "answers": {"after": '"halt"'},
 }
+LEFT, HALTED = "Halted, with answers left", "Halted: new queries are refused"
+# Of large figures that are wider than what they stand in.
+BEYOND_THEIR_TILES = (
+    "[...document.querySelectorAll('.large')].filter((e) => e.scrollWidth > e.clientWidth).length"
+)
+TWO_FRAMES = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+)
 RED = "rgb(163, 23, 42)"
 LIMIT_OF_A_KEY = 3
 OPERATORS = ("/keys/usage", "/ledger/storage")
@@ -83,7 +91,7 @@ def ending(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         ask_split(server.address, 2)
         unstable = notice(page, "1 unstable answer left")
         ask_split(server.address, 1, first=2)
-        halted = notice(page, "Halted: new queries are refused")
+        halted = notice(page, HALTED)
         assert page.page.title() == "Halted: members · Conclave"
         assert page.said == []
     return {"answers": answers, "unstable": unstable, "halted": halted}
@@ -112,6 +120,56 @@ def test_a_halt_is_red_and_says_what_is_left_to_do(ending: dict[str, Notice]) ->
     assert "conclave plan --config FILE" in seen.text
 
 
+@pytest.fixture(scope="module")
+def copies(
+    release: SmallRelease, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, SmallRelease]:
+    """Return a backup from before a halt and one from after it, each as a release of its own."""
+    served = release.copy_to(tmp_path_factory.mktemp("copied"))
+    made: dict[str, SmallRelease] = {}
+    with serving(served.config) as server:
+        for place, title in enumerate((LEFT, HALTED)):
+            ask_split(server.address, CUTOFF * place, first=1)
+            back_up(served)
+            made[title] = served.copy_to(tmp_path_factory.mktemp("closed"))
+            (served.folder / "copy.db").unlink()  # a backup is never written over
+    for each in made.values():
+        each.ledger.with_name("conclave.db-wal").unlink(missing_ok=True)
+        each.ledger.with_name("conclave.db-shm").unlink(missing_ok=True)
+        (each.folder / "copy.db").replace(each.ledger)
+    return made
+
+
+@pytest.mark.parametrize("title", [LEFT, HALTED])
+def test_a_closed_copy_is_told_no_command_that_it_refuses(
+    copies: dict[str, SmallRelease], browser: Browser, title: str
+) -> None:
+    """A share is set aside in it, and yet nothing can be drawn from it, which the page knows."""
+    copy = copies[title]
+    with serving(copy.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        seen = notice(page, title)
+        assert seen.level == "alarm"
+        assert "This ledger is a backup" in seen.text
+        assert "conclave verify --config FILE" in seen.text
+        assert "conclave learn" not in seen.text
+        assert "set aside" not in seen.text
+        page.shows("#stages [aria-current]", "Halted")
+        page.shows("#budget-rows", "published classifier")
+        assert page.said == []
+    learn = command("learn", "--config", str(copy.config))
+    assert learn.returncode == 1
+    assert "this ledger is a backup" in learn.stderr.decode()
+
+
+def test_a_ledger_that_was_retired_says_so(own_release: SmallRelease, browser: Browser) -> None:
+    """It has all its answers left, and gives none."""
+    assert command("ledger", "retire", "--config", str(own_release.config)).returncode == 0
+    with serving(own_release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        assert "This ledger was retired" in notice(page, LEFT).text
+
+
 def test_a_release_that_opens_and_one_that_stops_say_so(
     own_release: SmallRelease, browser: Browser
 ) -> None:
@@ -131,6 +189,10 @@ def test_a_release_that_opens_and_one_that_stops_say_so(
             assert page.find("#alert .notice").get_attribute("data-level") == "alarm"
             assert "conclave verify --config FILE" in page.text("#alert")
             assert page.find("#connection").get_attribute("data-state") == "stopped"
+            page.page.set_viewport_size(PHONE)
+            page.page.wait_for_function(f"innerWidth === {PHONE['width']}")
+            page.evaluate(TWO_FRAMES)  # so that whoever watches a size has been told
+            assert "The release has stopped" in page.text("#alert")
     finally:
         process.kill()
 
@@ -153,6 +215,10 @@ def test_more_answers_than_the_disk_has_room_for_are_a_caution(
         page.open(server.address)
         assert notice(page, "The disk may be full").level == "caution"
         page.shows("#alert", "100 billion are left")
+        page.shows("#answers-left", "100 billion")
+        page.shows("#answers-words", "of 100,000,000,000")
+        page.page.set_viewport_size(PHONE)
+        assert page.evaluate(BEYOND_THEIR_TILES) == 0
 
 
 def write_keys(folder: Path) -> dict[str, str]:
@@ -203,5 +269,16 @@ def password(name: str) -> dict[str, str]:
 def back_up(release: SmallRelease) -> None:
     """Copy the ledger as an operator does, while it is served."""
     copy = release.folder / "copy.db"
-    command = ("-m", "app", "ledger", "backup", "--config", str(release.config), "-o", str(copy))
-    subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True)
+    copied = command("ledger", "backup", "--config", str(release.config), "-o", str(copy))
+    assert copied.returncode == 0, copied.stderr
+
+
+def command(*words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as an operator does, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "app", *words],
+        cwd=ROOT,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )

@@ -45,7 +45,7 @@ def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> Non
     with open_page(server.address) as page:
         page.shows("#parameters", "epsilon")
         walked = []
-        for _ in range(7):
+        for _ in range(8):
             page.page.keyboard.press("Tab")
             walked.append(page.evaluate("document.activeElement.textContent.trim().slice(0, 40)"))
         assert walked[:3] == [
@@ -55,8 +55,9 @@ def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> Non
         ]
         # Two tables, which scroll where they are wide.
         assert walked[3].startswith("Kind")
-        assert walked[4].startswith("Mechanism")
-        assert walked[5:] == ["What is checked, and what is not", "Words of this page"]
+        assert walked[4] == "As a table of requests by hour"
+        assert walked[5].startswith("Mechanism")
+        assert walked[6:] == ["What is checked, and what is not", "Words of this page"]
         page.page.keyboard.press("Enter")
         assert page.find("#words").get_attribute("open") is not None
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -463,6 +463,7 @@ SURFACES: Final = (
     _read("/budget"),
     Surface("/budget/events", ("GET /budget/events",), _events),
     _read("/budget/outlook"),
+    _read("/budget/history"),
     _read("/parameters"),
     _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),
     _read("/ledger/head"),

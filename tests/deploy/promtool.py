@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from app.answering.current_service import STATES
-from app.http.watching.metrics import HISTOGRAM, METRICS, PHASES, SLUGS
+from app.http.watching.metrics import HISTOGRAM, METRICS, PHASES, SLUGS, STANDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ SERIES: Final = re.compile(r"\b(conclave_\w+)(?:\{([^}]*)\})?")
 MATCHER: Final = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"([^\"]*)\"")
 # What a scrape adds to every sample, and what a query may ask of a histogram.
 ADDED: Final = frozenset({"job", "instance"})
-LABEL_VALUES: Final = {"phase": PHASES, "state": STATES, "problem": SLUGS}
+LABEL_VALUES: Final = {"phase": PHASES, "state": (*STATES, *STANDINGS), "problem": SLUGS}
 
 
 def program(name: str) -> str:

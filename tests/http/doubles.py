@@ -30,7 +30,7 @@ from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
-from app.http.openapi.read_models import Outlook
+from app.http.openapi.read_models import History, Outlook
 from app.http.watching.observability import Watching
 from app.ledger.key_counts import KeyCount
 from app.ledger.storage import NewestBackup, Storage
@@ -63,6 +63,7 @@ JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 HEAD = "ab" * 32
 OUTLOOK: dict[str, Any] = cast("Any", Outlook.model_config)["json_schema_extra"]["examples"][0]
+HISTORY: dict[str, Any] = cast("Any", History.model_config)["json_schema_extra"]["examples"][0]
 EXHAUSTED = "the release has halted"
 CONFLICT = "this Idempotency-Key was used with another feature vector"
 KEYS = {role: f"key-of-{role}" for role in Role}
@@ -182,10 +183,12 @@ class MemoryService:
                 "unstable": {"count": 0, "cutoff": 5, "left": 5},
                 "ensemble": {"size": 100},
                 "accounting": "sum",
+                "closed": None,
                 "hopeless": False,
                 "generations": [],
                 "erased": None,
                 "quorum": None,
+                "tick": None,
                 "ledger": {"sequence": answered, "head": HEAD},
             },
             strict=False,
@@ -202,6 +205,13 @@ class MemoryService:
     async def key_counts(self) -> dict[str, KeyCount]:
         """Return what every key was given."""
         return dict(self.counts)
+
+    async def history(self) -> dict[str, object]:
+        """Return a history by hour."""
+        return HISTORY
+
+    def note_refused(self, count: int) -> None:
+        """Count what was refused nowhere."""
 
     async def outlook(self) -> dict[str, object]:
         """Return a whole outlook, with how many entries are checked."""

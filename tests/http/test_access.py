@@ -81,6 +81,7 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/statistics": Role.QUERY,
         "/statistics/table": Role.QUERY,
         "/budget/outlook": Role.READ,
+        "/budget/history": Role.READ,
         "/parameters": Role.READ,
         "/schema": Role.QUERY,
         "/metrics": Role.READ,

@@ -53,7 +53,16 @@ def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 # What follows from the rest, or is fixed when the release opens, has no metric.
-NO_METRIC = ("unit", "left", "accounting", "with_scores", "follows", "hopeless", "generations")
+NO_METRIC = (
+    "unit",
+    "left",
+    "accounting",
+    "with_scores",
+    "follows",
+    "hopeless",
+    "generations",
+    "closed",
+)
 
 
 def shown_budget(http: Http) -> dict[str, Any]:
@@ -80,7 +89,10 @@ def budget_of(found: Found) -> dict[str, Any]:
         "queries": _counter(found, ("answers_total", "answers_limit"), ("answered", "limit")),
         "unstable": _counter(found, ("unstable_total", "unstable_cutoff"), ("count", "cutoff")),
         "ensemble": {"size": _one(found, "ensemble_size")},
+        "erased": _one(found, "erased"),
         "quorum": _one(found, "generations_quorum"),
+        "erased": _one(found, "erased_total"),
+        "tick": _one(found, "generations_tick_seconds"),
         "ledger": {"sequence": _one(found, "ledger_sequence"), "head": head},
     }
 

@@ -13,6 +13,7 @@ PATHS: Final = (
     "/budget",
     "/budget/events",
     "/budget/outlook",
+    "/budget/history",
     "/classifier",
     "/healthz",
     "/invocations",

@@ -22,6 +22,7 @@ ONNX: Final = {"accept": "application/onnx"}
 READ: Final = (
     "/budget",
     "/budget/outlook",
+    "/budget/history",
     "/parameters",
     "/schema",
     "/ledger?limit=1000",

@@ -193,9 +193,13 @@ class Outlook:
                 "upper": rate.upper,
                 "confidence": outlook.BAND_CONFIDENCE,
             },
-            "forecast": self._forecast(counts, second) if phase is Phase.ENSEMBLE else None,
+            "forecast": self._forecast(counts, second) if self._may_end(phase) else None,
             "alarm": None if self._alarm is None else _alarm_view(self._alarm),
         }
+
+    def _may_end(self, phase: Phase) -> bool:
+        """Return whether the ensemble answers, and ends by a limit."""
+        return phase is Phase.ENSEMBLE and self._release.state.generations is None
 
     def _counts(self) -> Counts:
         hits, mechanism = self._refold.hits, self._release.mechanism
@@ -237,7 +241,9 @@ _UNREAD: Final[dict[str, object]] = {
 
 
 def _alarm_of(release: Release) -> DrainAlarm | None:
-    """Return an alarm where unstable answers can run out before answers do."""
+    """Return an alarm where unstable answers can run out before answers do, once for all."""
+    if release.state.generations is not None:
+        return None  # every generation brings unstable answers of its own
     cutoff, limit = release.mechanism.cutoff, release.mechanism.answer_limit
     if cutoff is None or cutoff >= limit:
         return None

@@ -21,6 +21,7 @@ class Column:
         kind: None where nothing says it.
         bounds: (lower, upper) of a number, in its own unit, or of a date, in days from
             1970-01-01; None where nothing says it.
+        bounds_are_sampled: whether they are the least and the greatest value of a sample.
         categories: of a categorical column, distinct, or of a boolean, false and true; empty
             where nothing says them.
         cuts: of a number or a date, increasing, above the lower bound and at most the upper one.
@@ -33,6 +34,7 @@ class Column:
     name: str
     kind: Kind | None = None
     bounds: tuple[float, float] | None = None
+    bounds_are_sampled: bool = False
     categories: tuple[str, ...] = ()
     cuts: tuple[float, ...] = ()
     cut_shares: tuple[float, ...] = ()

@@ -32,6 +32,7 @@ HEAD: Final = """\
 # What lies outside of the bounds of a number is clipped; a text that is no category counts
 # as one more, other. docs/settings.md has every setting.
 """
+SAMPLED: Final = "   # of the sample alone; widen them to what can be"
 PUBLISH: Final = "A release that publishes a classifier."
 ONLINE: Final = "A release that answers queries online, and publishes a classifier after them."
 PUBLISH_SECTIONS: Final = """\
@@ -136,7 +137,8 @@ def _feature(column: Column) -> str:
         return "\n".join([*lines, *share]) + "\n"
     as_written: Callable[[float], object] = _date if column.kind == "date" else float
     if column.bounds is not None:
-        lines.append(_list("bounds", [*map(as_written, column.bounds)]))
+        note = SAMPLED if column.bounds_are_sampled else ""
+        lines.append(_list("bounds", [*map(as_written, column.bounds)]) + note)
     lists: dict[str, Sequence[object]] = {
         "thresholds": [*map(as_written, column.cuts)],
         "threshold_shares": column.cut_shares,

@@ -4,7 +4,7 @@ From a configuration to the first answer each command names the next one:
 
 * ``conclave init``: ``plan``; ``plan``: ``check``;
 * ``check``: ``learn`` where the release publishes a classifier, else ``serve``;
-* ``learn``: ``serve``; ``serve``: a query, a file of queries, and ``verify``.
+* ``learn``: ``serve``; ``serve``: a query, and in a terminal a file of queries and ``verify``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from app.data.schema import BooleanFeature, DateFeature, NumericFeature
 from app.data.spelling import iso_date
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from app.data.schema import Feature, Schema
@@ -81,6 +82,12 @@ def after_serve(config: Path | None, settings: Settings, address: str) -> list[s
     if config is not None:
         lines.append(f"conclave verify {_of(config, None)}")
     return [f"{NEXT}in another terminal", *(f"  {line}" for line in lines)]
+
+
+def first_query(lines: Sequence[str]) -> str:
+    """Return the query among the lines after a server's start, as a line of its own."""
+    _, query, *_ = lines
+    return f"{NEXT}{query.strip()}"
 
 
 def _example(schema: Schema) -> dict[str, float | str]:

@@ -203,6 +203,7 @@ def _numeric(column: Column, numbers: Sequence[float], row_count: int) -> Column
         column,
         kind=column.kind or "numeric",
         bounds=(lower, upper),
+        bounds_are_sampled=column.bounds is None,
         cuts=cuts,
         cut_shares=tuple(shares),
     )

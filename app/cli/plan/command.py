@@ -154,8 +154,7 @@ def plan(
         if not (as_json or as_toml or want_answers or want_accuracy or generations):
             from app.cli.init.next_step import after_plan
 
-            following = after_plan(Path(config or ""), public=public)
-            typer.echo(following if verbose else f" {following}")
+            typer.echo(after_plan(Path(config or ""), public=public), err=True)
         return
     _show(_paper(given) if form == "--paper" else _profile(given), as_json=as_json)
 

@@ -247,8 +247,7 @@ def _print(
         if offer is not None:
             typer.echo("\n".join(wanted_lines(planned, offer)))
         elif VERBOSE not in given:
-            # The command that comes next ends the line, where the plan can work.
-            typer.echo(change_line(planned), nl=not planned.feasible)
+            typer.echo(change_line(planned))
         if VERBOSE in given:
             print_document(document)
 

@@ -248,6 +248,39 @@ class Server(
     refusals: dict[str, Count] = Field(description="requests and lines, by the problem's slug")
 
 
+class Hour(Body):
+    """Requests of one hour by kind, over all servers of the ledger."""
+
+    time: Count = Field(description="at which it began, in seconds since 1970")
+    fresh: Count = Field(description="new answers of the ensemble, stable and unstable")
+    unstable: Count = Field(description="the unstable ones")
+    repeated: Count = Field(description="recorded answers given again")
+    classified: Count = Field(description="answers of the published classifier")
+    refused: Count = Field(description="requests, and lines of streams")
+
+
+class History(
+    Body,
+    json_schema_extra=like(
+        {
+            "hours": [
+                {
+                    "time": 1767225600,
+                    "fresh": 17,
+                    "unstable": 1,
+                    "repeated": 4,
+                    "classified": 0,
+                    "refused": 2,
+                }
+            ]
+        }
+    ),
+):
+    """Hours in which something was asked, in order; what was not written down is not in it."""
+
+    hours: list[Hour]
+
+
 class OverTime(Body):
     """Counts of answers over time since this server opened the release; 240 points at most."""
 
@@ -380,5 +413,7 @@ class Outlook(
     chain: Chain
     over_answers: OverAnswers | None
     unstable_rate: Rate | None = Field(description="null before the first answer too")
-    forecast: Forecast | None = Field(description="null unless the ensemble answers")
+    forecast: Forecast | None = Field(
+        description="null unless the ensemble answers, and by a limit"
+    )
     alarm: Alarm | None = Field(description="null where unstable answers cannot run out first")

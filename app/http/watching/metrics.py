@@ -236,6 +236,11 @@ def _generations(budget: Budget) -> Iterable[tuple[str, Value]]:
     return [(state, states.count(state)) for state in STANDINGS if states]
 
 
+def _joins_at(budget: Budget) -> Iterable[tuple[str, Value]]:
+    """Yield the time at which each generation that waits joins, by its number."""
+    return [(str(each.number), each.joins_at) for each in budget.generations]
+
+
 def _unstable_left(budget: Budget) -> Iterable[tuple[str, Value]]:
     """Yield what each generation that votes has left, by its number."""
     active = [each for each in budget.generations if each.state == "active"]
@@ -369,6 +374,25 @@ RELEASE_METRICS: Final = (
         GAUGE,
         "Least number of generations that vote",
         _number(lambda budget: budget.quorum),
+    ),
+    Metric(
+        "conclave_generations_tick_seconds",
+        GAUGE,
+        "Seconds from tick to tick, at which generations join",
+        _number(lambda budget: budget.tick),
+    ),
+    Metric(
+        "conclave_generation_joins_timestamp_seconds",
+        GAUGE,
+        "The tick at which each generation that waits joins, in seconds since 1970",
+        _each(_joins_at),
+        ("generation",),
+    ),
+    Metric(
+        "conclave_erased_total",
+        COUNTER,
+        "Records that were forgotten, in a release that publishes their count",
+        _number(lambda budget: budget.erased),
     ),
     Metric(
         "conclave_generation_unstable_left",

@@ -24,7 +24,16 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Column, Connection, Engine, LargeBinary, NullPool, create_engine, event
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    LargeBinary,
+    NullPool,
+    create_engine,
+    event,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -34,6 +43,7 @@ from app.ledger.database.sqlite import READERS_MAX, URL_KEY
 from app.ledger.database.tables import (
     ANSWERS_INDEX,
     INSERT_ONLY,
+    hour_counts,
     key_blocks,
     key_counts,
     metadata,
@@ -41,7 +51,7 @@ from app.ledger.database.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
@@ -299,9 +309,11 @@ def grant_serving(url: str, role: str) -> None:
         with engine.begin() as connection:
             quoted = connection.dialect.identifier_preparer.quote_identifier(role)
             connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {names} TO {quoted}")
-            raised = f"{key_counts.name}, {key_blocks.name}"
+            raised = f"{key_counts.name}, {key_blocks.name}, {hour_counts.name}"
             connection.exec_driver_sql(f"GRANT UPDATE ON {raised} TO {quoted}")
-            connection.exec_driver_sql(f"GRANT DELETE ON {newest_answers.name} TO {quoted}")
+            moved = f"{newest_answers.name}, {hour_counts.name}"
+            connection.exec_driver_sql(f"GRANT DELETE ON {moved} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT EXECUTE ON FUNCTION {_FORGETS} TO {quoted}")
             connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {quoted}")
     except DBAPIError as error:
         raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None
@@ -421,6 +433,19 @@ _NEWEST: Final = (
     "INSERT INTO newest_answers (release_number, vector_digest, query_id) "
     "VALUES (NEW.release_number, NEW.vector_digest, NEW.query_id); RETURN NULL; END "
 )
+_FORGET: Final = (
+    " BEGIN IF EXISTS (SELECT 1 FROM unnest(gone) AS name WHERE "
+    "name !~ '^(slots|labelling|request)-') THEN "
+    "RAISE EXCEPTION 'private_state: rows are never changed' USING ERRCODE = '23000'; END IF; "
+    "ALTER TABLE private_state DISABLE TRIGGER USER; "
+    "DELETE FROM private_state WHERE release_number = of_release AND name = ANY (gone); "
+    "ALTER TABLE private_state ENABLE TRIGGER USER; END "
+)
+_FORGETS: Final = "conclave_forget(smallint, text[])"
+_FORGETTING: Final = (
+    f"SELECT prosrc FROM pg_proc WHERE oid = to_regprocedure('{_FORGETS}') AND prosecdef "
+    "AND proconfig = ARRAY[format('search_path=%I, pg_temp', current_schema())]"
+).replace("%", "%%")
 _REFUSE: Final = "conclave_refuse_change"
 _ENABLED: Final = "O"
 
@@ -458,6 +483,8 @@ def protection_fault(connection: Connection) -> str | None:
             return f"the table {table} has lost the trigger {name}, or it was altered"
     if found:
         return f"the database has a trigger that is not the ledger's: {min(found)}"
+    if connection.exec_driver_sql(_FORGETTING).scalar() != _FORGET:
+        return "the database has lost the function conclave_forget, or it was altered"
     rule = connection.exec_driver_sql(_RULES).scalar()
     return None if rule is None else f"the database has a rule that is not the ledger's: {rule}"
 
@@ -477,6 +504,24 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
     connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     yield
     connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+def forget(connection: Connection, release_number: int, names: Sequence[str]) -> None:
+    """Delete pieces of private state, with the rights of the tables' owner.
+
+    Args:
+        connection: inside a transaction.
+        release_number: of the release whose pieces they are.
+        names: of pieces that ticks and retirements leave without a use; others are refused.
+
+    Raises:
+        SQLAlchemyError: the database refuses, as where a role was not granted it.
+
+    """
+    connection.execute(
+        text("SELECT conclave_forget(CAST(:number AS smallint), CAST(:names AS text[]))"),
+        {"number": release_number, "names": list(names)},
+    )
 
 
 def _protections() -> dict[str, tuple[str, str, str]]:

@@ -50,9 +50,9 @@ def type_fault(connection: Connection) -> str | None:
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
     """Allow changes to the rows of a table in a block, inside the owner's transaction.
 
-    For a database that is no ledger yet, and for pieces that are forgotten.  The triggers are
-    back before the transaction can end, and ``protection_fault`` tells whether they are what
-    they were.
+    For a database that is no ledger yet, and in SQLite for pieces that are forgotten.  The
+    triggers are back before the transaction can end, and ``protection_fault`` tells whether
+    they are what they were.
 
     Raises:
         SQLAlchemyError: the database refuses, as where another role owns the table.
@@ -67,11 +67,13 @@ def delete_private(connection: Connection, release_number: int, names: Iterable[
     """Delete private values that no ledger entry refers to any more, inside the transaction.
 
     Raises:
-        SQLAlchemyError: the database refuses, as where another role owns the table.
+        SQLAlchemyError: the database refuses, as where a role was not granted it.
 
     """
     gone = sorted(names)
-    if gone:
+    if gone and _is_postgresql(connection):
+        postgresql.forget(connection, release_number, gone)
+    elif gone:
         of_them = private_state.c.name.in_(gone)
         statement = delete(private_state).where(
             private_state.c.release_number == release_number, of_them

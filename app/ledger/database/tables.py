@@ -1,9 +1,9 @@
 """The SQL tables of a ledger, as of the newest revision in ``migrations/``.
 
-Every table is insert-only but the counts of keys, which only grow, and the two by which
-answers are found, which follow from the answers; triggers refuse any other UPDATE, and
-DELETE.  The number of the release is part of every key, so that
-one database can hold several.
+Every table is insert-only but the counts of keys, which only grow, the two by which
+answers are found, which follow from the answers, and the counts of hours, which decide
+nothing; triggers refuse any other UPDATE, and DELETE.  The number of the release is part of
+every key, so that one database can hold several.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0008"
+REVISION: Final = "0009"
 """The newest revision in ``migrations/``."""
 
 INDEX_REVISION: Final = "0007"
@@ -185,4 +185,18 @@ key_blocks = Table(
     Column("block", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     PrimaryKeyConstraint("release_number", "level", "block", name="key_blocks_key"),
+)
+
+hour_counts = Table(
+    "hour_counts",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("hour", BigInteger, nullable=False),
+    Column("fresh", BigInteger, nullable=False),
+    Column("unstable", BigInteger, nullable=False),
+    Column("repeated", BigInteger, nullable=False),
+    Column("classified", BigInteger, nullable=False),
+    Column("refused", BigInteger, nullable=False),
+    PrimaryKeyConstraint("release_number", "hour", name="hour_counts_key"),
+    sqlite_with_rowid=False,
 )

@@ -36,6 +36,7 @@ from app.release.generations.waiting_fits import WaitingFits
 from app.release.private_state import put_pieces
 from app.release.progress import no_progress
 from app.release.publication import TURN_LOST
+from app.release.terms.padding import wait_for_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from app.release.generations.living_release import LivingRelease
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
+
+TICK_GRAIN_SECONDS: Final = 0.1
+"""A tick is committed whole multiples of this after it began: requests are a little work of it."""
 
 FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
 
@@ -204,10 +208,12 @@ class Ticker:
 
         """
         before, kept = generations_of(release.state.generations).tick, dict[int, Kept]()
+        started = time.monotonic()
         with self.ledger.transaction() as transaction:
             known = generations_of(transaction.state.generations)
             if known.tick == before and self.is_due(transaction.state):
                 kept = self._append(transaction, known, self.period)
+                wait_for_multiple(TICK_GRAIN_SECONDS, started=started)
         after = generations_of(transaction.state.generations)
         fitted = {
             number: each.ensemble for number, each in kept.items() if each.ensemble is not None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generation
     from app.release.release import Release
+    from app.settings.settings import Settings
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -107,13 +108,18 @@ class GenerationShown(Shown):
     delta: float
     unstable: Annotated[Unstable, Field(description="of the answers on which it voted")]
     state: Literal["waiting", "active", "retired"]
+    joins_at: Annotated[
+        int | None,
+        Field(ge=0, description="seconds since 1970 of its tick; null unless it waits"),
+    ]
     published: Annotated[
         bool, Field(description="whether its part in the published classifier is public")
     ]
 
     @classmethod
-    def of(cls, generation: Generation) -> GenerationShown:
-        """Return the public view of a batch of rows."""
+    def of(cls, generation: Generation, tick_seconds: int) -> GenerationShown:
+        """Return the public view of a batch of rows, by ticks of that many seconds."""
+        waits = generation.standing == "waiting"
         return cls(
             number=generation.number,
             size=generation.slots,
@@ -122,6 +128,7 @@ class GenerationShown(Shown):
             delta=float(Fraction(generation.delta)),
             unstable=Unstable.of(generation.unstable, generation.cutoff),
             state=generation.standing,
+            joins_at=generation.joins_at * tick_seconds if waits else None,
             published=generation.is_published,
         )
 
@@ -143,6 +150,7 @@ class Budget(
                 "phase": "ensemble",
                 "student": False,
                 "switching": False,
+                "closed": None,
                 "epsilon": 1.0,
                 "delta": 1e-06,
                 "composed": None,
@@ -162,6 +170,7 @@ class Budget(
                 "generations": [],
                 "erased": None,
                 "quorum": None,
+                "tick": None,
                 "ledger": {"sequence": 12, "head": "9f2c" * 16},
             }
         ]
@@ -179,6 +188,10 @@ class Budget(
         bool, Field(description="the classifier of this phase is a student of the answers")
     ]
     switching: Annotated[bool, Field(description="the classifier of this phase is being made")]
+    closed: Annotated[
+        Literal["backup", "retired"] | None,
+        Field(description="why this copy of the ledger goes on no more; null where it does"),
+    ]
     epsilon: float
     delta: float
     composed: Annotated[Composed | None, Field(description="null for a release that is alone")]
@@ -209,6 +222,9 @@ class Budget(
     quorum: Annotated[
         int | None, Field(ge=1, description="least generations that vote; null for a fixed release")
     ]
+    tick: Annotated[
+        int | None, Field(ge=1, description="seconds from tick to tick; null for a fixed release")
+    ]
     ledger: Ledger
 
 
@@ -230,6 +246,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         phase=phase,
         student=_is_student(release, state),
         switching=phase is Phase.CLASSIFIER and state.classifier is None,
+        closed=None if state.closed is None else state.closed.reason,
         epsilon=float(release.configuration.epsilon),
         delta=float(release.configuration.delta),
         composed=None if composed is None else Composed.model_validate(composed),
@@ -243,17 +260,22 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         unstable=Unstable.of(state.unstable, None if is_living else mechanism.cutoff),
         ensemble=Ensemble(size=state.votes),
         hopeless=is_hopeless(state.release),
-        generations=generations_view(state),
+        generations=generations_view(release.configuration.settings, state),
         erased=_erased(state),
         quorum=quorum_of(state.release) if is_living and state.release else None,
+        tick=_tick_seconds(release.configuration.settings) if is_living else None,
         ledger=Ledger(sequence=state.head.sequence, head=state.head.hash),
     )
 
 
-def generations_view(state: LedgerState) -> list[GenerationShown]:
+def generations_view(settings: Settings, state: LedgerState) -> list[GenerationShown]:
     """Return the public view of every batch of rows; empty if the release accepts none."""
-    known = state.generations
-    return [] if known is None else [GenerationShown.of(each) for each in known.all]
+    known = () if state.generations is None else state.generations.all
+    return [GenerationShown.of(each, _tick_seconds(settings)) for each in known]
+
+
+def _tick_seconds(settings: Settings) -> int:
+    return 1 if settings.generations is None else settings.generations.tick_seconds
 
 
 def _erased(state: LedgerState) -> int | None:

@@ -177,7 +177,8 @@ def _protected(stated: Stated) -> Iterator[Line]:
     yield Line(f"{flavor}.input_metric", "Neighbours", words.neighbours, words.data_sets)
     yield Line(f"{flavor}.bound_on_input_distance", "Neighbours", 1, "")
     yield _sentence(f"{flavor}.unprotected_quantities", "Neighbours", words.public)
-    if stated.settings.generations is not None and stated.settings.data.id is not None:
+    named = stated.settings.data.id or stated.settings.data.person
+    if stated.settings.generations is not None and named is not None:
         count = stated.settings.erasure.count
         yield Line("erasure.count", "Neighbours", count, ERASURES[count])
 

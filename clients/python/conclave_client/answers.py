@@ -207,6 +207,7 @@ class Budget(TypedDict):
     phase: Literal["ensemble", "waiting", "classifier", "halted"]
     student: bool
     switching: bool
+    closed: Literal["backup", "retired"] | None
     epsilon: float
     delta: float
     composed: Composed | None

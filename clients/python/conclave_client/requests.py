@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,10 @@ TIMEOUT_SECONDS: Final = 60.0
 CONNECT_SECONDS: Final = 5.0
 ROWS_A_REQUEST: Final = 500
 KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
+# What OpenSSL says of a reply that is no TLS: of any bytes, and of HTTP's first ones.
+NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST"})
+WITHOUT_TLS: Final = "the server answers without TLS: write http:// in place of https://"
+INVALID_CERTIFICATE: Final = "the server's certificate is not accepted"
 PLAIN_KEY: Final = re.compile(r"[\x21\x23-\x7e][\x21-\x7e]*")
 
 
@@ -181,12 +186,26 @@ def lost(error: httpx.TransportError | httpx.InvalidURL, url: httpx.URL) -> Conc
 
     Raises:
         UnavailableError: it can have none, however often it is sent.
+        NotConclaveError: who answers has no TLS, or a certificate that is not accepted.
 
     """
+    refusal = _refusal_of_tls(error)
+    if isinstance(refusal, ssl.SSLCertVerificationError):
+        raise NotConclaveError(f"{INVALID_CERTIFICATE}: {refusal.verify_message}") from None
+    if refusal is not None and refusal.reason in NO_TLS:
+        raise NotConclaveError(WITHOUT_TLS) from None
     gone = UnavailableError(f"no server answers at {str(url).rstrip('/')}")
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
         raise gone from None
     return gone
+
+
+def _refusal_of_tls(error: BaseException) -> ssl.SSLError | None:
+    """Return the error of TLS that is behind another one; None where there is none."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def read_reply(reply: Reply) -> Answer | ConclaveError:

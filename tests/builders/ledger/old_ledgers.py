@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 LIFE_OF_SCORES = {"answers.output": '"score"'}
 HISTORIES = Path(__file__).with_name("histories")
+FOLLOWS = "newest_answers"  # which a trigger fills with the answers
 OWN_TABLES = ("sqlite_master", "alembic_version")
 
 
@@ -84,6 +85,8 @@ def copy_down(source: Path, target: Path, revision: str) -> None:
     with closing(sqlite3.connect(target)) as connection:
         connection.execute("ATTACH ? AS whole", (str(source),))
         for table, columns in tables_of(connection).items():
+            if table == FOLLOWS:
+                continue
             names = ", ".join(columns)
             connection.execute(f"INSERT INTO main.{table} SELECT {names} FROM whole.{table}")  # noqa: S608 -- names of ours
         connection.commit()
@@ -152,6 +155,7 @@ LIVES = {
     "0005": published_with_checkpoints,
     "0006": with_key_counts,
     "0007": with_key_counts,
+    "0008": with_key_counts,
 }
 
 
@@ -164,6 +168,8 @@ def history(revision: str) -> Iterable[str]:
         copy_down(whole, old, revision)
         with closing(sqlite3.connect(old)) as connection:
             for table, columns in tables_of(connection).items():
+                if table == FOLLOWS:
+                    continue
                 quoted = " || ', ' || ".join(f"quote({name})" for name in columns)
                 values = connection.execute(f"SELECT {quoted} FROM {table}")  # noqa: S608 -- as above
                 for (row,) in values.fetchall():

@@ -43,6 +43,9 @@ def test_query_copies_a_table_with_its_answers(
         first = capsys.readouterr()
         assert _run(["query", "--url", server.address, questions, "-o", tmp_path / "out.csv"]) == 1
         second = (tmp_path / "out.csv").read_text(encoding="utf-8")
+        following = [line for line in server.errors().splitlines() if line.startswith("next: ")]
+        told = f"next: curl -s {server.address}/query -H 'Content-Type: application/json' -d "
+    assert [line[: len(told)] for line in following] == [told]
     assert first.out == (
         'id,group,age,"a, b",query_id,label,stable,phase,replayed\n'
         "7,common,80.5,x,1,yes,true,ensemble,false\n"

@@ -114,6 +114,23 @@ def test_bad_usage_is_one_line(arguments: list[str], capsys: pytest.CaptureFixtu
     assert printed.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "offered"),
+    [
+        (["audit", "--runs", "5"], "Possible options: --config, --http, --json, --quick, --help"),
+        (["audit", "--confi"], "Possible options: --config, --json"),
+        (["plan", "--nonsense"], "`conclave plan --help` shows the options"),
+        (["--nonsense"], "Possible options: --version, --help"),
+    ],
+)
+def test_an_unknown_option_is_offered_others(
+    arguments: list[str], offered: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Near ones where there are some, else all, or where to read them."""
+    assert cli.run(arguments) == 2
+    assert capsys.readouterr().err.endswith(f" ({offered})\n")
+
+
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the help is shown and the exit code says bad usage."""
     assert cli.run([]) == 2

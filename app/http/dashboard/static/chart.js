@@ -28,6 +28,31 @@ export function draw(place, /** @type {Drawing} */ drawing) {
   place.replaceChildren(svg);
 }
 
+/**
+ * Draw stacked bars in the place of what was drawn before; each part is the number of a colour, and a value.
+ *
+ * @typedef {{x: number, width: number, parts: [number, number][]}} Bar
+ */
+export function drawBars(place, /** @type {{label: string, x: object, y: object, bars: Bar[]}} */ drawing) {
+  const width = Math.max(WIDTH_MIN, place.clientWidth);
+  const scale = scales(drawing, width);
+  const svg = make("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": drawing.label });
+  svg.append(...grid(drawing, scale, width), ...drawing.bars.flatMap((bar) => stacked(bar, scale)));
+  place.replaceChildren(svg);
+}
+
+function stacked({ x, width, parts }, scale) {
+  const left = scale.x(x);
+  const across = Math.max(1, round(0.8 * (scale.x(x + width) - left)));
+  let below = 0;
+  return parts.filter(([, value]) => value > 0).map(([colour, value]) => {
+    const top = scale.y(below + value);
+    const bar = make("rect", { class: `bar share-${colour}`, x: left, width: across, y: top, height: Math.max(1, round(scale.y(below) - top)) });
+    below += value;
+    return bar;
+  });
+}
+
 function scales({ x, y }, width) {
   const inner = { width: width - MARGIN.left - MARGIN.right, height: HEIGHT - MARGIN.top - MARGIN.bottom };
   const span = Math.max(x.max - x.min, Number.EPSILON);

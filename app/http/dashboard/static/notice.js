@@ -3,7 +3,7 @@
 import { make, replaceIfChanged } from "./page.js";
 import { cost, count, plural, roundly, unitsOf } from "./words.js";
 
-const LAST = "When they are used up, the ensemble stops answering for good.";
+const LAST = "Once none is left, the ensemble stops answering for good.";
 const SOON_SECONDS = 3600;
 // What the ledger grows by with an answer, at most: docs/operations.md.
 export const ANSWER_BYTES = 370;
@@ -48,6 +48,8 @@ const typed = (command) => make("code", { class: "command" }, command);
 export function noticeOf(budget, outlook, storage, levels) {
   if (budget.phase === "halted") return halted(budget);
   const short = shortOfRoom(budget, storage);
+  const danger = quorumInDanger(budget);
+  if (danger !== null) return danger;
   if (budget.phase !== "ensemble") return null;
   const units = unitsOf(budget);
   if (levels.unstable === "alarm") {
@@ -70,15 +72,32 @@ export function noticeOf(budget, outlook, storage, levels) {
   return endsSoon(budget, outlook) ?? short;
 }
 
+/** Whether generations that vote may soon be fewer than the quorum, or are; one with a last unstable answer is as good as gone. */
+function quorumInDanger({ generations, quorum, phase }) {
+  if (quorum === null || !["ensemble", "waiting"].includes(phase)) return null;
+  const lasting = generations.filter(({ state, unstable }) => state === "active" && unstable.left > 1);
+  const waiting = generations.filter(({ state }) => state === "waiting");
+  if (lasting.length >= quorum) return null;
+  const joins = waiting.length > 0 ? `${plural(waiting.length, "generation waits", "generations wait")} to join.` : "None waits to join.";
+  const text = `Below the quorum of ${count(quorum)} new queries get 503 and use nothing. ${joins} A generation that is appended now joins at the second tick.`;
+  const title = phase === "waiting"
+    ? "Fewer generations vote than the quorum"
+    : lasting.length === 0 && waiting.length === 0 ? "No generation may vote soon" : "The quorum is in danger";
+  return { level: phase !== "waiting" && lasting.length === 0 && waiting.length === 0 ? "alarm" : "caution", title, text, command: "conclave append --config FILE SOURCE" };
+}
+
 /** Why it halted, and what it can still give. */
 function halted(budget) {
   const { queries, unstable } = budget;
   const isUsedUp = queries.left === 0 || unstable.left === 0;
+  const title = isUsedUp ? "Halted: new queries are refused" : "Halted, with answers left";
+  // A closed ledger draws nothing, whatever is set aside in it.
+  if (budget.closed !== null) return { level: "alarm", title, ...CLOSED[budget.closed] };
   if (!isUsedUp) {
     return {
       level: "alarm",
-      title: "Halted, with answers left",
-      text: "Its ledger was closed, as every copy is and a retired one, or a failure was contained: the server's log and the end of this command's line say which. Recorded queries get their answers again.",
+      title,
+      text: "A failure was contained, or the records are not those that it was opened on: the server's log says which. Recorded queries get their answers again.",
       command: "conclave verify --config FILE",
     };
   }
@@ -88,11 +107,22 @@ function halted(budget) {
     : `All ${count(queries.limit)} answers are given.`;
   return {
     level: "alarm",
-    title: "Halted: new queries are refused",
+    title,
     text: `${why} Recorded queries get their answers again. ${budget.reserved.length > 0 ? "Still to be had:" : ""}`,
     offers: [...budget.reserved.map(offerOf), ...(budget.reserved.length > 0 ? [] : [NEW_RELEASE])],
   };
 }
+
+const CLOSED = {
+  backup: {
+    text: "This ledger is a backup: it answers no new query and draws nothing, since the ledger that it was made of may have gone on. Recorded queries get their answers again. Its line says what it holds:",
+    command: "conclave verify --config FILE",
+  },
+  retired: {
+    text: "This ledger was retired: it answers no new query and draws nothing any more. Recorded queries get their answers again. Its line says what it holds:",
+    command: "conclave verify --config FILE",
+  },
+};
 
 const NEW_RELEASE = {
   text: "Nothing is set aside any more. New answers need a new release, whose promise adds to this one's:",

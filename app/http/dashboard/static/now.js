@@ -1,8 +1,9 @@
 // What an operator looks for first: phase, what is left, for how long, and whether to worry.
 
 import { element, make, replaceIfChanged, setText } from "./page.js";
+import { showGenerations } from "./generations.js";
 import { noticeOf, showNotice } from "./notice.js";
-import { count, duration, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
+import { count, duration, inLarge, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
 
 const NEAR = 0.2; // of a limit that is left: from here on it is said
 const MEANING = {
@@ -21,16 +22,18 @@ const PACE = {
   student: ["Student's answers per second", "They are free: nothing is used up by them."],
   repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
+const STOPPED_STATUS = 500;
+const STOPPED_WORDS = "Nothing is answered any more. These are the last figures that were told.";
 const NAMES = { ensemble: "Ensemble answers", waiting: "Waiting for generations", classifier: "Classifier answers", halted: "Halted" };
 
 /** The figures of this moment; those of the server and its machine are null until they are known. */
-export function showNow({ budget, outlook, server, storage }) {
+export function showNow({ budget, outlook, server, storage, refusal }) {
   setText("release", budget.release.name);
   const title = `${budget.phase === "halted" ? "Halted: " : ""}${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
   showPhase(budget);
-  showGenerations(budget);
+  showGenerations(budget, outlook?.time ?? Date.now() / 1000);
   const isAnswering = budget.phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
   const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
@@ -39,7 +42,9 @@ export function showNow({ budget, outlook, server, storage }) {
   showUnstable(budget, forecast, outlook, levels.unstable);
   showRate(budget, outlook);
   showPace(budget, outlook, server);
-  showNotice(noticeOf(budget, outlook, storage, levels));
+  // While the server refuses its figures, the notice says why; a page that changes its size shows them again.
+  if (refusal === null) showNotice(noticeOf(budget, outlook, storage, levels));
+  if (refusal === STOPPED_STATUS) setText("phase-words", STOPPED_WORDS);
 }
 
 function showPhase(budget) {
@@ -52,16 +57,6 @@ function showPhase(budget) {
     const current = phase === budget.phase ? { "aria-current": "step" } : {};
     return make("li", { "data-phase": phase, ...current }, name);
   }));
-}
-
-/** What each generation that has not retired has left, where a release takes them. */
-function showGenerations({ generations, quorum }) {
-  element("generations").hidden = quorum === null;
-  if (quorum === null) return;
-  const kept = generations.filter(({ state }) => state !== "retired");
-  const told = kept.map(({ number, state, unstable }) => (state === "active" ? `${number} votes, ${count(unstable.left)} of ${count(unstable.cutoff)} unstable left` : `${number} waits`));
-  const gone = generations.length - kept.length;
-  setText("generations", `Generations (quorum ${count(quorum)}): ${[...told, ...(gone ? [`${count(gone)} retired`] : [])].join("; ")}.`);
 }
 
 /** How much cause for worry a limit gives. */
@@ -78,7 +73,7 @@ function showAnswers(budget, forecast, outlook, worry) {
   const labels = labelsOf(budget);
   element("answers-tile").dataset.level = worry;
   setText("answers-title", isOver ? (labels === null ? "Answers given" : "Labels given") : "Answers left");
-  setText("answers-left", isOver ? count(labels ?? answered) : left === null ? "no limit" : count(left));
+  setText("answers-left", isOver ? inLarge(labels ?? answered) : left === null ? "no limit" : inLarge(left));
   setText("answers-words", isOver ? givenInAll(budget, labels) : `${limit === null ? "" : `of ${count(limit)}; `}${given(budget, labels)}`);
   meter("answers-meter", answered, limit);
   setText("answers-forecast", forecast === null ? whyNone(budget) : ahead(forecast.limit, outlook.time, "Used up"));
@@ -95,8 +90,9 @@ function given({ queries: { answered } }, labels) {
 }
 
 function givenInAll({ queries: { answered, limit } }, labels) {
-  const most = limit === null ? "" : `of ${count(limit)} at most`;
-  return labels === null ? most : `in ${plural(answered, "answer", "answers")}, ${most}`;
+  const most = limit === null ? [] : [`of ${count(limit)} at most`];
+  const given = labels === null ? [] : [`in ${plural(answered, "answer", "answers")}`];
+  return [...given, ...most].join(", ");
 }
 
 function showUnstable(budget, forecast, outlook, worry) {
@@ -125,7 +121,7 @@ function ahead(point, now, verb) {
 function cutoffAhead({ cutoff: { earliest, expected, latest }, first }, now) {
   if (earliest === null || earliest.seconds === undefined) return "";
   const after = first === "limit" ? " The answers run out first." : "";
-  if (expected === null) return `None so far: not used up before ${duration(earliest.seconds)} have passed (95 % sure).${after}`;
+  if (expected === null) return `None so far: not used up within ${duration(earliest.seconds)} (95 % sure).${after}`;
   return `Used up in ${duration(expected.seconds)} at the present rate${atMoment(expected.seconds, now)}; ${range(earliest, latest)} (90 % sure).${after}`;
 }
 
@@ -142,7 +138,7 @@ function atMoment(seconds, now) {
 function showRate(budget, outlook) {
   const { cutoff } = budget.unstable;
   const units = unitsOf(budget);
-  const rate = cutoff === null ? null : outlook?.unstable_rate ?? null;
+  const rate = cutoff === null && budget.quorum === null ? null : outlook?.unstable_rate ?? null;
   setText("rate-title", `${budget.with_scores ? "Units" : "Unstable"} per 100 answers`);
   setText("rate", rate === null ? "–" : perHundred(rate.mean));
   setText("rate-words", rate === null ? (cutoff === null ? "Nothing runs out by it in this release." : "No answer yet to judge by.") : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);

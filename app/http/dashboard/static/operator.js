@@ -2,7 +2,7 @@
 
 import { ANSWER_BYTES } from "./notice.js";
 import { element, make, replaceIfChanged, setText } from "./page.js";
-import { ago, bytes, count, moment, plural, roundly, unitsOf } from "./words.js";
+import { ago, bytes, count, moment, plural, roundly, timeOfDay, unitsOf } from "./words.js";
 
 export function showKeys(keys, budget) {
   element("keys-card").hidden = keys === null;
@@ -25,12 +25,11 @@ function used(number, limit) {
   return make("td", { class: "number", ...(isOver ? { "data-level": "alarm" } : {}) }, limit === null ? count(number) : `${count(number)} of ${count(limit)}`);
 }
 
-export function showMachine(storage, now) {
+export function showMachine(storage, now, newest) {
   element("machine").hidden = storage === null;
   if (storage === null) return;
-  const { sequence } = storage;
-  setText("backup", backupOf(storage.backup, sequence, now));
-  setText("head-file", headFileOf(storage.noted_sequence, sequence));
+  setText("backup", backupOf(storage.backup, newest, now));
+  setText("head-file", headFileOf(storage));
   setText("disk", storage.bytes_free === null ? "unknown: the database is on a server" : `${bytes(storage.bytes_free)} free, for about ${roundly(storage.bytes_free / ANSWER_BYTES)} answers`);
 }
 
@@ -40,7 +39,8 @@ function backupOf(backup, sequence, now) {
   return `${ago(Math.max(0, now - backup.made_at))} (${moment(backup.made_at, now)}), ${behind > 0 ? `${plural(behind, "entry", "entries")} behind` : "with every entry"}`;
 }
 
-function headFileOf(noted, sequence) {
+/** What is noted, against the entry that was the newest when it was asked for. */
+function headFileOf({ noted_sequence: noted, sequence, asked_at: asked }) {
   if (noted === null) return "none is kept, or none was written since the start";
-  return noted >= sequence ? `notes entry ${count(noted)}, the newest` : `notes entry ${count(noted)}, ${count(sequence - noted)} behind`;
+  return noted >= sequence ? `notes entry ${count(noted)}, the newest at ${timeOfDay(asked)}` : `notes entry ${count(noted)}, ${count(sequence - noted)} behind`;
 }

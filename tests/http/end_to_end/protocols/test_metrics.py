@@ -15,9 +15,18 @@ if TYPE_CHECKING:
 NOTED_SECONDS_MAX = 60.0
 
 
-UNCOUNTED = {"unit", "left", "accounting", "with_scores", "follows", "hopeless", "generations"}
+UNCOUNTED = {
+    "unit",
+    "left",
+    "accounting",
+    "with_scores",
+    "follows",
+    "hopeless",
+    "generations",
+    "closed",
+}
 """Parts of the budget that are settled at the opening, or the difference of two counted, or that
-a fixed release has none of."""
+a release that goes on, or a fixed one, has none of."""
 
 
 def check(served: Served) -> dict[str, object]:

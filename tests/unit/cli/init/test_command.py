@@ -66,7 +66,7 @@ def test_what_is_written_loads_and_plans(
     assert (settings.privacy.shares.answers > 0) == (way == "--online")
     assert "thresholds = []" not in Path("conclave.toml").read_text()
     assert run(["plan", "--config", "conclave.toml", "--populations", "0"]) == 0
-    assert capsys.readouterr().out.endswith(" next: conclave check --config conclave.toml\n")
+    assert capsys.readouterr().err == "next: conclave check --config conclave.toml\n"
 
 
 def test_a_dictionary_and_a_sample_complete_each_other() -> None:
@@ -81,6 +81,16 @@ def test_a_dictionary_and_a_sample_complete_each_other() -> None:
     assert region["categories"] == ("north", "south", "east")
     assert region["category_shares"][2] == 0
     assert data.missing == ("?",)
+
+
+def test_bounds_of_a_sample_are_said_to_be_its_own() -> None:
+    """Those of a dictionary are not: somebody knows them."""
+    note = "   # of the sample alone; widen them to what can be"
+    for facts, count in ((["--label", "outcome"], 2), (["--dictionary", "dictionary.csv"], 0)):
+        assert init("--public", "public.csv", *facts, "--force") == 0
+        lines = Path("conclave.toml").read_text().splitlines()
+        assert sum(line.endswith(note) for line in lines) == count
+    load_settings(Path("conclave.toml"), {})
 
 
 def test_names_that_toml_must_quote_are_written_so(folder: Path) -> None:

@@ -34,7 +34,9 @@ def configuration_file(tmp_path: Path) -> Path:
 def test_a_plan_is_three_lines(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Answers at m, accuracy with its probability and rare labels, and what to change."""
     assert run(plan("--config", str(configuration))) == 0
-    answers, accuracy, change = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    answers, accuracy, change = printed.out.splitlines()
+    assert printed.err == f"next: conclave check --config {configuration}\n"
     assert answers.startswith("Answers: 1,000 of m = 1,000 queries get a label where nine learners")
     assert "with probability 95%" in accuracy
     assert re.search(r'fewer than \d+ rows \(.*%\) may be given to nobody: is "no" or', accuracy)

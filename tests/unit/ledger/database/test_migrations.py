@@ -81,6 +81,7 @@ def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> No
             "answers",
             "checkpoints",
             "entries",
+            "hour_counts",
             "idempotency_keys",
             "key_counts",
             "newest_answers",

@@ -129,7 +129,8 @@ def test_a_server_that_owns_nothing_changes_nothing(
     with postgresql.connect(address) as owner:
         owner.execute(f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO {role}".encode())
         owner.execute(f"GRANT UPDATE ON key_counts, key_blocks TO {role}".encode())
-        owner.execute(f"GRANT DELETE ON newest_answers TO {role}".encode())
+        owner.execute(f"GRANT DELETE ON newest_answers, hour_counts TO {role}".encode())
+        owner.execute(f"GRANT UPDATE ON hour_counts TO {role}".encode())
     served = make_url(address).set(username=role).render_as_string(hide_password=False)
     with postgresql.connect(served) as connection:
         for table in (*INSERT_ONLY, COUNTS):

@@ -35,6 +35,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "phase": "ensemble",
         "student": False,
         "switching": False,
+        "closed": None,
         "epsilon": 20.0,
         "delta": 0.01,
         "composed": None,
@@ -54,6 +55,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "generations": [],
         "erased": None,
         "quorum": None,
+        "tick": None,
         "ledger": {"sequence": head.sequence, "head": head.hash},
     }
 

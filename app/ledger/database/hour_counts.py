@@ -1,0 +1,86 @@
+"""What was asked in each hour: public totals of all servers of a ledger, without an entry.
+
+The counts of the newest ``HOURS_MAX`` hours are kept, and decide nothing: they are for people, who
+look at them after a restart.  So no entry binds them, they carry no mark, and a server that is
+killed loses those of its last minute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from app.ledger.database.driver import fetch_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+HOURS_MAX: Final = 31 * 24
+"""Hours that are kept of each release."""
+
+_READ: Final = (
+    "SELECT hour, fresh, unstable, repeated, classified, refused FROM hour_counts "
+    "WHERE release_number = ? ORDER BY hour"
+)
+_ADD: Final = (
+    "INSERT INTO hour_counts "
+    "(release_number, hour, fresh, unstable, repeated, classified, refused) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (release_number, hour) DO UPDATE SET "
+    "fresh = hour_counts.fresh + excluded.fresh, "
+    "unstable = hour_counts.unstable + excluded.unstable, "
+    "repeated = hour_counts.repeated + excluded.repeated, "
+    "classified = hour_counts.classified + excluded.classified, "
+    "refused = hour_counts.refused + excluded.refused RETURNING 1"
+)
+_FORGET: Final = "DELETE FROM hour_counts WHERE release_number = ? AND hour <= ? RETURNING 1"
+
+
+class HourCounts(NamedTuple):
+    """Requests of one hour by kind.
+
+    Attributes:
+        fresh: new answers of the ensemble, stable and unstable.
+        unstable: the unstable ones.
+        repeated: recorded answers given again.
+        classified: answers of the published classifier.
+        refused: requests, and lines of streams.
+
+    """
+
+    fresh: int = 0
+    unstable: int = 0
+    repeated: int = 0
+    classified: int = 0
+    refused: int = 0
+
+
+def read_hours(connection: Connection, release_number: int) -> dict[int, HourCounts]:
+    """Return the counts of every hour that is kept, in order, by the hours since 1970.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+
+    """
+    rows = fetch_all(connection, _READ, (release_number,))
+    return {int(str(hour)): HourCounts(*map(int, map(str, counts))) for hour, *counts in rows}
+
+
+def add_hours(
+    connection: Connection, release_number: int, counts: Mapping[int, HourCounts]
+) -> None:
+    """Add counts to those of their hours, and forget hours that are too old.
+
+    Args:
+        connection: inside a transaction.
+        release_number: of the release that was asked.
+        counts: by hours since 1970.
+
+    Raises:
+        SQLAlchemyError: the database does not take them.
+
+    """
+    for hour, added in counts.items():
+        fetch_all(connection, _ADD, (release_number, hour, *added))
+    if counts:
+        fetch_all(connection, _FORGET, (release_number, max(counts) - HOURS_MAX))

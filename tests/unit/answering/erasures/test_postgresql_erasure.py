@@ -1,0 +1,116 @@
+"""Erasure in PostgreSQL, by a server that owns nothing; its files are searched for the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from app.answering.beside.living_answerer import LivingAnswerer
+from app.ledger.database.database import grant_serving
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
+from app.noise.scripted import ScriptedNoise
+from tests.builders.ledger.postgresql_server import OwnServer, own_server
+from tests.builders.release.named_rows import NamedRelease, place_of, slots_of
+from tests.unit.answering.erasures.test_erasures import forget, pass_tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.long
+IN_THE_CLEAR = "ALTER TABLE private_state ALTER COLUMN body SET STORAGE EXTERNAL"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnServer]:
+    """Start a server whose files may be read here."""
+    with own_server() as server:
+        yield server
+
+
+def prepared(server: OwnServer, folder: Path) -> tuple[NamedRelease, str]:
+    """Return a release that a role serves which owns nothing, and the owner's address.
+
+    Its pieces are kept in the clear: what PostgreSQL has compressed no search would find.
+    """
+    owner = server.create_database()
+    growing = NamedRelease(folder, ledger_url=owner)
+    growing.small.ledger().close()
+    role = f"serving_{make_url(owner).database}"
+    server.run(f"CREATE ROLE {role} LOGIN")
+    grant_serving(owner, role)
+    with server.connect(owner) as connection:
+        connection.execute(IN_THE_CLEAR)
+    served = make_url(owner).set(username=role).render_as_string(hide_password=False)
+    return replace(growing, ledger_url=served), owner
+
+
+def files_with(server: OwnServer, marker: bytes) -> list[str]:
+    """Return the files of all databases that hold some bytes; logs are named as not covered."""
+    with server.connect() as connection:
+        connection.execute("CHECKPOINT")
+        (folder,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+    files = (each for each in Path(folder).rglob("*") if each.is_file())
+    return [each.name for each in files if each.parent.name != "pg_wal" and _has(each, marker)]
+
+
+def _has(file: Path, marker: bytes) -> bool:
+    try:
+        return marker in file.read_bytes()
+    except FileNotFoundError:  # PostgreSQL has removed it
+        return False
+
+
+def test_no_file_holds_a_forgotten_record_once_the_table_is_written_anew(
+    server: OwnServer, tmp_path: Path
+) -> None:
+    """They are there before, and after the tick until VACUUM FULL; the ledger verifies."""
+    growing, owner = prepared(server, tmp_path)
+    answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
+    ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
+    row = slots_of(ledger).values[place_of(ledger, "a1")]
+    marker = np.ascontiguousarray(row, dtype="<f8").tobytes()[:8]
+    assert files_with(server, marker)
+    forget(ledger, "a1")
+    pass_tick(growing, answerer, ticker)
+    assert files_with(server, marker)
+    with server.connect(owner) as connection:
+        connection.execute("VACUUM FULL private_state")
+    assert not files_with(server, marker)
+    verify(ledger)
+    ledger.close()
+
+
+def test_a_server_forgets_pieces_of_generations_and_nothing_else(
+    server: OwnServer, tmp_path: Path
+) -> None:
+    """Neither another piece, nor without the grant, nor in a function that was altered."""
+    growing, owner = prepared(server, tmp_path)
+    growing.open().ledger.close()
+    served = growing.ledger_url
+    with server.connect(served) as connection:
+        for name in ("release-secret", "forgotten-00000002", "x-slots-1-1"):
+            with pytest.raises(psycopg.Error, match="rows are never changed"):
+                connection.execute("SELECT conclave_forget(1::smallint, %s)", ([name],))
+        with pytest.raises(psycopg.Error, match="permission denied"):
+            connection.execute("DELETE FROM private_state")
+    other = f"other_{make_url(owner).database}"
+    server.run(f"CREATE ROLE {other} LOGIN")
+    stranger = make_url(owner).set(username=other).render_as_string(hide_password=False)
+    with (
+        server.connect(stranger) as connection,
+        pytest.raises(psycopg.Error, match="permission denied"),
+    ):
+        connection.execute("SELECT conclave_forget(1::smallint, ARRAY['slots-1-1'])")
+    with server.connect(owner) as connection:
+        connection.execute("ALTER FUNCTION conclave_forget SECURITY INVOKER")
+    ledger = open_ledger(owner, create=False)
+    with pytest.raises(Exception, match="lost the function conclave_forget"):
+        verify(ledger)
+    ledger.close()
