@@ -52,7 +52,7 @@ SILENT: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The statistical parameters by which tested runs give a bound.
+    """The numbers by which test runs give a bound: privacy claim, runs and false-alarm probability.
 
     Attributes:
         epsilon: claimed.

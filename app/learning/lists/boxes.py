@@ -154,7 +154,7 @@ class Boxes:
         ]
 
     def everywhere(self, index: int) -> int:
-        """Return the label of a row inside every restricting interval; 0 if one is empty."""
+        """Return the label that a box gives inside all its intervals: 1, or 0 if one is empty."""
         return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
 
     def _side(self, axis_index: int, lower: int, upper: int) -> Side:

@@ -188,7 +188,7 @@ class Predictors:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """An estimate of one half for each predictor, since nothing is known about them."""
+        """The estimated frequency of label 1 for each predictor: one half, since unknown."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:

@@ -93,7 +93,7 @@ class Certificate:
 
 
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
-    """Return the cost of a run after a draw, from above.
+    """Return an upper bound on the privacy cost (delta) of a draw followed by a run of answers.
 
     The draw's ratio x has mean 1 and lies in an interval ``[t / E, t]`` with t between 1 and E,
     so that the mean of the convex ``V_T`` is at most that of the two ends: the chord's value at 1.
@@ -152,7 +152,7 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return ``f`` of (a') at a node, times ``2**136`` and rounded up.
+    """Return ``f``, from a certificate's condition (a'), at a node, times ``2**136``, rounded up.
 
     Args:
         node: z, times ``2**40``.
