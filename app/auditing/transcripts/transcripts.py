@@ -69,7 +69,7 @@ class Trials:
 
     @property
     def miss(self) -> float:
-        """The probability that one proportion lies outside its confidence bound."""
+        """The probability that a true proportion lies outside its confidence bound."""
         return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
 
     @property

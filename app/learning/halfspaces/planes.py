@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per pair: left of their line, and on it the part before the midpoint.
+    """Return one halfplane per pair: left of its directed line, and on it before the midpoint.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

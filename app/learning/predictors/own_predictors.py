@@ -83,7 +83,7 @@ class PublicFeature:
         return self.other if code == len(self.categories) else None
 
     def posted(self, value: Value, *, missing: frozenset[str]) -> Value:
-        """Return a posted value as it would be after encoding and decoding."""
+        """Return a value from a request as it would be after encoding and decoding."""
         if self.bounds is not None:
             lower, upper = self.bounds
             return min(max(value, lower), upper) if isinstance(value, float) else None

@@ -118,7 +118,7 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound on the rounding errors in sums of gains, in units of roundoff.
+    """Return a bound, in roundoffs, on errors in sums of weights by the errors that tests save.
 
     * Each against its largest term: an exponent of at most 746 in size, exp,
       and t terms.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k: as configured, or else by the rule for the rows."""
+    """Return the number of learners, k: as configured, or else by the number of rows."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)

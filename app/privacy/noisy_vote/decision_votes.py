@@ -35,7 +35,7 @@ class QuickDecisionVotes(QuickVoteTable):
     """A floating-point table of label probabilities for two labels, one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
@@ -49,7 +49,7 @@ class DecisionVotes(VoteTable):
     """The two-label vote's table of label probabilities, for one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
@@ -63,7 +63,7 @@ class DecisionNoise(NoisyVoteCalibration):
     """The noise of a vote among three or more labels, for one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 

@@ -195,7 +195,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold that a certificate's condition (c) permits."""
+    """Return the smallest first threshold of a stability table that a certificate permits."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
