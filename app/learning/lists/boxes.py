@@ -53,7 +53,7 @@ class Axis:
     shares: NDArray[np.float64]
 
     def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the number of cuts that each value reaches; 0 if it is missing."""
+        """Return how many cuts are at or below each value; 0 if it is missing."""
         ranks = np.searchsorted(self.cuts, column, side="right")
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
@@ -108,7 +108,7 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return each row's number of reached cuts per feature; 0 for a feature without cuts."""
+        """Return how many cuts are at or below a row's values, per feature; 0 without cuts."""
         ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
         return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
 

@@ -270,7 +270,7 @@ def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
 def posted_row(
     features: Sequence[PublicFeature], posted: Sequence[Value], *, missing: frozenset[str]
 ) -> Row:
-    """Return one posted row in the form that predictors receive.
+    """Return a row from a request in the form that predictors receive.
 
     Args:
         features: the public features, in schema order.

@@ -46,7 +46,7 @@ def levels_of(kind: str, depth: int) -> int:
 
 
 def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, ...]:
-    """Return the tests that a class uses: all for trees, those of numbers for the others."""
+    """Return the tests that a class uses: all for trees, else only those of numeric features."""
     return tuple(test for test in tests if kind in TREE_KINDS or test.cut is not None)
 
 

@@ -142,7 +142,7 @@ def draw_counted(
 def tally(
     parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the exact counts of all cells at all resolutions, flat; secret, and can be added."""
+    """Return the exact counts of all cells at all resolutions in one array; secret and additive."""
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])
 

@@ -122,7 +122,7 @@ class Parameters:
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return parameters in which a halt replaces every successor except ``kept``."""
+        """Return parameters by which the release halts at its end, unless ``kept`` follows."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )

@@ -80,7 +80,7 @@ class Certificate:
         )
 
     def value_at(self, place: Fraction) -> Fraction:
-        """Return ``V_T`` at a place z >= 0, exactly."""
+        """Return the certificate's function ``V_T`` at a place z >= 0, exactly."""
         scaled = place * NODE_ONE
         cell = bisect_right(self.nodes, scaled) - 1
         moved = self.slopes[-1][cell] * (scaled - self.nodes[cell])
@@ -206,7 +206,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether neighbouring thresholds meet a certificate's condition (d), in both orders."""
+    """Return whether a certificate covers two neighbouring thresholds of a table, either way."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 
