@@ -76,7 +76,7 @@ class AuditReport:
 def audit(
     settings: Settings, *, steps: int, noise: NoiseSource, with_draws: bool = True
 ) -> AuditReport:
-    """Return lower bounds on the epsilon of the answers and of the published draws.
+    """Return lower bounds on the epsilon of the answers, and of each randomly drawn hypothesis.
 
     Args:
         settings: of the answers, classes, privacy and answers are used.

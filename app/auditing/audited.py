@@ -93,7 +93,7 @@ class Audited:
 
     @property
     def lead_max(self) -> int:
-        """The largest lead of the audited label, in votes beyond half of them."""
+        """The most votes beyond half of all that the audited label gets in the audit."""
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:

@@ -1,4 +1,4 @@
-"""The audit of one-time draws of hypotheses that a configuration would make.
+"""The audit of the hypotheses that a configuration would draw at random, once each.
 
 The exponential mechanism on records that are all alike but for one label.
 
@@ -65,7 +65,7 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of equal records at which the observed event becomes rare."""
+    """Return the number of identical records at which the event that the audit awaits is rare."""
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
@@ -181,7 +181,7 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon that the noisy counts of all grid levels reach, for one changed label.
+    """Return the epsilon that the noisy counts of all grid resolutions show, if one label changes.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.
@@ -230,7 +230,7 @@ class DrawReport:
 
 
 def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
-    """Return a lower bound on epsilon for each draw that the configuration would make.
+    """Return a lower bound on epsilon for each hypothesis that the configuration would draw.
 
     A class of the rows' own labellings is fixed by no public choice, and is left out.
     """

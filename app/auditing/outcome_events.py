@@ -113,7 +113,7 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
 
 
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
-    """Return the epsilon that a count of successes implies, with probability ``one`` or ``other``.
+    """Return the epsilon that the number of successes shows, for two success probabilities.
 
     The likelihood ratio grows or falls with the number, so the events that show most say
     that it is at least, or at most, some limit.
@@ -164,7 +164,7 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return the epsilon that observed counts imply, each wrong with probability ``2 miss``.
+    """Return the epsilon that observed event counts prove; each is wrong with chance ``2 miss``.
 
     Args:
         likely: how often the events came on one side, any shape.

@@ -93,7 +93,7 @@ def _at_most(audited: Audited, count: int) -> int:
 
 
 def ask_decisions(audited: Audited) -> list[Adversary]:
-    """Return an adversary with as many queries as one record can change, with restarts."""
+    """Return adversaries that ask only as many queries as one record can change."""
     answering = own(audited.answering, stability.HitProfile)
     leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
     asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
@@ -108,7 +108,7 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
-    """Return an adversary that repeats a query with restarts, then varies the votes."""
+    """Return adversaries that repeat a query, some with restarts, and one that varies votes."""
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
@@ -123,7 +123,7 @@ def ask_words(audited: Audited) -> list[Adversary]:
 
 
 def ask_threshold(audited: Audited) -> list[Adversary]:
-    """Return an adversary that probes the threshold, with restarts, then varies the votes."""
+    """Return adversaries that seek low threshold noise, restart the server, or vary the votes."""
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]
     for part in THRESHOLD_PARTS:
@@ -153,7 +153,7 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Return an adversary that repeats a query with the votes at which labels vary most."""
+    """Return adversaries that repeat one query, each with votes of another lead."""
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),

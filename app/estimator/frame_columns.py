@@ -57,7 +57,7 @@ Categories = Mapping[int | str, Iterable[object]] | str
 
 
 class UnchargedDataWarning(UserWarning):
-    """A public parameter was taken from the private rows, which the privacy promise omits."""
+    """Warning that a public parameter came from private rows, without any privacy cost counted."""
 
 
 @dataclass(frozen=True, slots=True)

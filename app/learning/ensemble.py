@@ -166,7 +166,7 @@ def fit_chunks_anew(
     chunks: NDArray[np.int64],
     secret: bytes,
 ) -> bytes:
-    """Return stored learners with those of some chunks fitted anew, the others as they were.
+    """Return an ensemble in which some chunks' learners are refitted, and the others as stored.
 
     It is what :func:`fit_ensemble` makes of all rows, where those of the other chunks are the
     rows that ``body`` was fitted on: a chunk's learner follows from its own rows and seed.
@@ -274,12 +274,12 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether learners vote by public cells, for which one row per chunk is best."""
+    """Return whether learners vote by cell of a partition; one row per chunk is then best."""
     return estimator is None and row_of(searched).splits is not None
 
 
 def cells_of(searched: HypothesisClass) -> CellSplits:
-    """Return the public cells of a class whose learners vote by them."""
+    """Return the public partition into cells by which a class's learners vote."""
     splits = row_of(searched).splits
     if splits is None:
         raise InvariantError("these learners vote by no public cells")

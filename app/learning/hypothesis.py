@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Hypothesis(Protocol):
-    """A drawn hypothesis, private until the mechanism that paid for it publishes it."""
+    """A drawn hypothesis, kept private unless the mechanism that drew it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the class index of every row that its class encoded, shape ``(n,)``."""
@@ -68,7 +68,7 @@ class HypothesisClass(Protocol):
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation that rounding weights to integers causes in one draw."""
+        """A bound on the total variation distance that rounding weights causes in one draw."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
@@ -81,7 +81,7 @@ class HypothesisClass(Protocol):
         ...
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound on the error of computed log weights over one whole draw.
+        """Return a bound on the rounding errors of hypotheses' log weights over one whole draw.
 
         Args:
             row_count: public number of rows.
@@ -144,10 +144,10 @@ class HypothesisClass(Protocol):
 
 @runtime_checkable
 class TalliedClass(Protocol):
-    """A class whose draw follows from counts of rows."""
+    """A hypothesis class that can draw from counts of rows, without the rows themselves."""
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count rows as the class weighs them; counts of parts add up, whatever their order."""
+        """Return the counts of rows that a draw needs; the counts of parts can be added."""
         ...
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Hypothesis:
@@ -187,7 +187,7 @@ class Ensemble(Protocol):
         ...
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return every model's score of every query: the fraction of the second class.
+        """Return every model's score of every query: its estimated frequency of the second class.
 
         Args:
             values: encoded queries, shape ``(B, d)``.
@@ -209,7 +209,7 @@ class Ensemble(Protocol):
 
 @runtime_checkable
 class ChunkwiseEnsemble(Ensemble, Protocol):
-    """An ensemble that has every chunk's models by themselves."""
+    """An ensemble whose models can be exchanged chunk by chunk."""
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
         """Return the ensemble with the models of some chunks taken from another of its kind.
@@ -277,7 +277,7 @@ class ClassAsked:
 
 
 def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
-    """Raise an error, since the class cannot be built on the private rows' own points."""
+    """Raise an error, since this class cannot list the labellings of the private rows' points."""
     raise ConfigurationError("hypotheses.class", f"{asked.kind} has no private grid")
 
 

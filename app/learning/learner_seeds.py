@@ -36,7 +36,7 @@ def generator(seed: bytes) -> LearnerGenerator:
 
 
 def seed_shared_generator(seed: bytes) -> None:
-    """Set numpy's global generator to a separate state for one learner.
+    """Seed numpy's global generator for one learner, since some learners draw from it.
 
     Some estimators draw from it and take no seed, in fitting or in predicting; what
     one chunk's drew would otherwise move what the next one draws.

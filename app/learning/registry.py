@@ -88,7 +88,7 @@ def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
 
 
 def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return a smaller class: one hypothesis for each labelling of private points.
+    """Return a class with one hypothesis for each way in which it can label private points.
 
     Args:
         asked: of whose features in use the points are labelled by cuts anywhere; a class of

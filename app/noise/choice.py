@@ -51,7 +51,7 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
 def draw_repeated(
     log_weights: NDArray[np.float64], counts: Sequence[int], noise: NoiseSource
 ) -> tuple[int, int]:
-    """Return a random alternative when many have the same weight.
+    """Return a random alternative by weight, where many alternatives share each weight.
 
     The law is that of :func:`draw_index` over all alternatives one by one.
 
@@ -77,7 +77,7 @@ def draw_repeated(
 
 
 def truncation_variation(count: int) -> Fraction:
-    """Return a bound on the total variation that rounding weights to integers causes in a draw.
+    """Return a bound on the total variation distance that rounding weights causes in a draw.
 
     Each weight loses less than one grid step and the total is at least
     ``2**192`` steps, since the largest weight alone is.

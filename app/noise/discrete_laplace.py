@@ -88,7 +88,7 @@ class _Digit:
         object.__setattr__(self, "table", self._boundaries(WORD_BITS))
 
     def draw(self, word: int, noise: NoiseSource) -> int:
-        """Return a random digit times its place value; ``word`` is 64 uniform random bits."""
+        """Return a random digit of the noise times its place value, by 64 random bits."""
         table = self.table
         cell = bisect_right(table, word)
         if cell and (table[cell - 1] == word or cell == self.cell_count):

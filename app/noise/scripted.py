@@ -63,7 +63,7 @@ class ScriptedNoise:
         return below_from_words(bound, self.words)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the permutation that sorts ``count`` given words, taken again on a duplicate."""
+        """Return the permutation that sorts ``count`` given words; equal words are read anew."""
         return permutation_from_keys(
             count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
         )

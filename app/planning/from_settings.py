@@ -217,13 +217,13 @@ def _relabel_count(
 
 
 def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Warn that scores of relabelled rows are 0 or 1 in every leaf."""
+    """Warn that relabelled rows give only the scores 0 and 1."""
     if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
         warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
 
 
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn about a release that opens although planning calls it infeasible; n is public."""
+    """Warn if a release opens although planning, by its public number of rows, advised not to."""
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
@@ -236,7 +236,7 @@ UNUSED_CUTOFF: Final = (
 
 
 def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn about settings that have no effect if each public cell is answered once."""
+    """Warn about settings that have no effect if each cell (public region) is answered once."""
     request = plan_request(settings, row_count)
     if request.budget is None or not request.row.counts_decisions:
         return

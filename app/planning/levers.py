@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return the parameters that a plan may vary; not T if the mechanism determines it."""
+    """Return which of epsilon, the maximum of unstable answers and n a plan may vary."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -97,7 +97,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels at one agreement of learners; None if nothing would serve."""
+    """Return the number of labels given if learners agree to a degree; None if none can be."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the noise calibration of a request, in floating point where exact is slow.
+    """Return a request's noise calibration, in floating point if exact arithmetic is slow.
 
     Raises:
         ConfigurationError: there is none for the budget.

@@ -148,7 +148,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """The part of the request about answers; sample and grid are those of the budget."""
+        """The public numbers on which the answers of this request depend."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),

@@ -43,7 +43,7 @@ class Answering(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum of unstable answers, T; None if no number of them ends the run."""
+        """The maximum of unstable answers, T; None if unstable answers are not limited."""
         ...
 
 
@@ -66,7 +66,7 @@ class Calibration(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum of unstable answers, T; None if no number of them ends the run."""
+        """The maximum of unstable answers, T; None if unstable answers are not limited."""
         ...
 
     def to_plain(self) -> Plain:
@@ -105,11 +105,11 @@ class AnswersAsked:
     is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the other draws in a joint accounting at some epsilon; none if parts add up."""
+        """Return the draws accounted jointly with the answers; none without joint accounting."""
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's part of a joint epsilon, or its separate part if it cannot join."""
+        """Return a mechanism's epsilon: the joint one, or what other draws leave of it."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
@@ -123,7 +123,7 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class HitState:
-    """A stability test's public count of unstable answers, and its secret threshold noise."""
+    """The number of unstable answers so far (public), and the threshold's noise (secret)."""
 
     hit_count: int = 0
     private_threshold_noise: int | None = field(default=None, repr=False)

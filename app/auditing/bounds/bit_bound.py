@@ -71,7 +71,7 @@ def pairs_of(table: Floats, *, moved: int) -> Floats:
 
 
 def planned_outcomes(pairs: Floats, *, answers: int, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the probability of each final memory of the adversary, on both data sets.
+    """Return the probability of each grid cell of log likelihood ratios, on both data sets.
 
     Args:
         pairs: chances of either label on both sides, shape (pairs, 2, 2).

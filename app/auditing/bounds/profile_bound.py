@@ -116,7 +116,7 @@ class _Turns:
 
 
 def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound on epsilon that adapting queries adds to repeating one."""
+    """Return the largest lower bound from adapting queries; 0 if repeating one shows as much."""
     return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 

@@ -1,4 +1,4 @@
-"""A lower bound on epsilon for the sparse vector: probe the threshold, then count.
+"""A lower bound on epsilon for the sparse vector: stable answers first, then unstable ones.
 
 Many queries that are all released show that the threshold's noise is low; that the next
 ones are all hits, too.  On one side the former have a vote more and the latter a vote

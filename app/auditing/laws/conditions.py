@@ -98,17 +98,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, over all 64-bit random words."""
+    """Return which privacy conditions the stability test meets, whatever random word it draws."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the certified stability test meets, over all random words."""
+    """Return which privacy conditions the stability test meets by its table's certificate."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the test meets if each public cell is answered once."""
+    """Return which privacy conditions the stability test meets if it answers each region once."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 
@@ -126,7 +126,7 @@ def _of_fresh_words(audited: Audited) -> Checks:
 
 
 def of_threshold(audited: Audited) -> Checks:
-    """Return which privacy conditions the sparse vector meets in the use of its two noises."""
+    """Return which privacy conditions the noise of the sparse vector technique meets."""
     answering, heard = own(audited.answering, sparse_vector.Parameters), _Heard.of(audited)
     hits, labels = threshold_is_paid(audited)
     return _of_hits(audited, hits=hits, labels=labels) | {
@@ -265,7 +265,7 @@ class _Heard:
 
     @classmethod
     def of(cls, audited: Audited) -> _Heard:
-        """Return the random words that a run of some queries consumes."""
+        """Return whether some queries use every random word, each once and with all its bits."""
         source = ScriptedNoise(seeded_words(0))
         opening, *queries = words_heard(audited, source, queries=QUERIES_PLAYED)
         words = [word for heard in (opening, *queries) for word in heard]

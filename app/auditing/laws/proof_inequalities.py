@@ -67,7 +67,7 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the stability test's noise covers unstable answers, and whether labels.
+    """Return whether the test's noise protects the stability of answers, and their labels.
 
     Order and split of delta may be any: those of new releases, or of those of before.
     """
@@ -87,7 +87,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the per-cell noise covers changed decisions, and whether it covers labels."""
+    """Return whether the noise per region protects the stability of answers, and their labels."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -113,7 +113,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate covers the unstable answers' table, and whether the labels."""
+    """Return whether a certificate proves the stability of answers private, and their labels."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -134,7 +134,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise covers unstable answers, and whether labels."""
+    """Return whether the sparse vector's noise protects answers' stability, and their labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -145,7 +145,7 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def answers_are_paid(audited: Audited) -> bool:
-    """Return whether the noisy vote's variance covers all answers of a run.
+    """Return whether the noisy vote's variance is large enough for all answers of a run.
 
     Of two labels, which releases of before answer so, a divergence of some order pays.  Of more,
     either condition of the proof will do: that, or normal noise of a variance that is less by 16.

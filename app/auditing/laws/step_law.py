@@ -273,7 +273,7 @@ def answers_moved(audited: Audited) -> int:
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return the number of answers for which the noisy vote's noise is calibrated."""
+    """Return the number of answers for which the noisy vote's noise must be large enough."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
@@ -304,14 +304,14 @@ def _count_allowed(
 
 
 def hits_paid(audited: Audited) -> int:
-    """Return the budgeted number of unstable answers: T, or the limit of answers if smaller."""
+    """Return the number of unstable answers that the privacy budget covers, at most T."""
     cutoff = audited.parameters.cutoff
     limit = audited.parameters.answer_limit
     return limit if cutoff is None else min(cutoff, limit)
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome of an unstable answer, if all following random words are ``coin``."""
+    """Return the outcome of an unstable answer whose later random words all equal ``coin``."""
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

@@ -48,7 +48,7 @@ class Answer:
 
     @property
     def said(self) -> tuple[int | None, str | None, bool]:
-        """The members that another answer to the same vector must repeat."""
+        """The parts of this answer that a repeated query must get again."""
         return self.query_id, self.label, self.stable
 
 

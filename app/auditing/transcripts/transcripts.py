@@ -52,7 +52,7 @@ SILENT: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The statistical parameters by which tested runs give a bound.
+    """The numbers by which test runs give a bound: privacy claim, runs and false-alarm probability.
 
     Attributes:
         epsilon: claimed.
@@ -69,7 +69,7 @@ class Trials:
 
     @property
     def miss(self) -> float:
-        """The probability that one proportion lies outside its confidence bound."""
+        """The probability that a true proportion lies outside its confidence bound."""
         return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
 
     @property

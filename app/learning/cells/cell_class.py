@@ -109,7 +109,7 @@ class CellLabels:
     labels: tuple[int, ...]
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row, from cells of shape ``(n, 1)``."""
+        """Return the class index of every row, given the rows' cell indices, shape ``(n, 1)``."""
         labels: NDArray[np.int64] = np.array(self.labels, dtype=np.int64)
         return labels[encoded[:, 0].astype(np.intp, copy=False)]
 
@@ -144,7 +144,7 @@ class CellClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """The total variation from rounding in a whole draw, summed over the cells."""
+        """A bound on the total variation distance that rounding causes in a whole draw."""
         return self.splits.cell_count * truncation_variation(self.class_count)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -152,7 +152,7 @@ class CellClass:
         return self.splits.places(values)[:, np.newaxis]
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the error of log weights in one draw, for any rows and epsilon.
+        """Return a bound (eta) on the rounding errors of labellings' log weights in one draw.
 
         Numbers of errors are exact, so a cell's log weights lose only what
         :func:`app.learning.lists.enumerated_class.choice_roundoffs` counts; a labelling's
@@ -200,7 +200,7 @@ class CellClass:
         return self._counts(encoded, labels, None).astype(np.int64)
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> CellLabels:
-        """Draw a labelling as :meth:`draw` does, on rows that are known by their counts."""
+        """Draw a labelling as :meth:`draw` does, from label counts per cell in place of rows."""
         return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
 
     def _drawn(self, counts: NDArray[np.float64], epsilon: float, noise: NoiseSource) -> CellLabels:

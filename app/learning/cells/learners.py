@@ -1,4 +1,4 @@
-"""Learners that label public cells, one per chunk; each breaks ties by a different rotation.
+"""Learners that vote each cell's commonest label; which label wins a tie depends on the chunk.
 
 A learner votes the commonest label among its own rows in the query's cell.  Where labels
 tie, and so in every cell where it has no row, the first of them counts from the label

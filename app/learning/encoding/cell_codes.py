@@ -1,4 +1,4 @@
-"""One integer code per row and feature: the interval or category between the feature's tests.
+"""One integer per row and feature: the interval or category into which its value falls.
 
 Cuts divide a number into intervals, and categories are told apart from all others, so what
 any test says of a row follows from one small number a feature.  Rows held as codes take a
@@ -67,7 +67,10 @@ class CodedFeature:
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return the test that holds exactly if two tests do, shape ``(t_f, t_f)``; else t_f."""
+        """Return for every two tests the index of the test equal to both together, if any.
+
+        Shape ``(t_f, t_f)``; t_f, the number of tests, stands for none.
+        """
         tests = np.arange(len(self.references))
         first, second = tests[:, np.newaxis], tests[np.newaxis]
         if self.is_cut:
@@ -111,11 +114,11 @@ class CellCodes:
 
     @property
     def width(self) -> int:
-        """Bytes of a row: how many features have a test."""
+        """The number of bytes per row, one for each feature that has a test."""
         return len(self.features)
 
     def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests, as classes of tests encode rows."""
+        """Return the outcomes of all binary tests for each row, given the rows' codes."""
         return self.bits(codes)
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:

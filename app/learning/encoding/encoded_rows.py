@@ -24,7 +24,7 @@ ROWS_PER_PART: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Rows that are known by what a class counts of them; secret.
+    """Counts that stand in for rows, as a hypothesis class counts them; secret.
 
     Attributes:
         counts: whole numbers, of which those of parts add up.

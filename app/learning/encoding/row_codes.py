@@ -1,4 +1,4 @@
-"""Rows as bytes, of which a class's own encoding follows: what is held of rows that stream.
+"""Rows stored compactly as bytes, from which a hypothesis class recovers its encoding of them.
 
 A row's bytes are a function of that row's values, as its encoding is.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class RowCodes(Protocol):
-    """The bytes of rows, and what a class reads of them."""
+    """The interface of a compact encoding of rows as bytes, and of its decoding."""
 
     @property
     def width(self) -> int:
-        """Bytes of a row, f."""
+        """The number of bytes per row, f."""
         ...
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -31,13 +31,13 @@ class RowCodes(Protocol):
         ...
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return the rows as the class encodes them, n along the first axis, of ``(f, n)``."""
+        """Return rows in the class's encoding, n along the first axis, from bytes ``(f, n)``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerCodes:
-    """The bytes of whole numbers from 0, as a class encodes rows.
+    """A compact encoding of rows that a hypothesis class encodes as nonnegative integers.
 
     Attributes:
         encode: of the class; gives whole numbers of shape ``(n, columns)``.
@@ -52,7 +52,7 @@ class IntegerCodes:
 
     @property
     def width(self) -> int:
-        """Bytes of a row."""
+        """The number of bytes per row."""
         return self.columns * self._kind.itemsize
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -61,7 +61,7 @@ class IntegerCodes:
         return numbers.view(np.uint8).reshape(len(values), self.width).T
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return the numbers of rows, int64 ``(n, columns)``, of bytes ``(f, n)``."""
+        """Return rows as int64 numbers ``(n, columns)``, from bytes of shape ``(f, n)``."""
         rows = np.ascontiguousarray(codes.T)
         return rows.view(self._kind).reshape(codes.shape[1], self.columns).astype(np.int64)
 

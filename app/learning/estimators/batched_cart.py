@@ -112,7 +112,7 @@ class _Nodes:
         self._cut = np.full(places.shape, np.inf)
 
     def consider(self, column: int, values: NDArray[np.float32], labels: NDArray[np.int64]) -> None:
-        """Replace the best cut so far by a column's cuts at the nodes where they are better.
+        """Use a column's best cut at every node where it is better than the best cut so far.
 
         Args:
             column: its number.

@@ -151,7 +151,7 @@ class EstimatorEnsemble:
 
 
 def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
-    """Return stored models with those of some chunks taken from another ensemble's.
+    """Return stored models, except that some chunks' models come from another ensemble.
 
     No model is read: what is not exchanged stays as it was stored, to the byte.
 

@@ -149,7 +149,7 @@ def joined(forms: Sequence[Form]) -> Form:
 
 
 def picked(form: Form, order: NDArray[np.int64]) -> Form:
-    """Return some models in an order, by their indices."""
+    """Return the models at some indices, in that order."""
     if isinstance(form, LinearForm):
         return LinearForm(form.weights[order], form.intercepts[order])
     return CompleteTrees(form.columns[order], form.cuts[order], form.leaves[order])

@@ -55,7 +55,7 @@ class _Room:
 
     @classmethod
     def of(cls, query_count: int, size: int) -> Self:
-        """Return allocated arrays for a block of models."""
+        """Return empty arrays to hold a block of models."""
         flags = np.zeros((2, query_count, padded_size(size)), dtype=np.bool_)
         return cls(np.empty((query_count, size)), flags[0], flags[1])
 

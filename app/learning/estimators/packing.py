@@ -147,7 +147,7 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Return linear models with one score per class; for two classes, the score's difference.
+    """Return linear models with a score per class; for two classes, one score: their difference.
 
     Args:
         weights: shape ``(k, L, c)``.

@@ -71,7 +71,7 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the smallest set of coordinates in which the points' affine span is determined.
+    """Return the fewest coordinates that tell all points of the points' affine span apart.
 
     Args:
         points: shape ``(m, dim)``.

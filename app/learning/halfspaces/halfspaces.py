@@ -65,7 +65,10 @@ class Halfspaces:
         return self.lattice.encode(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return 1 where a halfspace's first nonzero linear form is positive, shape ``(N, n)``."""
+        """Return 1 where a row lies in a halfspace, else 0, shape ``(N, n)``.
+
+        The first of the halfspace's linear forms that is nonzero at the row must be positive there.
+        """
         points = np.asfortranarray(encoded.astype(np.int64, copy=False))
         shape = (len(self.levels), len(points))
         scratch = np.empty((2, *shape), dtype=np.int64)
@@ -177,7 +180,7 @@ def halfspace_dichotomies(lattice: Lattice, values: NDArray[np.float64]) -> Enum
 
 
 def dichotomy_bound(point_count: int, dimension: int) -> int:
-    """Return the largest number of labellings by halfspaces, that of points in general position.
+    """Return the largest number of ways in which halfspaces can label so many points.
 
     It is ``2 sum_(i <= dim) C(m - 1, i)`` (Schlaefli; Cover 1965, Theorem 1).
     """

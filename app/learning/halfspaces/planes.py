@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the points left of a directed line, and those on it before the pair's midpoint.
+    """Return one halfplane per pair: left of its directed line, and on it before the midpoint.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

@@ -169,7 +169,7 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return residuals divided by the number of rows of each row's person, rounded toward zero.
+    """Return residuals divided by how many rows the row's person has, rounded toward zero.
 
     So what the r rows of a person add up to is no longer than what one row may add.  To the
     nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.

@@ -106,7 +106,7 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return the whitening of tests and numbers as integers, and the length to clip rows to.
+    """Return an integer whitening map for tests and numbers, and the length limit for rows.
 
     Args:
         inputs: the features; numbers are told apart by public points, so there are some.
@@ -130,7 +130,7 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return the whitening of all inputs as integers, and the length to which rows are clipped.
+    """Return an integer whitening map for all inputs, and the length limit for rows.
 
     Args:
         inputs: the features.

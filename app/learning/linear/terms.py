@@ -104,7 +104,7 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return the pairs and the whitening that public points determine; None if features are few.
+    """Return pairs of tests and a whitening map, chosen by public points; None with few features.
 
     Args:
         public_bits: tests on the public points, shape ``(m, t)``.

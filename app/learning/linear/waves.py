@@ -133,7 +133,7 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return the scale of cosine features relative to tests, by the number of their inputs."""
+    """Return how large cosine features are beside tests, by their number of numeric inputs."""
     return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 

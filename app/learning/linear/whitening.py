@@ -54,7 +54,7 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a whitening map (or the identity) with its moments on the public points.
+        """Return a linear map (by default the identity), with moments of its output on the points.
 
         Args:
             public_terms: terms on the points, or waves, shape ``(m, t)``, m positive.
@@ -74,7 +74,7 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the tests unchanged, with moments by public frequencies, assuming independence."""
+        """Return the identity map of the tests, with moments from their public frequencies."""
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -138,7 +138,7 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
-    """Return the map of :func:`directions` rounded to integers, and its norm bound.
+    """Return the map of :func:`directions` in integers, with a limit on the length of its output.
 
     Args:
         public_map: of the terms.

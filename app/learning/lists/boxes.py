@@ -53,7 +53,7 @@ class Axis:
     shares: NDArray[np.float64]
 
     def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the number of cuts that each value reaches; 0 if it is missing."""
+        """Return how many cuts are at or below each value; 0 if it is missing."""
         ranks = np.searchsorted(self.cuts, column, side="right")
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
@@ -108,7 +108,7 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return each row's number of reached cuts per feature; 0 for a feature without cuts."""
+        """Return how many cuts are at or below a row's values, per feature; 0 without cuts."""
         ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
         return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
 
@@ -154,7 +154,7 @@ class Boxes:
         ]
 
     def everywhere(self, index: int) -> int:
-        """Return the label of a row inside every restricting interval; 0 if one is empty."""
+        """Return the label that a box gives inside all its intervals: 1, or 0 if one is empty."""
         return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
 
     def _side(self, axis_index: int, lower: int, upper: int) -> Side:

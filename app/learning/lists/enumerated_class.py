@@ -93,7 +93,7 @@ def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def total_roundoffs(term_count: int) -> int:
-    """Return a bound on the rounding errors that :meth:`ScaledSums.total` adds.
+    """Return a bound on the rounding error of :meth:`ScaledSums.total`, in units of roundoff.
 
     A term takes exp of an exact whole number times decay: one rounding of an
     exponent of at most 746 in size, and that of exp, then one product.  N
@@ -103,7 +103,7 @@ def total_roundoffs(term_count: int) -> int:
 
 
 def choice_roundoffs(log_factor_max: float) -> int:
-    """Return a bound on the rounding errors that :meth:`ScaledSums.relative_logs` adds to a draw.
+    """Return a bound on a draw's rounding error from logs by :meth:`ScaledSums.relative_logs`.
 
     A choice whose exponent is 746 below the least and more than a factor makes
     up for weighs nothing on the grid of a draw, whatever its digits.  Another's
@@ -175,7 +175,7 @@ class EnumeratedClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """The total variation from rounding in one draw among all hypotheses."""
+        """A bound on the total variation distance that rounding causes in one draw."""
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
@@ -183,7 +183,7 @@ class EnumeratedClass:
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the error of log weights in one draw, for any size of list."""
+        """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw."""
         return log_weight_error(row_count, epsilon)
 
     def log_normaliser(
@@ -260,7 +260,7 @@ class EnumeratedClass:
 
 
 def log_weight_error(row_count: int, epsilon: float) -> float:
-    """Return a bound (eta) on the error of log weights in one draw from any list.
+    """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw.
 
     Numbers of errors, and of the hypotheses that have them, are exact and
     ``epsilon / 2`` is too.  With ``u = 2**-53`` and ``B = epsilon row_count / 2``,

@@ -40,7 +40,7 @@ class HypothesisList(Protocol):
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """A public estimate of the fraction of records that each hypothesis labels 1; else .5."""
+        """A public estimate of how often each hypothesis gives label 1; one half if unknown."""
         ...
 
     def __len__(self) -> int:

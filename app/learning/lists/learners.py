@@ -85,7 +85,7 @@ def side_scores(
     encoded: Encoded,
     labels: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the fraction of class 1 among a chunk's rows, for each label of its hypotheses.
+    """Return for each label of a hypothesis the fraction of class 1 among the rows it labels so.
 
     Args:
         hypotheses: the public list, N of them, of two classes.
@@ -149,11 +149,11 @@ class _Chooser:
 
     @property
     def vote_width(self) -> int:
-        """The number of hypotheses whose plurality is one vote."""
+        """The number of hypotheses that together cast one vote, by plurality."""
         return 1 if self._order is not None else halving.TREES_PER_VOTE
 
     def constant(self, label: int) -> int:
-        """Return the index that stands for a constant hypothesis."""
+        """Return the index that stands for the hypothesis that gives every row one label."""
         return len(self._hypotheses) + label
 
     def choose(self, encoded: Encoded, labels: NDArray[np.int64], seed: bytes) -> NDArray[np.int64]:

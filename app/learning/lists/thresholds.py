@@ -101,11 +101,11 @@ class ThresholdClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """The total variation from rounding in one draw among all hypotheses."""
+        """A bound on the total variation distance that rounding causes in one draw."""
         return truncation_variation(self.size)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the error of log weights in one draw.
+        """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw.
 
         The number of errors is exact and ``epsilon / 2`` is too.  With
         ``u = 2**-53`` and ``B = epsilon row_count / 2``, the product and the

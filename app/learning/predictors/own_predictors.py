@@ -83,7 +83,7 @@ class PublicFeature:
         return self.other if code == len(self.categories) else None
 
     def posted(self, value: Value, *, missing: frozenset[str]) -> Value:
-        """Return a posted value as it would be after encoding and decoding."""
+        """Return a value from a request as it would be after encoding and decoding."""
         if self.bounds is not None:
             lower, upper = self.bounds
             return min(max(value, lower), upper) if isinstance(value, float) else None
@@ -188,7 +188,7 @@ class Predictors:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """An estimate of one half for each predictor, since nothing is known about them."""
+        """The estimated frequency of label 1 for each predictor: one half, since unknown."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:
@@ -270,7 +270,7 @@ def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
 def posted_row(
     features: Sequence[PublicFeature], posted: Sequence[Value], *, missing: frozenset[str]
 ) -> Row:
-    """Return one posted row in the form that predictors receive.
+    """Return a row from a request in the form that predictors receive.
 
     Args:
         features: the public features, in schema order.

@@ -46,7 +46,7 @@ def levels_of(kind: str, depth: int) -> int:
 
 
 def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, ...]:
-    """Return the tests that a class uses: all for trees, those of numbers for the others."""
+    """Return the tests that a class uses: all for trees, else only those of numeric features."""
     return tuple(test for test in tests if kind in TREE_KINDS or test.cut is not None)
 
 
@@ -105,7 +105,7 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the listed tests, and as many tests of other features as keep the table small.
+    """Return the tests already listed, plus as many of other features as keep the table small.
 
     Every feature keeps the same number at most: of cuts those next to quantiles of
     the points, of categories the commonest.  Tests that no point meets, or every

@@ -1,4 +1,4 @@
-"""The cells on which finitely many hypotheses are constant, and one hypothesis per labelling.
+"""A partition into cells, in each of which every listed hypothesis gives all rows one label.
 
 Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
 found on a public grid that meets each of them, never on the cells that private rows
@@ -36,7 +36,7 @@ LABEL_COUNT_MAX = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepresentativeDomain:
-    """All cells on which some two-label hypotheses are constant; public.
+    """The public cells within which each of some two-label hypotheses gives one label.
 
     Attributes:
         hypotheses: H~, N of them.
@@ -88,7 +88,7 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """A look-up of the listed hypothesis that labels the public points like a given one.
+    """A look-up of the listed hypothesis that gives the public points the same labels as another.
 
     Args:
         hypotheses: H~, one hypothesis for every dichotomy of the points.
@@ -128,7 +128,7 @@ class Projection:
         return nearest, int(apart[nearest])
 
     def search_word_count(self, labels: NDArray[np.uint8]) -> int:
-        """Return the number of label words that :meth:`nearest` compares; 0 for a match."""
+        """Return how many label words :meth:`nearest` compares; 0 for an exact match."""
         known = self._packed(labels).tobytes() in self._indices
         return 0 if known else int(self._words.size)
 

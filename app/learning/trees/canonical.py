@@ -31,7 +31,7 @@ FREQUENCY_DECIMALS = 12
 
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
-    """Return the order of tests that breaks ties: the most balanced first, shape ``(t,)``."""
+    """Return the order in which tests win ties, ``(t,)``: frequencies nearest one half first."""
     return order_by_spread(np.array([test.public_frequency for test in tests]))
 
 
@@ -69,17 +69,17 @@ class CanonicalRule:
     """The rule that chooses the tree with most correct rows; ties go to the first."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the number of rows that the majority label gets right."""
+        """Return how many rows of a leaf have its majority label."""
         right: NDArray[np.floating] = counts.max(axis=0)
         return right
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the sum of correct rows on both sides of a test."""
+        """Return the number of rows that both sides of a test label correctly, taken together."""
         right_rows: NDArray[np.floating] = np.add(left, right)
         return right_rows
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the largest number of correct rows over all tests."""
+        """Return the number of rows that are labelled correctly with the best test."""
         best: NDArray[np.floating] = scores.max(axis=-1)
         return best
 

@@ -1,4 +1,4 @@
-"""Counts of rows by the codes of up to three features, and the counts by tests they imply.
+"""Counts of rows by the coded values of up to three features, and the counts per test they give.
 
 Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
 one addition a row and set of features, whatever the number of tests.  Counts are whole
@@ -45,7 +45,7 @@ def feature_sets(coding: CellCodes, size: int) -> list[Features]:
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return the number of counts of one group of rows, by sets of so many features."""
+    """Return how many counters one group of rows needs, for sets of up to ``size`` features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -59,7 +59,7 @@ def cell_tables(
     group_count: int,
     size: int,
 ) -> Tables:
-    """Return counts of rows by group and by the interval codes of each set of features.
+    """Return counts of rows by group and by coded feature values, for each set of features.
 
     Args:
         coding: of the tests.
@@ -122,7 +122,7 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Return counts by tests, summed from counts by codes.
+        """Return counts of rows by the tests that they satisfy, from counts by coded values.
 
         Args:
             coding: of the tests.
@@ -140,7 +140,7 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts by tests of given features in any order, repeats allowed."""
+        """Return the counts by tests of some features, in any order and with repeats."""
         distinct = tuple(sorted(set(places)))
         table = self.tables[distinct]
         if len(distinct) == len(places):
@@ -210,7 +210,7 @@ class CountedRows:
 
     @classmethod
     def of(cls, coding: CellCodes, tables: Tables, *, depth: int) -> Self:
-        """Return counts by label and codes, rearranged by tests.
+        """Return rows as counts by satisfied tests, from counts by label and coded values.
 
         Args:
             coding: of the tests.
@@ -245,7 +245,7 @@ class CountedRows:
         return np.dtype(np.float32 if self.row_count < SINGLE_PRECISION_MAX else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):

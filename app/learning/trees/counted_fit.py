@@ -74,7 +74,7 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Return the search of all trees of a depth; None if counting cannot do it."""
+        """Return a search over all trees of a depth by counts; None if counts cannot do it."""
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None
@@ -157,7 +157,7 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Return the counts that determine all but the last level; counts of parts add up.
+        """Return the counts that decide a tree's tests above its last level; parts can be added.
 
         Args:
             codes: of rows in any order, shape ``(f, n)``.
@@ -209,7 +209,7 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Return the counts that determine the last level; counts of parts add up.
+        """Return the counts that decide a tree's last level of tests; parts can be added.
 
         Args:
             upper: what :meth:`upper_tests` returned.

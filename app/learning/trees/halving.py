@@ -81,14 +81,14 @@ class ZeroErrorRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return a leaf's number of error-free labels: one if pure, all if empty, else none."""
+        """Return how many labels make no error in a leaf: all if empty, one if pure, else none."""
         weights = np.zeros(len(counts) + 1)
         weights[:2] = len(counts), 1.0
         nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)
         return np.take(weights, nonzero)
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free pairs of subtrees on both sides of a test."""
+        """Return the number of error-free trees below a test: the product of both sides'."""
         trees: NDArray[np.floating] = np.multiply(left, right)
         return trees
 
@@ -139,12 +139,12 @@ class PenaltyRule:
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the sum of the log weights of both sides of a test."""
+        """Return the log weight of the trees below a test: the sum of both sides' log weights."""
         log_weights: NDArray[np.floating] = np.add(left, right)
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the total weight of all tests."""
+        """Return the logarithm of the summed weights of the trees of all tests."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ChunkFit(Protocol):
-    """A function that fits one chunk: bits ``(m, t)``, labels ``(m,)``, seed; to trees."""
+    """A function that returns one chunk's trees, given test outcomes, labels and a seed."""
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes

@@ -1,4 +1,4 @@
-"""Exponential weights of trees, summed over every region of their upper levels.
+"""Sums of exponential weights over the subtrees in every region that a tree's upper tests define.
 
 A region is a multiset of literals, a literal being a test and its outcome: the
 order in which a tree asks does not matter.  Trees of depth D need
@@ -99,7 +99,7 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return the index of an equivalent multiset of test outcomes, for each multiset.
+    """Return for each multiset of test outcomes one that stands for the same region, by index.
 
     A literal that another one implies gives way to it; an empty region is that
     of a test both ways.  What stands for a region stands for itself.
@@ -143,7 +143,7 @@ Tests = tuple[int, ...]
 def region_tables(
     rows: RegionRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
 ) -> tuple[ScaledSums, ...]:
-    """Return the weight sums of subtrees in every region that k test outcomes define.
+    """Return the summed weights of the subtrees in every region that k test outcomes define.
 
     The literal of test a with outcome o is ``2 a + o``.
 
@@ -165,7 +165,7 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return, for each test at a node, the product of both sides' weight sums.
+    """Return the summed weights of the trees below each test: the product of both sides' sums.
 
     Args:
         table: sums by rank, of one literal more than ``regions`` have.

@@ -98,7 +98,7 @@ class RegionRows(Protocol):
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
@@ -175,7 +175,7 @@ class MergedRows:
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with the outcomes of some tests flipped, marked by 1, shape ``(t,)``."""
+        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
@@ -246,7 +246,7 @@ class RegionStatistics:
 
     @classmethod
     def of(cls, flat: Counts, *, test_count: int, class_count: int) -> Self:
-        """Return the counts in ``k`` arrays of :meth:`MergedRows.statistics`."""
+        """Return the counts of ``k`` regions from what :meth:`MergedRows.statistics` returned."""
         parts = np.split(flat, np.cumsum(_part_lengths(test_count, class_count))[:-1], axis=1)
         signed, singles, totals = (part.astype(np.float64) for part in parts)
         return cls(
@@ -262,7 +262,7 @@ def statistics_length(test_count: int, class_count: int) -> int:
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return the rows' counts by exact outcomes of K tests, from counts by satisfied tests.
+    """Return how many rows satisfy exactly each set of tests, from how many satisfy at least it.
 
     Args:
         satisfied: for each subset of K tests, as bits of its index, counts of

@@ -25,7 +25,7 @@ class TreeRule(Protocol):
     """The interface of a rule for scoring trees, choosing tests, and labelling leaves."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return leaves' scores from label counts of shape ``(L, ...)``, without that axis."""
+        """Return the scores of leaves from their label counts, which lie along the first axis."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -194,7 +194,7 @@ class _Tables:
 
     @classmethod
     def of(cls, chunk: Chunk, depth: int, rule: TreeRule) -> Self:
-        """Return the scores of every choice of the tests above the last level."""
+        """Return the score of every choice of tests for all levels of a tree but the last."""
         if depth < DEPTH_OF_PAIRS:
             return cls(depth, np.zeros(0), np.zeros((2, 0, 0)))
         pairs = chunk.count(chunk.ones)

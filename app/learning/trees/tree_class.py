@@ -78,7 +78,7 @@ class TreeClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """The total variation from rounding in a whole draw, summed over nodes and leaves."""
+        """A bound on the total variation distance that rounding causes in the draw of a tree."""
         leaf_count = 1 << self.depth
         nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
         return nodes + leaf_count * truncation_variation(self.class_count)
@@ -97,7 +97,7 @@ class TreeClass:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a draw follows from counts of rows by cells, as quickly as they are read."""
+        """Whether a tree can be drawn from counts of rows by coded values, without the rows."""
         return self._coding is not None
 
     @property
@@ -142,7 +142,7 @@ class TreeClass:
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the error of log weights in one draw, for any rows and epsilon.
+        """Return a bound (eta) on the rounding errors of trees' log weights in one draw.
 
         See :func:`app.learning.trees.weights.draw_log_error`.
         """

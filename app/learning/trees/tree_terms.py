@@ -56,7 +56,7 @@ def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
 def single_terms(
     singles: NDArray[np.float64], totals: NDArray[np.float64], decay: float
 ) -> ScaledSums:
-    """Return, for each test above two leaves, the product of the leaves' weight sums.
+    """Return for each test the summed weights of the trees of depth 1 that ask it.
 
     Args:
         singles: rows of each label that satisfy each test, shape ``(L, t)``.
@@ -72,7 +72,7 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return, for each test above two levels, the product of both sides' weight sums.
+    """Return for each test the summed weights of the trees of depth 2 with it at the root.
 
     Args:
         statistics: counts of k regions.
@@ -100,7 +100,7 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return which regions have label weights within the range of doubles.
+    """Return in which regions every label's weight is well within the range of doubles.
 
     One exponential a pair of tests is then enough: weights need no reference of
     their own, so both sides of a test and both signs share it.  Factors are
@@ -118,7 +118,7 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound on the rounding errors of a sum of gains, in any order of addition.
+    """Return a bound, in roundoffs, on errors in sums of weights by the errors that tests save.
 
     * Each against its largest term: an exponent of at most 746 in size, exp,
       and t terms.

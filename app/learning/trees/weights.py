@@ -83,7 +83,7 @@ class TreeSize:
 
     @property
     def log_factor_max(self) -> float:
-        """A bound on the log of every factor in the class's sums of weights.
+        """A bound on the logarithm of any factor in the sums of trees' weights.
 
         A factor is at most the number of trees that it adds, times
         ``exp(decay)`` for every region in it whose gains were narrow: fewer
@@ -95,13 +95,13 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The number of weights that are added up, one for each pair of tests in a region."""
+        """The number of weights that are added up, one for each region and pair of tests."""
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """An estimate of the work of counting rows, in weights, from public numbers.
+        """An estimate of the work of counting rows, from public numbers; unit: adding one weight.
 
         A region's rows satisfy each of its tests; were tests independent, so
         many of n would on average.  How rows are merged is private and left out.
@@ -208,7 +208,7 @@ class TreeWeights:
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Return the weights of all trees on distinct rows with counts, or on counts only.
+        """Return the weights of all trees, given distinct rows with multiplicities, or only counts.
 
         Args:
             counted: the private rows.
@@ -235,7 +235,7 @@ class TreeWeights:
         return log(float(total.factors)) - self.decay * float(total.errors)
 
     def log_weights(self, path: Path) -> NDArray[np.float64]:
-        """Return the log weight, up to a constant, of each choice at a node or a leaf.
+        """Return the log weight, up to a constant, of each test or label that may follow a path.
 
         Args:
             path: what leads there.
@@ -248,7 +248,7 @@ class TreeWeights:
         return self._terms(path).relative_logs(self.decay)
 
     def draw(self, noise: NoiseSource) -> Tree:
-        """Return a random tree: its root by the marginal distribution, then each side."""
+        """Return a random tree by weight, drawn level by level from the root."""
         level: list[Path] = [()]
         tests: list[int] = []
         for _ in range(self.depth):
@@ -276,7 +276,7 @@ class TreeWeights:
 
 
 def draw_log_error(size: TreeSize) -> float:
-    """Return a bound (eta) on the error of log weights in one draw of a tree, in doubles.
+    """Return a bound (eta) on the rounding errors of trees' log weights in the draw of one.
 
     Numbers of errors are exact, so relative errors of sums depend on neither
     rows nor epsilon.  In roundoffs, ``u = 2**-53``:

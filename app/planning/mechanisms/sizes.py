@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k, as configured or by rule; as votes need if n is unknown."""
+    """Return the number of learners, k: as configured, or else by the number of rows."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -43,7 +43,7 @@ def chunk_rows_wanted(request: PlanRequest) -> int:
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest number of rows of which a sample has a given size."""
+    """Return the smallest number of rows whose random sample has a given size."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

@@ -240,7 +240,7 @@ def exact_number(value: Fraction) -> msgspec.Raw:
 
 
 def profile_document(table: ProfileTable | DecisionTable) -> Document:
-    """Return a JSON document of the stability table, for answers per vector or per cell."""
+    """Return a JSON document of the stability table's thresholds and probabilities."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),
@@ -258,7 +258,7 @@ def table_document(verdict: Verdict) -> Document:
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the stability test's table for one answer per cell."""
+    """Return a JSON document of the stability table for one answer per cell (public region)."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 

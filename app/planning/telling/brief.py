@@ -222,6 +222,6 @@ def settings_words(choice: Choice) -> str:
 
 
 def expected(forecast: Forecast) -> str:
-    """Return a text with the mean number of labels and its spread over made-up rules."""
+    """Return a text with the mean number of labels, and its range over simulated rules."""
     low, high = (f"{round(each):,}" for each in (forecast.low, forecast.high))
     return f"{round(forecast.mean):,} on average ({low} to {high} by eight rules in ten)"

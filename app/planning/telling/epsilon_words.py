@@ -58,7 +58,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return the chance, in percent, to which an attacker's even chance may grow."""
+    """Return the chance, in percent, to which epsilon may raise an attacker's guess from 50 %."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

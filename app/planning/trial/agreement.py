@@ -108,7 +108,7 @@ def splits_of(learner: Learner) -> CellSplits | None:
 
 
 def votes_by_cell(learner: Learner) -> bool:
-    """Return whether learners label public cells, where those without rows cancel out."""
+    """Return whether learners label the cells of a public partition."""
     return splits_of(learner) is not None
 
 

@@ -1,4 +1,4 @@
-"""The sudden fall of the number of answers if a tree's leaf has one or two rows in a chunk.
+"""The risk that learners disagree on tree leaves in which a chunk has only one or two rows.
 
 A learner labels a leaf right if its chunk has a row there, which of r rows on average it
 has with probability ``1 - e^-r``, and takes another label for it otherwise.  So learners
@@ -33,7 +33,7 @@ TESTS_NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cliff:
-    """The risk that leaves with few rows ruin the number of answers, for one k.
+    """The risk that tree leaves with few rows per chunk use up the answers, for k learners.
 
     Attributes:
         leaf_rows: rows in a chunk, from and to, of leaves that halve the answers.
@@ -61,7 +61,7 @@ def find_cliff(
     limit: int,
     tests: Sequence[tuple[str, float]],
 ) -> Cliff | None:
-    """Return the leaves with few rows that endanger a release; None if there are none.
+    """Return the risk from tree leaves with few rows per chunk; None if there is none.
 
     Args:
         calibration: of the answers' budget.
@@ -91,7 +91,7 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels in the worst leaf, if the votes agree elsewhere."""
+    """Return the number of labels if some queries fall in the worst tree leaf for agreement."""
     _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     return float(labels.min())
 

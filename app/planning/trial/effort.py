@@ -56,7 +56,7 @@ class Trial:
     hypothesis_count: int | None = None
 
     def rules(self, request: PlanRequest) -> MadeUpRules | None:
-        """Return possible relabelling rules under a budget; None if nothing is drawn or known."""
+        """Return simulated relabelling rules for a budget; None without relabelling or known n."""
         budget, rows = request.budget, request.sampled_row_count
         if budget is None or budget.relabel_epsilon is None or not rows:
             return None
@@ -67,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a trial for one size of chunks: hypotheses, and learners for each."""
+    """The size of a simulation at one chunk size: hypotheses, and learners for each."""
 
     hypothesis_count: int
     learner_count: int

@@ -64,7 +64,7 @@ class Likely:
 
 
 def likely(numbers: NDArray[np.float64]) -> Likely:
-    """Return a number within a factor of two of most numbers, from shape ``(H,)``, H at least 1.
+    """Return a number that differs from most of the given ones by a factor of at most two.
 
     Of windows from a number to four times it the fullest is taken, the highest of equal
     ones, and in it the median, moved so far that the whole window is within the factor.
@@ -150,7 +150,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected labels of a noisy vote, if some queries are in leaves of close votes."""
+    """Return the expected labels of a noisy vote, if some queries get close votes."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -160,7 +160,7 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of a stability test with independent coins, by k votes and m."""
+    """Return the forecast of a stability test that decides on each answer independently."""
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -174,7 +174,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return expected labels of a stability test, if some queries are in leaves of close votes."""
+    """Return the expected labels of a stability test, if some queries get close votes."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))

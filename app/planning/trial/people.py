@@ -71,7 +71,7 @@ class Population:
     points: NDArray[np.float64] | None = None
 
     def resampled(self, seed: bytes) -> Population:
-        """Return a population of as many resampled points, to estimate the points' sampling error.
+        """Return a population with resampled points (bootstrap), to estimate their sampling error.
 
         The laws say nothing of that, and stay.
         """

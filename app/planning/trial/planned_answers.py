@@ -96,7 +96,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Return whether learners vote by cells that divide more than one feature."""
+    """Return whether learners vote by cells that depend on more than one feature."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +118,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return each test as a question, and the public fraction of records on its rarer side."""
+    """Return each test as a question, with the public frequency of its rarer answer."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)

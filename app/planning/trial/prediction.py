@@ -43,7 +43,7 @@ class Prediction:
 
 
 def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return the forecast for the printed parameters; None if there are too few rows for chunks."""
+    """Return the forecast with the paper's printed parameters; None if rows are too few."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

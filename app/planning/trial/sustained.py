@@ -77,7 +77,10 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return ``T (1 - u) / (G u)``, the stable answers per period that G row batches sustain."""
+    """Return how many stable answers per period a number of row batches sustains.
+
+    It is ``T (1 - u) / (G u)``: G batches, T unstable answers for each, a fraction u unstable.
+    """
     return cutoff * (1 - unstable) / (generation_count * unstable)
 
 

@@ -94,7 +94,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the same draw at a multiple of its share, a descent's noise in proportion."""
+        """Return the draw with its epsilon times ``factor``, and its noise to match."""
         separation = self.squared_separation
         return replace(
             self,
@@ -136,7 +136,7 @@ def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the budget left for answers if every other draw costs its whole part."""
+    """Return the epsilon left for answers once the other draws' epsilons are subtracted."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
@@ -158,7 +158,7 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws under another epsilon, divided in the same way."""
+        """Return the draws with their epsilons scaled in proportion to another total."""
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 

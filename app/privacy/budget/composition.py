@@ -124,7 +124,7 @@ def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
 def mechanism_epsilon(
     *, share: Fraction, log_weight_error: Fraction, is_range: bool = False
 ) -> Fraction:
-    """Return the epsilon of an exponential mechanism so that rounding errors stay in budget.
+    """Return the epsilon of an exponential mechanism, less what its rounding errors may cost.
 
     Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
     the drawn weight and twice for the normaliser, at both neighbours.  The range of

@@ -151,14 +151,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the instability probability at which m queries use a tenth of the unstable answers."""
+    """Return the chance of an unstable answer at which m queries use a tenth of those allowed."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the instability probability at which m queries just use up the unstable answers."""
+    """Return the chance of an unstable answer at which m queries use all of those allowed."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -185,7 +185,7 @@ class HitTest(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if no number of them ends the run."""
+        """The maximum T of unstable answers; None if unstable answers are not limited."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
@@ -210,7 +210,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of learners with which a stability test passes two-thirds majorities."""
+    """Return the number of learners at which two thirds of the votes pass a stability test."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 

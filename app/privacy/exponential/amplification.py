@@ -71,7 +71,7 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
-    """Return the largest mechanism parameter at which relabelling costs at most ``cost``.
+    """Return the largest epsilon of the exponential mechanism with a relabelling ``cost``.
 
     ``2 ln(e^(cost/2) - (L - 1))``: :func:`relabelled_epsilon` with no inner charge,
     solved for the parameter of the exponential mechanism.
@@ -137,7 +137,7 @@ def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction
 
 
 def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
-    """Return the largest sampling rate at which ``inner_epsilon`` on a sample costs ``epsilon``.
+    """Return the largest sampling rate at which an algorithm costs ``epsilon`` over all rows.
 
     Args:
         inner_epsilon: charge of the algorithm on its sample, above 0.

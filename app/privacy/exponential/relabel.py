@@ -109,7 +109,7 @@ class DichotomyParameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The exponential mechanism's parameter, as a double; zero if none is in the budget.
+        """The epsilon of the exponential mechanism, as a double; zero if the budget permits none.
 
         eta grows with the parameter, so the one at the whole cost bounds it.
         """

@@ -57,5 +57,5 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Draw as :func:`draw` does, on rows of equal weight that are known by their counts."""
+    """Return a classifier drawn as by :func:`draw`, from counts in place of rows."""
     return exponential.draw_counted(parameters, private_counts, noise)

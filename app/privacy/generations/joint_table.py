@@ -27,7 +27,7 @@ class JointInequality(Inequality):
     """The inequality that a stability table must meet for several budgets at once."""
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
-        """Prepare the inequality of each budget; the first one's order is used for logarithms."""
+        """Prepare the inequality of every batch's budget, with logarithms by the first one."""
         invariant(len(accounts) > 0, "a joint table serves one account at least")
         self._each = [
             Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts

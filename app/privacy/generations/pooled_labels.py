@@ -79,7 +79,7 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise, in counting units: ``2 / epsilon_r`` records."""
+        """The noise's scale, ``2 / epsilon_r`` records, each counted as ``unit_count`` units."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property
@@ -90,7 +90,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Noisy counts over one batch of rows, or sums of several, in counting units; secret.
+    """Noisy label counts over batches of rows, in units (fractions of a record); secret.
 
     Attributes:
         private_noisy_counts: int64, of the parameters' shape.
@@ -145,7 +145,7 @@ def private_counts(
     private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
     private_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the exact label counts per cell, in counting units; secret."""
+    """Return the exact label counts per cell, in units (fractions of a record); secret."""
     cells, labels = private_value
     invariant(len(cells) == len(labels), "every row has a cell and a label")
     is_weighed = private_weights is not None

@@ -95,7 +95,7 @@ def covers(
 
 
 def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fraction:
-    """Return the smallest variance, to :data:`RATIO_BITS` bits, that hides a shift.
+    """Return the least noise variance, to :data:`RATIO_BITS` bits, that hides a shift of the mean.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -232,7 +232,7 @@ def calibrate(
 
 
 def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the most squared deviations that one record moves a descent of a budget by.
+    """Return how far one record can move a gradient descent, in squared noise deviations.
 
     Whatever its steps and weights: each calibration's ratio is at least the least there is, of
     which :func:`calibrate` for one step of weight 1 is within a grid's step.  In an account of
@@ -251,7 +251,7 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> None:
-    """Assert that a descent moves by no more than its account has for it.
+    """Assert that one record moves a descent no further than its privacy account allows.
 
     Raises:
         InvariantError: it does.

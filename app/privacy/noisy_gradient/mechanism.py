@@ -178,7 +178,7 @@ def draw_summed(
     noise: NoiseSource,
     start: NDArray[np.float64] | None = None,
 ) -> Weights:
-    """Draw as :func:`draw` does, on the public n rows, known by their sums at the iterates.
+    """Return weights drawn as by :func:`draw`, given a function that sums gradients over all rows.
 
     Args:
         parameters: of the draw.

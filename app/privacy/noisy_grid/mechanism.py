@@ -85,7 +85,7 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The scale of the noise at each resolution, in counting units."""
+        """The noise's scale at each resolution; a record counts as ``unit_count`` units."""
         return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
@@ -96,7 +96,7 @@ class Parameters:
 
 
 def number_count(class_count: int) -> int:
-    """Return the number of values per cell: one difference for two labels, else one per label."""
+    """Return how many numbers count a cell's labels: for two, their difference; else one each."""
     return 1 if class_count == BINARY else class_count
 
 
@@ -129,7 +129,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: Tally, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw as :func:`draw` does, on rows that are known by :func:`tally`."""
+    """Draw as :func:`draw` does, from the counts that :func:`tally` returned."""
     invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
     invariant(parameters.unit_count == 1, "rows that are counted by one count for 1 each")
     shapes = [(cells, number_count(parameters.class_count)) for cells in _cell_counts(parameters)]
@@ -142,7 +142,7 @@ def draw_counted(
 def tally(
     parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the exact values of all cells of all levels in one row; secret, and they add up."""
+    """Return the exact counts of all cells at all resolutions in one array; secret and additive."""
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])
 

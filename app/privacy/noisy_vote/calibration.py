@@ -150,18 +150,18 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of a noisy vote's calibration: how often the winning label loses, by votes."""
+    """The interface of a noisy vote's calibration: how often a winning label is not answered."""
 
     def lead_at(self, probability: float, /) -> int:
         """Return the smallest lead, in votes, at which a winner loses with at most this chance."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise beats winning labels if so many answers share the budget."""
+        """Return the chance that noise changes the label, if ``answers`` share the budget."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
+        """Return how many answers may share the budget if noise changes 1 label in 100."""
         ...
 
 
@@ -278,7 +278,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise beats winning labels if so many answers share the budget.
+        """Return the chance that noise changes the label, if ``answers`` share the budget.
 
         By the normal law, against one other label: for planning.
 
@@ -295,7 +295,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
+        """Return how many answers may share the budget if noise changes 1 label in 100."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high

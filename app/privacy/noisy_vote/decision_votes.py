@@ -1,4 +1,4 @@
-"""The noisy vote with one answer per public cell, so that a record changes two answers.
+"""The noisy vote with one answer per region, so that one record can change only two answers.
 
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
 neighbouring data sets.  A table, or noise, that passes the check of its module for so many
@@ -32,54 +32,54 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """The two-label vote's table in floating point, if each public cell is answered once."""
+    """A floating-point table of label probabilities for two labels, one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
+        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label vote's table, if each public cell is answered once."""
+    """The two-label vote's table of label probabilities, for one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
+        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise of a vote among three or more labels, if each cell is answered once."""
+    """The noise of a vote among three or more labels, for one answer per region."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise beats the winning labels, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers a lead allows if it may lose 1 in 100: any number, or none."""
+        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBits(bit_vote.Parameters):
-    """The public parameters of a two-label vote, if each public cell is answered once."""
+    """The public parameters of a two-label vote that answers each region once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionCounts(noisy_vote.Parameters):
-    """The public parameters of a vote among more labels, if each cell is answered once."""
+    """The public parameters of a vote among three or more labels that answers each region once."""
 
 
 def quick_table(

@@ -70,7 +70,7 @@ class VoteCurve:
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return ``(alpha - 1) tau``, the largest cost of a run, by the order's ``excess`` over one."""
+    """Return the largest permitted Renyi divergence of a run times ``alpha - 1``, by order."""
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -111,7 +111,7 @@ def vote_curve(
 
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
-    """Return the distance from a tie, in votes, of each log-odds, shape (orders, logits).
+    """Return at how many votes from a tie a label has the given log-odds, (orders, logits).
 
     Args:
         excess: orders less one, shape (orders,).
@@ -163,7 +163,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the largest number of answers at which a lead in votes loses as rarely as wanted.
+    """Return the largest number of answers at which noise rarely changes a label with this lead.
 
     The lead grows nearly as the root of the answers, so a few steps get there.
 

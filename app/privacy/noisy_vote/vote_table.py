@@ -85,7 +85,7 @@ class QuickVoteTable:
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise beats winning labels if so many answers share the budget.
+        """Return the chance that noise changes the label, if ``answers`` share the budget.
 
         Args:
             leads: of the plurality, in votes.
@@ -95,7 +95,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the largest number of answers at which a label with this lead loses 1 in 100."""
+        """Return how many answers may share the budget if noise changes 1 label in 100."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),

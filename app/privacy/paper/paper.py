@@ -82,7 +82,7 @@ class PaperParameters:
 def sparse_vector_parameters(
     *, epsilon: float, delta: float, beta: float, query_count: int, cutoff: int
 ) -> SparseVectorParameters:
-    """Return the parameters of the sparse vector algorithm in the paper and its score variant.
+    """Return the parameters of the paper's sparse vector algorithm, for labels and for scores.
 
     Args:
         epsilon: budget of the answers, above 0.

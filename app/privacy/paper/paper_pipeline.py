@@ -151,7 +151,7 @@ def printed(
     row_count: int = 0,
     dimension: int = 1,
 ) -> PaperParameters:
-    """Return the printed parameters: rows affect only n', the dimension only m_o.
+    """Return the parameters as the paper prints them, for given budgets and targets.
 
     One sampled pipeline relabels and answers, so it has both shares of epsilon.
     """
@@ -174,7 +174,7 @@ def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
 
 
 def copies_max(delta: Fraction) -> int:
-    """Return ``floor(ln(2/delta))``, a bound on a record's copies that fails with ``delta/2``.
+    """Return ``floor(ln(2/delta))``; a record has more copies with probability ``delta/2`` at most.
 
     A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
     DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').

@@ -192,7 +192,7 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return enough rows that empirical disagreements of hypotheses are exact within alpha.
+    """Return how many rows estimate the disagreement of any two hypotheses to within alpha.
 
     ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``.  Pairs have at most the square of
     the class's growth, so AB Theorem 4.3 asks for ``n alpha^2 / 8 >= 2 d ln(2 e n / d)
@@ -211,7 +211,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return enough points that hypotheses which agree on them disagree on at most alpha.
+    """Return how many points ensure that hypotheses equal on them differ on at most alpha.
 
     ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=

@@ -171,7 +171,7 @@ class QueryReleaseCalibration:
 
 
 def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseCalibration:
-    """Return the calibration with the lowest threshold whose failed tests prove an error.
+    """Return the calibration with the smallest error for a number of updates.
 
     Args:
         budget: what may be spent, and on how much.
@@ -216,7 +216,7 @@ def calibrate_accuracy(
 
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
-    """Return the number of updates beyond which their noise outweighs their gain.
+    """Return the largest number of updates whose noise does not outweigh what they improve.
 
     Few updates leave errors that are not mended, many need noise: the most of a ladder
     of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which

@@ -65,7 +65,7 @@ class DifferenceTail:
     """The tail of a difference ``nu - rho`` of two discrete Laplace variables."""
 
     def __init__(self, *, threshold_scale: Fraction, query_scale: Fraction) -> None:
-        """Compute the bounds that do not depend on the point.
+        """Compute the bounds that are the same at every point of the tail.
 
         Args:
             threshold_scale: scale ``b1`` of ``rho``, above 0.

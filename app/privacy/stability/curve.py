@@ -99,7 +99,7 @@ def curve_points(
     count_max: int,
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return the log-odds by distance, up to the first below :data:`HELD_BELOW`.
+    """Return the log-odds of an unstable answer by distance, to the first under :data:`HELD_BELOW`.
 
     Args:
         alpha: the Renyi order, above 1.

@@ -1,4 +1,4 @@
-"""A stability table if each cell is answered once, so that a record changes two answers.
+"""A stability table for one answer per region, so that one record can change only two answers.
 
 Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
 votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with

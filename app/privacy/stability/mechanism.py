@@ -54,7 +54,7 @@ class HitProfile:
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if no number of them ends the run."""
+        """The maximum T of unstable answers; None if unstable answers are not limited."""
         return None
 
     def __post_init__(self) -> None:

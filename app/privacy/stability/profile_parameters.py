@@ -66,7 +66,7 @@ def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Frac
 
 
 def split_for(delta: Fraction, cutoff: int) -> Fraction:
-    """Return the part of delta for labels in a new release: a twentieth, or a tenth if too small.
+    """Return which part of delta pays for labels: a twentieth, or a tenth if that is too little.
 
     Args:
         delta: share of delta for the answers.

@@ -24,7 +24,7 @@ FEW_MAX: Final = 12
 
 
 class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
-    """The counted votes of each vector (with its precision, if any), by its digest.
+    """The counted votes of some query vectors, looked up by the vector's digest.
 
     Attributes:
         in_order: the same as they were evaluated; secret.

@@ -113,7 +113,7 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if no number of them ends the run."""
+        """The maximum T of unstable answers; None if unstable answers are not limited."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
@@ -122,7 +122,7 @@ class Parameters:
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return parameters in which a halt replaces every successor except ``kept``."""
+        """Return parameters by which the release halts at its end, unless ``kept`` follows."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the state and outcome of an answer drawn earlier, counted in the present state.
+    """Return an answer drawn earlier as it comes out in the present state, with the next state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

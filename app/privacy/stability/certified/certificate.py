@@ -80,7 +80,7 @@ class Certificate:
         )
 
     def value_at(self, place: Fraction) -> Fraction:
-        """Return ``V_T`` at a place z >= 0, exactly."""
+        """Return the certificate's function ``V_T`` at a place z >= 0, exactly."""
         scaled = place * NODE_ONE
         cell = bisect_right(self.nodes, scaled) - 1
         moved = self.slopes[-1][cell] * (scaled - self.nodes[cell])
@@ -93,7 +93,7 @@ class Certificate:
 
 
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
-    """Return the cost of a run after a draw, from above.
+    """Return an upper bound on the privacy cost (delta) of a draw followed by a run of answers.
 
     The draw's ratio x has mean 1 and lies in an interval ``[t / E, t]`` with t between 1 and E,
     so that the mean of the convex ``V_T`` is at most that of the two ends: the chord's value at 1.
@@ -152,7 +152,7 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return ``f`` of (a') at a node, times ``2**136`` and rounded up.
+    """Return ``f``, from a certificate's condition (a'), at a node, times ``2**136``, rounded up.
 
     Args:
         node: z, times ``2**40``.
@@ -195,7 +195,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold that a certificate's condition (c) permits."""
+    """Return the smallest first threshold of a stability table that a certificate permits."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -206,7 +206,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether neighbouring thresholds meet a certificate's condition (d), in both orders."""
+    """Return whether a certificate covers two neighbouring thresholds of a table, either way."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

@@ -89,7 +89,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The draws around the answers, in ``2**40`` parts.
+    """The private draws before and after the answers, by privacy factors times ``2**40``.
 
     Attributes:
         range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
@@ -107,7 +107,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return the functions of a likely certificate, with the smallest ratio found.
+    """Return a likely certificate's functions, with the smallest ratio for which they were found.
 
     Args:
         factor: c, times ``2**40``.
@@ -260,7 +260,7 @@ class Chance:
 
     @classmethod
     def at(cls, place: float) -> Chance:
-        """Return the probabilities at ``ln(-ln(1 - p))``, which is nearly linear in distance."""
+        """Return the probabilities for which ``ln(-ln(1 - p))`` equals ``place``."""
         return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
 
 

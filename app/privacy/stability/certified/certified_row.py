@@ -29,7 +29,7 @@ def _calibrate(
 
 
 def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
-    """Return the draws in one account of a given epsilon with the answers."""
+    """Return the draws that are accounted jointly with the answers, scaled to an epsilon."""
     if asked.account is None:
         return certified_table.ALONE
     factor = epsilon / asked.account.epsilon

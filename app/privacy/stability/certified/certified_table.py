@@ -82,7 +82,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SharedWith:
-    """The draws in one account with the answers (Theorem C'), by their shares of epsilon.
+    """The draws accounted jointly with the answers (Theorem C'), by their parts of epsilon.
 
     Attributes:
         relabel: of the draw before the first answer; 0 if none.
@@ -99,7 +99,7 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """Both draws in ``2**40`` parts, rounded against us."""
+        """The private draws before and after the answers, with factors rounded to the safe side."""
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -366,7 +366,7 @@ def _checked_around(table: CertifiedTable) -> Around:
 
 
 def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
-    """Return whether c, times ``2**40``, is at most ``e**epsilon``, or at least.
+    """Return whether c, given as ``2**40 c``, is surely at most (or at least) ``e**epsilon``.
 
     Rounding is against us either way.
     """
@@ -393,7 +393,7 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether pairs of thresholds, the larger first, lie within an accepted polygon."""
+    """Return whether all pairs of neighbouring thresholds lie in a polygon of accepted pairs."""
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
