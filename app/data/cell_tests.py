@@ -1,4 +1,4 @@
-"""Parsing of a public partition of vectors into cells, by a list of tests from a tree's root.
+"""Parsing of a public partition of the feature space, given as the tests of a decision tree.
 
 A list is in preorder: a test, then all of its false side, then all of its true side;
 an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.

@@ -403,7 +403,7 @@ class NumericColumn:
         return self._settled(numbers), alone
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return an array's numbers clipped, with one and the same NaN for missing values."""
+        """Return numbers clipped to the bounds, with every missing value as the same NaN."""
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         settled = self._settled(numbers)
