@@ -1,4 +1,4 @@
-"""``conclave plan --plot``: a picture of the number of answers against epsilon, T and n."""
+"""``conclave plan --plot``: plot answers by epsilon, by unstable answers T, and by rows n."""
 
 from __future__ import annotations
 

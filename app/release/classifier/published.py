@@ -153,7 +153,7 @@ def publish_drawn(
     drawn: Hypothesis,
     student: StudentDocument | None = None,
 ) -> PublishedClassifier:
-    """Return a hypothesis of any class, drawn or trained, as a published classifier.
+    """Return any hypothesis, drawn or trained, as a published classifier.
 
     Args:
         release: name of the release.
