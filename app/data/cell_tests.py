@@ -29,7 +29,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the partition of feature vectors that a configured list of tests describes.
+    """Return the partition of feature vectors into the cells of a configured tree of tests.
 
     Args:
         schema: the public schema.

@@ -55,7 +55,7 @@ class PrivateRows:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each row in a sum over rows, shape ``(n,)``; None for 1 each."""
+        """Return each row's weight in sums over rows, shape ``(n,)``; None if every weight is 1."""
         return None if self.persons is None else self.persons.weights
 
     @property

@@ -1,4 +1,4 @@
-"""A forecast from public counts: the rate of answers that cost budget, and the last answer.
+"""A forecast from public counts: the rate of answers that cost budget, and when answers end.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where

@@ -79,7 +79,7 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the plot: one panel per varied parameter, one line per agreement of learners."""
+    """Return the plot: one panel per varied parameter, one line per assumed share of agreement."""
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")

@@ -565,7 +565,7 @@ class NearNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Store the names of one column; of two similar names, the first."""
+        """Store the names of one column; of several with the same simplified form, the first."""
         self._names: dict[str, str] = {}
         for name in names:
             self._names.setdefault(_form(name), name)

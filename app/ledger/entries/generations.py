@@ -233,7 +233,7 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return epsilon, delta and the maximum of unstable answers of the shared noise calibration."""
+    """Return epsilon, delta and limit of unstable answers for which the noise table is made."""
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 

@@ -188,7 +188,7 @@ def published_document(
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
-    """Return the document around a tree, another predictor, or a student model."""
+    """Return the published classifier, given its tree or other predictor, or its student model."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION

@@ -101,7 +101,7 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first ledger entry's parameter for answers per cell; nothing for per vector."""
+    """Return the first entry's parameter for one answer per public cell; empty if per vector."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
