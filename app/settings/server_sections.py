@@ -226,7 +226,7 @@ class LogsSettings(Section):
 
 
 class EngineSettings(Section):
-    """``[engine]``: the threads or cluster that read rows at opening; no answer depends on it."""
+    """``[engine]``: the threads or the cluster that read the rows; no answer depends on them."""
 
     name: Annotated[
         Literal["local", "dask"],
