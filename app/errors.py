@@ -79,7 +79,7 @@ class DataError(ConfigurationError):
 
 
 class HeadFileError(ConfigurationError):
-    """A ledger is older than its note outside the database (head file), or that is unusable."""
+    """A ledger is older than the note of its newest entry (head file), or the note is unusable."""
 
     def __init__(self, problem: str) -> None:
         """Store the problem, under the setting ``ledger.head_file``."""
@@ -275,7 +275,7 @@ class LedgerCorruptError(IntegrityError):
 
 
 class UncountedDrawsError(IntegrityError):
-    """Unrecorded draws of this server cannot be recorded, since another server went on."""
+    """This server's unrecorded draws cannot be recorded, because another server answered since."""
 
     def __init__(self) -> None:
         """Store why nothing is answered any more."""

@@ -517,7 +517,7 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class RowsBefore:
-    """The private rows and draws that are made before a ledger exists.
+    """The private rows read before a ledger exists, and the secret by which they are known.
 
     Attributes:
         rows: the private rows; secret.
@@ -674,7 +674,7 @@ def statistics_from_settings(
     tell: Callable[[str], None] = _ignore,
     even_if_hopeless: bool = False,
 ) -> StatisticsAnswer:
-    """Return the table's answers on hypotheses, for the release that ``settings`` describe.
+    """Return the mean outcomes of posted rules, from the release's statistics table.
 
     Args:
         settings: the whole configuration.

@@ -411,7 +411,7 @@ class QueryAnswerer:
 def unknown_of(
     queries: IdentifiedQueries, replays: ReplayIndex, counts: Mapping[str, KeyCount]
 ) -> IdentifiedQueries:
-    """Return each distinct vector (with its precision, if any) without a recorded answer, once.
+    """Return the queries, one per distinct vector, that have no recorded answer yet.
 
     What only a refusal awaits is left out: votes are not cast for a key at its limit.
     """

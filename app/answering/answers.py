@@ -83,7 +83,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield results in the order of the queries, joining already known ones to later parts.
+    """Yield all results in query order: those known at once, and the others as they come.
 
     Args:
         known: results by their place.

@@ -1,4 +1,4 @@
-"""The recorded vectors of queries, in a release with one answer per public cell.
+"""The recorded vectors of queries, in a release that answers each cell of a partition once.
 
 An answer is found again by its cell there, and the vectors themselves are what a classifier
 takes for its points and a student for its examples.  So each is recorded once, in the
@@ -45,7 +45,7 @@ class AskedVectors:
         return posted_digest in self._digests
 
     def want(self, posted_digest: bytes, *, beside: int = 0) -> bool:
-        """Return whether one more vector of an answered cell must be recorded.
+        """Return whether a vector must be recorded though its public cell (region) is answered.
 
         Args:
             posted_digest: of the vector.

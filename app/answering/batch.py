@@ -88,7 +88,7 @@ WAITING: Final = (
 
 
 class Deferred(msgspec.Struct, frozen=True):
-    """A query that the published classifier answers, at once or after it is drawn."""
+    """A query that the published classifier answers, at once or after the classifier is drawn."""
 
 
 DEFERRED: Final = Deferred()

@@ -64,7 +64,7 @@ class ServiceSlot:
         _ = self.service
 
     def note_refused(self, count: int) -> None:
-        """Have a service that is there count what was refused."""
+        """Count refused requests in the running service; do nothing if there is none."""
         if self._service is not None:
             self._service.note_refused(count)
 

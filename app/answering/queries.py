@@ -1,4 +1,4 @@
-"""Batches of queries, one column per property; a single query is a batch of one.
+"""Batches of queries, held as columns (vectors, keys and more); one query is a batch of one.
 
 The answers that a batch makes of them.
 """

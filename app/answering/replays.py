@@ -107,13 +107,13 @@ ValueT = TypeVar("ValueT")
 
 
 class Records(Protocol):
-    """The interface to all committed answers and idempotency keys, as of a ledger."""
+    """The interface to all committed answers and idempotency keys that a ledger holds."""
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
         """Return the recorded answers to the given vectors, each with its digest."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of the given idempotency keys: (key digest, vector digest)."""
+        """Return (key digest, vector digest) for those idempotency keys that are recorded."""
 
 
 class RecentReplays:
@@ -123,7 +123,7 @@ class RecentReplays:
     """
 
     def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
-        """Start with no answers, which is complete for a release that has given none."""
+        """Start empty, which is complete unless the release has given answers before."""
         self._recent_max = recent_max
         self._by_vector: OrderedDict[bytes, RecordedAnswer] = OrderedDict()
         self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
@@ -254,7 +254,7 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """The source of an answer: a record, the ensemble, the classifier, or a refusal."""
+    """The fate of a new query: answered by ensemble or classifier, left waiting, or refused."""
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"

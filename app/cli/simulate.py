@@ -1,4 +1,4 @@
-"""``conclave simulate``: run the mechanism that serves on given vote counts."""
+"""``conclave simulate``: run the answering mechanism on vote counts from a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def simulate(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run the mechanism that serves on given vote counts and count the outcomes."""
+    """Run the answering mechanism, as a server does, on vote counts from a file; count outcomes."""
     import os
 
     import msgspec
@@ -53,7 +53,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Return the vote counts of a file; every line has the same sum, k.
+    """Return the vote counts of a file; every line must have the same sum (number of voters).
 
     Raises:
         ConfigurationError: names the line that is not such a line.

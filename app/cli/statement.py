@@ -1,4 +1,4 @@
-"""``conclave statement``: print what a release promises, for registries and on one page."""
+"""``conclave statement``: print what a release promises, for a public registry or as one page."""
 
 from __future__ import annotations
 

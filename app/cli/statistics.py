@@ -1,4 +1,4 @@
-"""``conclave statistics``: print means of hypotheses over the rows, from one released table."""
+"""``conclave statistics``: print each rule's mean outcome over the rows, from a noisy table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def statistics(
         ),
     ] = False,
 ) -> None:
-    """Print the mean of each hypothesis over the rows, from the release's statistics table.
+    """Print each rule's mean outcome over the rows, from the release's noisy statistics table.
 
     The first call draws the table and spends the statistics' share of epsilon, once.  Before the
     ensemble's first answer the table is drawn on public points, after its last answer on the

@@ -1,4 +1,4 @@
-"""Parsing of a public partition of vectors into cells, by a list of tests from a tree's root.
+"""Parsing of a public partition of the feature space, given as the tests of a decision tree.
 
 A list is in preorder: a test, then all of its false side, then all of its true side;
 an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.
@@ -29,7 +29,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the partition of feature vectors that a configured list of tests describes.
+    """Return the partition of feature vectors into the cells of a configured tree of tests.
 
     Args:
         schema: the public schema.

@@ -55,7 +55,7 @@ class PrivateRows:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each row in a sum over rows, shape ``(n,)``; None for 1 each."""
+        """Return each row's weight in sums over rows, shape ``(n,)``; None if every weight is 1."""
         return None if self.persons is None else self.persons.weights
 
     @property
@@ -64,7 +64,7 @@ class PrivateRows:
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of the rows of some privacy units, and where each unit's begin.
+        """Return the row indices of some privacy units, and the offset of each unit's first row.
 
         Args:
             units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.

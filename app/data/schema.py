@@ -110,12 +110,12 @@ class CategoricalFeature:
 
     @property
     def other_code(self) -> int:
-        """Return C, the code of any string that is not a listed category."""
+        """Return the code of unlisted strings, which is the number of listed categories."""
         return len(self.categories)
 
     @property
     def missing_code(self) -> int:
-        """Return C + 1, the code of a missing value."""
+        """Return the code of a missing value: one more than the code of unlisted strings."""
         return len(self.categories) + 1
 
     def canonical(self) -> dict[str, object]:

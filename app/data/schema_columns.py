@@ -1,4 +1,4 @@
-"""The public encoding of a schema, as classes and learners use it."""
+"""The features of a public schema in the form that hypothesis classes and learners take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public binary tests of a schema: for ``[hypotheses]`` and for ``[classifier]``.
+"""The yes-no tests of features (by threshold or category) of which rules are made.
 
 Nothing here sees a private row.  The published classifier's cuts come from
 public points, the queries asked so far.
@@ -38,7 +38,7 @@ LEFT_OUT_PARTS: Final = 4
 def quantile_cuts(
     public_column: NDArray[np.float64], *, bins: int, extra: int = 0
 ) -> tuple[float, ...]:
-    """Return at most ``bins`` - 1 + ``extra`` cuts at quantiles of public values.
+    """Return at most ``bins - 1 + extra`` thresholds, at quantiles of public values.
 
     A value held by over half of the points is set apart first: a cut at it
     and one at the next value above it.  The other cuts are quantiles of the

@@ -290,7 +290,7 @@ class EdgeRoute(APIRoute):
     role: ClassVar[Role | None]
 
     def __init__(self, path: str, endpoint: Handling, **options: Any) -> None:  # noqa: ANN401 -- FastAPI's
-        """Declare a route; its name and the first line of its handler go into the document."""
+        """Declare a route; OpenAPI shows its name and the first line of its handler's docstring."""
         line = (endpoint.__doc__ or "").partition("\n")[0].rstrip(".")
         named = {"operation_id": endpoint.__name__, "summary": line, "response_description": line}
         super().__init__(path, endpoint, **options | named)

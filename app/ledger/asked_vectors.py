@@ -1,4 +1,4 @@
-"""The feature vectors of queries, in releases that answer once per public cell of vectors.
+"""Recorded feature vectors of queries, in releases that answer each public cell (region) once.
 
 An answer's row then holds the cell, and each vector asked of it is kept here, once, with
 the number of the answer that it got: a private piece a batch, which a ``VectorsAsked``

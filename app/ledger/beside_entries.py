@@ -43,7 +43,7 @@ PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
 def persons_pieces(
     opened: ReleaseOpened | None, known: Generations | None
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield the number of each generation of persons, and name and length of its piece.
+    """Yield number, storage name and byte length of the list of persons of each batch of rows.
 
     Args:
         opened: the release's first entry.
@@ -57,7 +57,7 @@ def persons_pieces(
 
 
 def persons_name(number: int) -> str:
-    """Return the name of the piece with the persons of a generation."""
+    """Return the storage name of the list of persons of one batch of rows (generation)."""
     return f"{PERSONS}{number:0{NUMBER_DIGITS}d}"
 
 

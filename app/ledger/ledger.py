@@ -243,7 +243,7 @@ class Ledger:
             return find_recorded(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of some idempotency keys: (key digest, vector digest).
+        """Return (key digest, vector digest) for those idempotency keys that are recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

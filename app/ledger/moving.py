@@ -133,7 +133,7 @@ class _Ledger:
         transaction.finish()
 
     def transfer(self, number: int, code: str) -> str:
-        """Return the keyed digest that a release stores of the code for its moved copy."""
+        """Return the keyed digest, to be stored, of the code that lets a moved copy continue."""
         secret = read_private(self.connection, number, RELEASE_SECRET)
         if secret is None:
             raise LedgerCorruptError("the private state is missing the release's secret")
@@ -305,7 +305,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Return an address as errors show it, by the option that gave it."""
+    """Let errors about the database's address name the option that gave it."""
     try:
         yield
     except ConfigurationError as error:

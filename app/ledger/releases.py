@@ -208,7 +208,7 @@ def promised(opened: ReleaseOpened) -> Promise:
 
 
 def stated(opened: ReleaseOpened) -> Promise | None:
-    """Return the joint promise for all releases that a release's opening states, or None.
+    """Return the total budget of all releases, as stated in one release's first entry, or None.
 
     Raises:
         LedgerCorruptError: a statement that is no exact number.

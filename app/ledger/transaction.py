@@ -238,7 +238,7 @@ class Transaction:
         return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
-        """Append one entry for vectors of queries in already answered cells, and store each vector.
+        """Append one entry for queried vectors whose cell has an answer, and store each vector.
 
         Args:
             vectors: at least one, none of them recorded before.
@@ -309,7 +309,7 @@ class Transaction:
         return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the recorded ones of some idempotency keys: (key digest, vector digest).
+        """Return (key digest, vector digest) for those idempotency keys that are recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

@@ -1,4 +1,4 @@
-"""Verification of a ledger: every value that can be recomputed is, from the first entry.
+"""Verification of a ledger, which recomputes every value it can, from the first entry on.
 
 What fails first is told in one plain sentence.  A row that was never written
 cannot be missed, so a database that was restored whole from an older copy

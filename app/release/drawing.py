@@ -137,18 +137,18 @@ class SampledRows:
         return positions, starts[chunk_offsets(len(places), size)]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
-        """Return the sample's rows in a hypothesis class's encoding, part by part."""
+        """Return the sampled rows in the encoding of a hypothesis class, one part at a time."""
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sample's labels at the indices of their rows; rows outside get class 0."""
+        """Return the sample's labels by row index; rows outside the sample get class 0."""
         placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed
 
 
 def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
-    """Return the first ``count`` rows (or persons) of the permutation, in its order.
+    """Return the first ``count`` rows (or persons) of a random order of all of them.
 
     Args:
         rows: the private rows.
@@ -162,7 +162,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
 
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
-    """Return the indices into the sample, in the order in which chunks are cut; secret.
+    """Return which sampled row takes each place, in the order in which chunks are cut; secret.
 
     Without replacement the sample is in uniformly random order already.  With it (NB
     Algorithm 3, step 4), each place is drawn anew from all of them.
@@ -387,7 +387,7 @@ def read_private_rows(
 
 @contextmanager
 def reading_refusals(settings: Settings) -> Iterator[None]:
-    """Add to an error about private rows all other complaints, column by column.
+    """Add to an error about the private rows a list of further problems, column by column.
 
     Raises:
         DataError: with its ``others``.
@@ -424,7 +424,7 @@ def read_rows_beside(
     *,
     person_key: bytes = UNKEPT,
 ) -> PrivateRows:
-    """Return every private row; public points that are these same rows are refused.
+    """Return every private row; refuse public points if they are the same rows.
 
     Args:
         points: encoded public points, float64 (m, d); m may be 0.

@@ -46,7 +46,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the threshold's noise after some unstable answers, as bytes; None without noise."""
+    """Return the stored form of the threshold's noise, by its name; empty if there is no noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
@@ -54,7 +54,7 @@ def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dic
 
 
 def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
-    """Return the threshold's noise after some unstable answers, by default in the newest state.
+    """Return the threshold's stored noise as it was after a number of unstable answers.
 
     Raises:
         LedgerCorruptError: it is missing or altered; it is never drawn again.

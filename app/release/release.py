@@ -152,7 +152,7 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table must be drawn now, from the class of answered queries."""
+        """Whether the statistics table must be drawn now; the answered queries fix its class."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -165,7 +165,7 @@ class Release:
 
     @property
     def decided_cells(self) -> CellSplits | None:
-        """The public cells, if each cell is answered once; None if each vector is."""
+        """The public cells (regions) if each is answered once; None if each vector is."""
         if not self.state.decides_cells:
             return None
         return cells_of(self.configuration.hypotheses)
@@ -183,7 +183,7 @@ class Release:
         return self.private_ensemble
 
     def rows_for_drawing(self) -> AnyRows:
-        """Return the private rows, after their share was charged."""
+        """Return the private rows for a draw whose budget has been spent."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
         return self.private_rows

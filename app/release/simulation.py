@@ -1,4 +1,4 @@
-"""Simulation of the serving mechanism on given vote counts, many times.
+"""Simulation of the answering mechanism: many runs on vote counts that the caller gives.
 
 The opening (calibration, its verification, initial state) and the step are the
 ones that the writer uses; only the votes are given.

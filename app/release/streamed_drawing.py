@@ -42,7 +42,7 @@ BLOCKS_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class StreamedLearner:
-    """A learner whose rows are held as bytes.
+    """A learner that is fitted on rows packed into bytes.
 
     Attributes:
         learner: the public choice.
@@ -56,7 +56,7 @@ class StreamedLearner:
     trees: CountedTrees | None
 
     def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
-        """Return what fits the learners of some chunks."""
+        """Return the computation that fits the learners of some chunks of rows."""
         return ChunkFit(
             learner=self.learner,
             coding=self.coding,
@@ -73,7 +73,7 @@ class StreamedLearner:
 
 
 def streamed_learner(learner: Learner) -> StreamedLearner | None:
-    """Return the learner with the bytes of its rows; None where it does not stream."""
+    """Return the learner in a form for rows packed into bytes; None if it has no such form."""
     if learner.estimator is not None:
         return None
     searched = learner.hypothesis_class
@@ -89,7 +89,7 @@ def drawn_hypothesis(
     held: Held[PackedRows],
     noise: NoiseSource,
 ) -> Hypothesis | None:
-    """Return the hypothesis that relabels, secret; None where rows keep their labels."""
+    """Return the drawn hypothesis that gives rows new labels, secret; None if labels are kept."""
     if parameters.relabel is None:
         return None
     if not isinstance(parameters.relabel, exponential.Parameters):
@@ -167,5 +167,5 @@ def _blocks(chunks: slice, step: int) -> list[slice]:
 
 
 def slots_key(noise: NoiseSource) -> bytes:
-    """Return a new random key of the permutation that orders the rows."""
+    """Return a new random key, which determines the secret order of the rows."""
     return noise.secret(KEY_BYTES)

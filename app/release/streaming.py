@@ -55,7 +55,7 @@ def fingerprint_rule(opened: ReleaseOpened) -> str:
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the first ledger entry's parameter for the fingerprint rule; none for sorted rows."""
+    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory."""
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
@@ -72,7 +72,7 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the bytes by which rows are held, in a release that has each row in one chunk.
+    """Return the packed encoding by which rows can be streamed, each row into one chunk.
 
     It follows from the configuration alone; None where rows do not stream.
     """

@@ -265,7 +265,7 @@ class DataSettings(Section):
         return CsvDialect(self.separator, self.decimal, self.encoding)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
-        """Return the public grid of each numeric feature that has one, by its name."""
+        """Return the configured public thresholds of each numeric feature that has any, by name."""
         return {
             feature.name: feature.thresholds
             for feature in self.features

@@ -90,7 +90,7 @@ class ComposedSettings(Section):
 
 
 class TableSettings(Section):
-    """``[privacy.table]``: the strictest class of generations, for which the table is made."""
+    """``[privacy.table]``: the noise table's budget, where batches of rows have unequal budgets."""
 
     epsilon: Annotated[
         Exact,

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 def check_cells(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None, data: DataSettings
 ) -> None:
-    """Check that class ``cells`` has its public cells, and that no other class has any.
+    """Check that public cells are configured for class ``cells``, and for no other class.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -164,7 +164,7 @@ def _check_person(data: DataSettings) -> None:
 
 
 def check_wanted(classifier: ClassifierSettings) -> None:
-    """Check that a classifier that must rank has a learner that publishes scores."""
+    """Check that a classifier wanted for ranking has a learner that publishes scores."""
     if classifier.wanted == RANKING and not may_rank(classifier.learner):
         scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
         problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return why budget parts must be added up; none if a joint accounting is possible.
+    """Return why budget parts must be added up; empty if joint accounting is possible.
 
     Args:
         privacy: shares and calibration.
@@ -358,7 +358,7 @@ def check_engine(engine: EngineSettings) -> None:
 
 
 def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:
-    """Check that answers with scores have two classes and a stability test."""
+    """Check that answers with scores have two classes and the mechanism ``stability``."""
     if answers.output == "label":
         if "precision" in answers.model_fields_set:
             raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
@@ -412,7 +412,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check that the statistics table has a class with countable tests, and one error correction.
+    """Check the statistics table's class, and that updates and accuracy are not both set.
 
     Args:
         written: the section itself.
@@ -458,7 +458,7 @@ def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSett
 def check_predictors(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None
 ) -> None:
-    """Check that class ``finite`` has functions, without repeats, and that no other class has any.
+    """Check that class ``finite`` lists distinct functions, and that no other class lists any.
 
     Args:
         section: ``hypotheses`` or ``classifier``.

@@ -219,7 +219,7 @@ class Settings(Section):
 
     @property
     def published(self) -> HypothesesSettings:
-        """Return the published classifier's hypothesis class; absent keys as in ``[hypotheses]``.
+        """Return the hypothesis class of ``[classifier]``; absent keys are from ``[hypotheses]``.
 
         Where ``[classifier]`` has no ``bins`` of its own, the public grids of
         features (``thresholds``) are inherited too, as lists.
@@ -228,7 +228,7 @@ class Settings(Section):
 
     @property
     def names_bins(self) -> bool:
-        """Whether the number of intervals into which classifiers cut a feature is configured."""
+        """Whether the number of intervals per feature (``bins``) is configured for classifiers."""
         return self.classifier.bins is not None or "bins" in self.hypotheses.model_fields_set
 
     @property
@@ -270,7 +270,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return why budget parts must be added up; none if a joint accounting is possible."""
+        """Return why budget parts must be added up; empty if joint accounting is possible."""
         return rules.why_sum(
             self.privacy,
             self.answers,
@@ -291,7 +291,7 @@ class Settings(Section):
 
     @property
     def covered(self) -> HypothesesSettings:
-        """Return the statistics table's hypothesis class; absent keys as in ``[hypotheses]``."""
+        """Return the hypothesis class of ``[statistics]``, completed from ``[hypotheses]``."""
         return self.statistics.inherit(self.hypotheses)
 
 

@@ -1,4 +1,4 @@
-"""A forecast from public counts: the rate of answers that cost budget, and the last answer.
+"""A forecast from public counts: the rate of answers that cost budget, and when answers end.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The number of unstable answers so far; with scores, each counts one or two units."""
+        """The budget units used so far: 1 per unstable answer, or 1 or 2 if answers have scores."""
         return self.hits + self.double_hits
 
 
@@ -118,7 +118,7 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the forecast of the ensemble's end, correct except with probability ``4 MISS``."""
+    """Return the forecast of the ensemble's end; ``4 * MISS`` bounds the chance of an error."""
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

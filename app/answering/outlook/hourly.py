@@ -1,4 +1,4 @@
-"""A history of requests by hour, which all servers of a ledger add to and restarts survive.
+"""A history of requests by hour, shared by all servers of a ledger and kept over restarts.
 
 Counts are public totals.  They are written once a minute, and when the server ends, in a
 transaction of their own on a thread beside the event loop: no answer waits for them but by the
@@ -46,7 +46,7 @@ class Hourly:
         self._turn = asyncio.Lock()
 
     def add(self, kind: str, count: int, *, unstable: int = 0) -> None:
-        """Count requests of a kind, a field of ``HourCounts``, and those answered unstably."""
+        """Add requests of one kind, and their unstable answers, to the counts of this hour."""
         counts = self._counts.setdefault(int(self._clock()) // HOUR_SECONDS, Counter())
         counts[kind] += count
         if unstable:

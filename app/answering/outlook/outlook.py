@@ -91,7 +91,7 @@ class Outlook:
                 await asyncio.sleep(SAMPLE_SECONDS)
 
     def note(self, at: LedgerState | None = None) -> None:
-        """Record the counts in memory, or those of a state that another server committed."""
+        """Record the answer counts of this server's state, or of a newer committed state ``at``."""
         state = at or self._release.state
         newest = self._pace.newest
         if (state.answered, state.unstable) < newest[1:]:

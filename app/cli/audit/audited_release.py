@@ -133,7 +133,7 @@ class Visit:
     _entries: tuple[str, ...] = ()
 
     async def ask(self, questions: Sequence[int]) -> None:
-        """Send queries by number, the first one alone, then read every other public route."""
+        """Send numbered test queries, the first one alone, then read every other public route."""
         asked = [_query(number) for number in questions]
         self._hear(questions[:1], await self._post(QUERY, asked[:1], headers=KEY))
         self._hear(questions[1:], await self._post(STREAM, asked[1:], kind=NDJSON))

@@ -209,7 +209,7 @@ def _begin_worker() -> None:
 
 
 def run_part(part: Part) -> list[Kept]:
-    """Return the outcomes of some runs on a thread, since servers take over the main one's signals.
+    """Return the outcomes of some runs on another thread; the main thread must keep its signals.
 
     Raises:
         ConclaveError: why a release could not open.

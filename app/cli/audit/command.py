@@ -1,4 +1,4 @@
-"""``conclave audit``: a lower bound on epsilon from the outside, against the claim."""
+"""``conclave audit``: a measured lower bound on epsilon, to compare with the promised one."""
 
 from __future__ import annotations
 

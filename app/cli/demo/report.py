@@ -45,7 +45,7 @@ class ClassifierFigures(msgspec.Struct, frozen=True):
 
 
 class ComparisonFigures(msgspec.Struct, frozen=True):
-    """The demo's figures on a second release, without relabelling."""
+    """The demo's figures on a second release, whose learners see the rows' original labels."""
 
     answered: int
 

@@ -1,4 +1,4 @@
-"""``conclave init``: write a configuration from public facts, or made-up rows to try it on.
+"""``conclave init``: write a configuration from public facts, or write made-up rows to test it.
 
 No row of the records is read. Of the records' file the first line alone is, for its names.
 

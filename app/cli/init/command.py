@@ -1,4 +1,4 @@
-"""``conclave init``: write a configuration from public facts, or made-up rows that fit it."""
+"""``conclave init``: write a configuration from public facts, or write made-up rows for one."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def after_serve(config: Path | None, settings: Settings, address: str) -> list[s
 
 
 def first_query(lines: Sequence[str]) -> str:
-    """Return the query among the lines after a server's start, as a line of its own."""
+    """Return the one example query out of the hints after a server's start."""
     _, query, *_ = lines
     return f"{NEXT}{query.strip()}"
 

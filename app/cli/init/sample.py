@@ -1,4 +1,4 @@
-"""A public sample of records, from which bounds, categories and cuts of columns are taken.
+"""A public sample of records, from which columns' bounds, categories and thresholds are taken.
 
 The rows must be public, never the records.  Cuts are quantiles, with at least one cut on each
 side of the median wherever the sample has values there.
@@ -148,7 +148,7 @@ def _boolean(column: Column, known: Sequence[str], row_count: int) -> Column:
 
 
 def cuts_of(values: Sequence[float]) -> list[float]:
-    """Return increasing cuts at a sample's quantiles, none of which gives a constant test.
+    """Return increasing thresholds at a sample's quantiles, each with values on both sides.
 
     Cuts part the values into five equal parts.  Where over half of them are one value, that value
     is set apart, and each side is parted once more.  Wherever there are values below the

@@ -1,4 +1,4 @@
-"""``conclave plan --plot``: a picture of the number of answers against epsilon, T and n."""
+"""``conclave plan --plot``: plot answers by epsilon, by unstable answers T, and by rows n."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the plot: one panel per varied parameter, one line per agreement of learners."""
+    """Return the plot: one panel per varied parameter, one line per assumed share of agreement."""
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")

@@ -86,7 +86,7 @@ def refuse_source_file(public: Path, source: str) -> None:
 def refuse_source_rows(
     points: NDArray[np.float64], rows: NDArray[np.float64], warn: Callable[[str], None]
 ) -> None:
-    """Refuse public points that are the private rows in order; warn of single equal ones.
+    """Refuse public points that are the private rows in order; warn if only some equal a row.
 
     Args:
         points: encoded public points, float64 (m, d).

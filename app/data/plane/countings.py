@@ -1,4 +1,4 @@
-"""What an engine computes of parts: counts, which add up, and the learners of some chunks.
+"""Computations on parts of the rows: counts, which are added up, and fits of learners.
 
 Each is sent to whoever holds parts, and holds no row itself.
 """
@@ -54,7 +54,7 @@ class Summaries:
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Rows by label and cells, for a mechanism that draws a tree.
+    """Counts of rows by label and by the tests that they pass, from which a tree is drawn.
 
     Attributes:
         coding: of the tests.
@@ -86,13 +86,13 @@ class LabelCounts:
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
-        """Return the rows by the tests that they satisfy."""
+        """Return the counts of rows, grouped by the tests that they satisfy."""
         return CountedRows.of(self.coding, total, depth=self.depth)
 
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """What is counted of rows one by one, for a mechanism.
+    """Sums of a per-row function (a tally) over the rows, from which a hypothesis is drawn.
 
     Attributes:
         tally: whole numbers of encoded rows and their labels; those of parts add up.
@@ -123,7 +123,7 @@ class Tallying:
 
 @dataclass(frozen=True, slots=True)
 class Verified(Generic[CountsT, ResultT]):
-    """A count of rows that are read again, with their summary.
+    """A count over rows read a second time, with the summary that shows they are the same rows.
 
     Attributes:
         counting: of parts.
@@ -149,7 +149,7 @@ class Verified(Generic[CountsT, ResultT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedPart(Generic[CountsT, ResultT]):
-    """What reads a part, counts its rows and lets them go.
+    """A computation that reads one part, counts its rows and frees their memory.
 
     Attributes:
         reading: of parts.
@@ -184,7 +184,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorReading:
-    """What reads a part as vectors.
+    """A computation that reads one part of the rows as integer vectors.
 
     Attributes:
         reading: of parts.
@@ -203,7 +203,7 @@ class VectorReading:
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """A sum over vectors and labels.
+    """The sum of a function of vectors and labels over all rows.
 
     Attributes:
         total: of some rows; whole numbers, and those of parts add up.
@@ -226,7 +226,7 @@ class VectorSum:
 
 
 def draw_counting(searched: HypothesisClass, coding: RowCodes) -> LabelCounts | Tallying | None:
-    """Return what counts rows for a draw from a class; None where a draw reads rows.
+    """Return how rows are counted to draw from a class; None if the draw needs the rows themselves.
 
     Args:
         searched: the class.
@@ -242,7 +242,7 @@ def draw_counting(searched: HypothesisClass, coding: RowCodes) -> LabelCounts | 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks as a class encodes them, on request.
+    """The rows of some chunks (one chunk per learner), encoded for a class when they are needed.
 
     Attributes:
         placed: the rows.
@@ -269,7 +269,7 @@ class PlacedCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFit:
-    """The learners of some chunks.
+    """The fitting of the learners of some chunks (sets of rows, one per learner).
 
     Attributes:
         learner: the public choice.
@@ -287,7 +287,7 @@ class ChunkFit:
     secret: bytes = field(repr=False)
 
     def of(self, placed: PlacedRows) -> NDArray[np.int64] | FittedEnsemble:
-        """Return the trees that were counted, or the learners; placed rows have all chunks."""
+        """Return one tree or learner per chunk, fitted on a part that holds these chunks whole."""
         offsets = placed.offsets_of(self.chunks)
         if self.trees is not None:
             codes, labels, numbers = placed.of_chunks(self.chunks)

@@ -98,7 +98,7 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Let each worker have some chunks whole, which the others send it: once, and packed."""
+        """Move rows between workers, once and packed, so that each holds some chunks whole."""
         futures = cast("list[Future]", held.parts)
         ends = [size * place // len(futures) for place in range(len(futures) + 1)]
         ranges = [slice(*pair) for pair in pairwise(ends)]
@@ -127,7 +127,7 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run each function where its part is; results alone come back."""
+        """Run each function on the worker that holds its part; only results are sent back."""
         futures = [self._submit(run, held.parts[place]) for place, run in functions]
         places = {future.key: place for place, future in enumerate(futures)}
         for future in self._completed(futures):

@@ -92,7 +92,7 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return parts divided anew, so that each has whatever all of them have of some chunks.
+        """Return the rows divided anew, so that each part holds all rows of some chunks.
 
         Args:
             cut: some chunks of a part.
@@ -112,7 +112,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return what each function makes of its part, in order.
+        """Return the result of each function on its part, in order.
 
         Args:
             functions: each with the place of its part among those held.

@@ -76,7 +76,7 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the one part as it is: it has all chunks."""
+        """Return the only part unchanged, since it holds the rows of all chunks."""
         del cut, join
         return held, [slice(0, size)]
 
@@ -86,7 +86,7 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run one function a thread."""
+        """Return each function's result on its part, with one function per thread."""
         begun = [self._pool.submit(run, held.parts[place]) for place, run in functions]
         results: list[ResultT] = []
         try:

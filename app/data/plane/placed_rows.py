@@ -1,4 +1,4 @@
-"""Packed rows in chunks: the position in the permutation and the label of each row.
+"""Rows packed into bytes and sorted into chunks (one per learner), each with its label.
 
 A row's slot follows from its position in the public order of parts and from the release's key;
 its label from its own codes, where a hypothesis relabels.
@@ -47,25 +47,25 @@ class PlacedRows:
     first_chunk: int = 0
 
     def codes(self, rows: slice) -> NDArray[np.uint8]:
-        """Return the bytes of some rows, shape ``(f, m)``."""
+        """Return the packed bytes of a range of rows: ``f`` columns by ``m`` rows."""
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
-        """Return where the rows of some chunks, by their numbers, begin and end."""
+        """Return the offsets at which the rows of the given chunks begin and end."""
         first = self.first_chunk
         return self.offsets[chunks.start - first : chunks.stop - first + 1]
 
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return codes, labels and chunks, from 0, of the rows of some chunks."""
+        """Return the codes, labels and chunk numbers (from 0) of all rows of some chunks."""
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         return self.codes(rows), self.labels[rows].astype(np.int64), numbers
 
     def cut(self, chunks: slice) -> PlacedRows:
-        """Return the rows of some chunks alone, in memory of their own."""
+        """Return a copy that holds only the rows of some chunks."""
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         columns = [column[rows].copy() for column in self.columns]
@@ -112,7 +112,7 @@ class Placing:
     hypothesis: Hypothesis | None = field(repr=False)
 
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
-        """Return the rows of some parts together, which are let go column by column."""
+        """Return the rows of some parts in chunk order; the parts are freed column by column."""
         offsets, places = self._places(parts)
         labels = np.empty(int(offsets[-1]), dtype=np.uint8)
         for its_places, part in zip(places, parts, strict=True):

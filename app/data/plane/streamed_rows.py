@@ -83,7 +83,7 @@ class StreamedRows:
 
     @property
     def engine(self) -> Engine:
-        """Who reads parts and counts, until it is let go."""
+        """The engine that reads and counts the rows; it is made at the first use."""
         if self._engine is None:
             self._engine = self._make_engine()
         return self._engine
@@ -102,7 +102,7 @@ class StreamedRows:
 
     @property
     def held(self) -> Held[PackedRows]:
-        """The packed rows of all parts; secret. Joining them empties this handle."""
+        """The packed rows of all parts, which are handed over to the caller; secret."""
         if self._held is None:
             self._summary = self._read()
         held, self._held = self._held, None
@@ -136,7 +136,7 @@ class StreamedRows:
     def counted(
         self, counting: Counting[PackedRows, CountsT, ResultT], coding: RowCodes
     ) -> ResultT:
-        """Return what follows from a count over all rows, which are read again and let go.
+        """Return the result of a count over all rows, which are read again and not kept.
 
         Args:
             counting: of parts.
@@ -159,7 +159,7 @@ class StreamedRows:
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
-        """Continue with what adds up over all rows, which are read again and held as vectors.
+        """Yield a function that sums over all rows, which are read again and held as vectors.
 
         Args:
             vectors: of rows as the public schema encodes them, int16 (m, p).

@@ -90,7 +90,7 @@ class PackedRows:
     summary: Summary = field(repr=False)
 
     def codes(self, rows: slice) -> NDArray[np.uint8]:
-        """Return the bytes of some rows, shape ``(f, m)``."""
+        """Return the packed bytes of a range of rows: ``f`` columns by ``m`` rows."""
         return np.stack([column[rows] for column in self.columns])
 
 
@@ -129,7 +129,7 @@ class Reading:
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
     ) -> tuple[list[NDArray[TakenT]], NDArray[np.uint8], Summary]:
-        """Return what is taken of a part's rows, some at a time, their labels and their summary.
+        """Return a part's rows as ``take`` converts them, block by block, with labels and summary.
 
         Raises:
             DataError: what does not fit the schema, by column and row number.

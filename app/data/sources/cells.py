@@ -403,7 +403,7 @@ class NumericColumn:
         return self._settled(numbers), alone
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return an array's numbers clipped, with one and the same NaN for missing values."""
+        """Return numbers clipped to the bounds, with every missing value as the same NaN."""
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         settled = self._settled(numbers)
@@ -565,7 +565,7 @@ class NearNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Store the names of one column; of two similar names, the first."""
+        """Store the names of one column; of several with the same simplified form, the first."""
         self._names: dict[str, str] = {}
         for name in names:
             self._names.setdefault(_form(name), name)

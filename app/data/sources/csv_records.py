@@ -144,7 +144,7 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
-    """Return where records begin, about every so many bytes; 0 alone where quotes leave it open.
+    """Return offsets at which records begin, some distance apart; only 0 if quotes hide them.
 
     A line end is the end of a record where as many quotes begin fields before it as end them.
     Which do is known where each quote begins a field, ends one or is one of two side by side.

@@ -192,7 +192,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return the sender, as :meth:`identify` does, but a token unchecked as it came."""
+        """Return the sender as :meth:`identify` does, except that a token is returned unchecked."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

@@ -95,7 +95,7 @@ def as_queries(
 
 
 async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
-    """Return the answers of rows in order; None for a row after a halt or beyond its key's limit.
+    """Return the answers in row order; None where the budget or the key's limit was used up.
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.

@@ -1,4 +1,4 @@
-"""The route ``/statistics``: means of hypotheses over the rows, from a released noisy table."""
+"""The route ``/statistics``: mean outcomes of rules over the rows, from a public noisy table."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return the reason to refuse a connection over the limit, or None; ``count`` has it."""
+        """Return the error for a connection over the limit, or None; ``count`` includes it."""
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:

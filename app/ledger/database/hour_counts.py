@@ -1,4 +1,4 @@
-"""What was asked in each hour: public totals of all servers of a ledger, without an entry.
+"""Hourly counts of requests, over all servers of a ledger; stored outside its chain of entries.
 
 The counts of the newest ``HOURS_MAX`` hours are kept, and decide nothing: they are for people, who
 look at them after a restart.  So no entry binds them, they carry no mark, and a server that is

@@ -39,7 +39,7 @@ def find_keys(
     *,
     digests: Digests,
 ) -> list[tuple[bytes, bytes]]:
-    """Return the recorded ones of some idempotency keys: (key digest, vector digest), unordered.
+    """Return (key digest, vector digest) for those idempotency keys that are recorded, unordered.
 
     Args:
         connection: inside a transaction.

@@ -206,7 +206,7 @@ class PostgresqlDatabase:
 
 
 class SharedWriting(PooledWriting):
-    """Write transactions that wait for other servers' locks, and end an idle holder."""
+    """Write transactions that wait for another server's lock, and disconnect an idle holder."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
         """Take connections from ``engine``, which is for writing.
@@ -220,7 +220,7 @@ class SharedWriting(PooledWriting):
         self._url = url
 
     def begin(self) -> Connection:
-        """Begin a transaction; if the lock is taken, end its holder once if that is idle."""
+        """Begin a transaction; if an idle connection keeps the lock, disconnect it once."""
         try:
             return super().begin()
         except DBAPIError as error:

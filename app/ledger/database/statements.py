@@ -278,14 +278,14 @@ def read_answer_count(connection: Connection, release_number: int, after: int) -
 def read_checkpoints(
     connection: Connection, release_number: int, after: int
 ) -> list[CheckpointRow]:
-    """Return a page of the checkpoints after that at entry ``after``, in order."""
+    """Return a page of the checkpoints after that of ledger entry number ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_CHECKPOINTS, at)
     return [_checkpoint(*row) for row in rows]
 
 
 def read_newest_checkpoint(connection: Connection, release_number: int) -> CheckpointRow | None:
-    """Return the checkpoint of the most entries, or None if there is none."""
+    """Return the newest checkpoint (the one after the most ledger entries), or None."""
     row = connection.execute(_NEWEST_CHECKPOINT, {"release": release_number}).first()
     return None if row is None else _checkpoint(*row)
 

@@ -46,7 +46,7 @@ _INSERT = insert(checkpoints)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The contents of a checkpoint: the fields of ``LedgerState``, with the long ones apart."""
+    """The contents of a checkpoint: the fields of ``LedgerState``, except those in entries."""
 
     format: int = _FORMAT
     release_number: int

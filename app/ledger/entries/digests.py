@@ -1,4 +1,4 @@
-"""Keyed digests that stand in entries and tables for private values and client values.
+"""Keyed digests, by which ledger entries and tables refer to private values and to queries.
 
 Two secrets are in use.  The database's, shared by every release in it, keys
 what clients and rows are recognised by; the release's keys its private state.
@@ -97,7 +97,7 @@ class Digests:
         return hmac.digest(self._secret, _CELL + key, "sha256")
 
     def of_qualified(self, digest: bytes, qualifier: bytes) -> bytes:
-        """Return the digest (32 bytes) of a vector's or cell's digest combined with a qualifier.
+        """Return the digest (32 bytes) of a vector or cell within a context, such as a voter set.
 
         Args:
             digest: of the vector or of the cell, 32 bytes.
@@ -163,7 +163,7 @@ class Digests:
 
 
 def cell_key(cell: int) -> bytes:
-    """Return the canonical bytes of a public cell, by its number from 0."""
+    """Return the canonical bytes that stand for a public cell (region), given its number."""
     return cell.to_bytes(_CELL_BYTES, "big")
 
 
@@ -173,7 +173,7 @@ def is_cell_key(key: bytes) -> bool:
 
 
 def transfer_digest(release_secret: bytes, code: str) -> str:
-    """Return the keyed digest that a retired ledger keeps of the code for its copy.
+    """Return the keyed digest of the code that permits a retired ledger's copy to continue.
 
     Args:
         release_secret: of the release that was retired.

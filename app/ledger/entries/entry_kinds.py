@@ -31,7 +31,7 @@ UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
-    """Return the storage name of the threshold's noise after some unstable answers."""
+    """Return the storage name of the threshold noise in use after a number of unstable answers."""
     return f"threshold-noise-{unstable_count}"
 
 
@@ -39,17 +39,17 @@ ASKED_PREFIX: Final = "asked-vectors-"
 
 
 def asked_vectors_name(first_number: int) -> str:
-    """Return the storage name of the queried vectors from a number on."""
+    """Return the storage name of a list of queried vectors, by the number of its first one."""
     return f"{ASKED_PREFIX}{first_number}"
 
 
 def slots_name(generation: int, tick: int) -> str:
-    """Return the storage name of a row batch's records from a scheduled update on."""
+    """Return the storage name of a batch's records as they are after a scheduled update (tick)."""
     return f"slots-{generation}-{tick}"
 
 
 def labelling_name(generation: int) -> str:
-    """Return the storage name of the relabelling drawn from a batch of rows."""
+    """Return the storage name of what was drawn to relabel one batch of rows."""
     return f"labelling-{generation}"
 
 
@@ -231,7 +231,7 @@ class GenerationAppended(Event, frozen=True):
 
 
 class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
-    """A generation with another budget than the release's table was made for: version 2.
+    """The ledger entry (version 2) for a batch of rows whose budget differs from the default.
 
     Attributes:
         account: order, price of a hit and parts of delta by which its cutoff is paid for
@@ -246,7 +246,7 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The ledger entry for the labels drawn for a batch of rows, or taken over for it.
+    """The ledger entry for a batch's labels, drawn from its own rows or from an earlier batch's.
 
     Attributes:
         number: of the generation.
@@ -286,7 +286,7 @@ class SlotsChanged(Event, frozen=True):
 
 
 class SlotsChanged2(SlotsChanged, frozen=True, kw_only=True):
-    """A tick of a release that publishes how many records are forgotten: version 2.
+    """The ledger entry (version 2) for a scheduled update, with the number of erased records.
 
     Attributes:
         erased: how many records are forgotten with it.
@@ -332,7 +332,7 @@ class GenerationRetired(Event, frozen=True):
 
 
 class VectorsAsked(Event, frozen=True):
-    """The ledger entry for queried vectors whose public cells were answered before.
+    """The ledger entry for new queried vectors that got the recorded answer of their cell.
 
     It follows the answers that its transaction gives afresh, where it gives any.  Each
     vector stands here once, in the order of asking; nothing is charged or counted for it.
@@ -372,7 +372,7 @@ class ClassifierPublished(Event, frozen=True):
 
 
 class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
-    """A generation's part in the classifier, in a release with generations: version 2.
+    """The ledger entry (version 2) for one row batch's improvement of the published classifier.
 
     It follows the labelling of the generation, before the tick that takes both up.
 
@@ -408,7 +408,7 @@ class StudentPublished(Event, frozen=True):
 
 
 class StatisticsReleased(Event, frozen=True):
-    """The ledger entry for the noisy table of expected labels, drawn once and then public.
+    """The ledger entry for the noisy statistics table, drawn once and then public.
 
     Attributes:
         statistics: its document as JSON; a string, so that the numbers in it

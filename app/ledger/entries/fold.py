@@ -131,7 +131,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decides_cells(self) -> bool:
-        """Whether one answer is given to all vectors of the same public cell."""
+        """Whether vectors share answers: one answer for each cell of a public partition."""
         return self.release is not None and self.release.parameters.get(REPLAYED_BY) == CELL
 
     @property
@@ -150,19 +150,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier are accounted together as one composition."""
+        """Whether answers, labels and classifier share one joint budget account, not a sum."""
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether a jointly accounted composition has begun and may still grow."""
+        """Whether draws under the joint privacy accounting have begun and may still continue."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether a classifier must wait for the last answer, as one whose draw uses delta must.
+        """Whether the classifier must wait for the last answer, because its draw uses delta.
 
         In one account with the answers it takes no delta, and comes at any time; but for that
         of a certificate, which has it after the last answer alone.

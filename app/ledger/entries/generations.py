@@ -96,7 +96,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def owes_classifier(self) -> bool:
-        """Whether its part in the classifier is charged, and not public."""
+        """Whether the batch has paid for its part in the classifier, which is not published yet."""
         return CLASSIFIER in self.shares and not self.is_published
 
     @property
@@ -218,7 +218,7 @@ def has_generations(opened: ReleaseOpened) -> bool:
 
 
 def counts_erasures(opened: ReleaseOpened) -> bool:
-    """Return whether every tick says how many records it forgets."""
+    """Return whether every scheduled update (tick) publishes how many records it erases."""
     return opened.parameters.get(ERASURE_COUNT) == PUBLIC
 
 
@@ -233,13 +233,13 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return epsilon, delta and the maximum of unstable answers that all row batches share."""
+    """Return epsilon, delta and limit of unstable answers for which the noise table is made."""
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 
 
 def hits_max_of(opened: ReleaseOpened) -> int:
-    """Return the most unstable answers that a generation may buy of the table."""
+    """Return the largest number of unstable answers that any batch of rows may have."""
     return int(opened.parameters[TABLE].split()[-1])
 
 
@@ -322,7 +322,7 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
 
 
 def account_of(bought: GenerationAppended2 | Generation) -> ProfileAccount:
-    """Return the account of a generation with a budget of its own.
+    """Return the privacy account of a batch of rows whose budget differs from the default.
 
     Raises:
         IllegalError: it is none.
@@ -374,7 +374,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 
 
 def published(known: Generations, event: ClassifierPublished2) -> Generations:
-    """Return the generations after one has had its part in the classifier, before it joins.
+    """Return the state after a batch of rows, not voting yet, has improved the classifier.
 
     Each starts where the one before it has arrived, so that they follow in order.
     """

@@ -23,7 +23,7 @@ class IllegalError(Exception):
 
 
 def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Raise an error with a text about an event, unless ``holds``.
+    """Raise an error with the text ``problem`` about an event if ``holds`` is false.
 
     Raises:
         IllegalError: ``holds`` is false.

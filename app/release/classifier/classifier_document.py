@@ -151,7 +151,7 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LevelDocument(msgspec.Struct, frozen=True):
-    """A hyperplane ``weights . u = offset`` with integer coefficients."""
+    """A hyperplane over integers ``u``: ``weights . u = offset``, with integer coefficients."""
 
     weights: tuple[int, ...]
     offset: int

@@ -81,7 +81,7 @@ def train_student(release: Release) -> TrainedStudent:
 def taught(
     configuration: Configuration, answers: Sequence[AnswerRow], *, seed: bytes
 ) -> TrainedStudent:
-    """Return the student model of some answers, a function of released values alone.
+    """Return a student model trained on the given answers; it depends on released values only.
 
     Args:
         configuration: the release's.

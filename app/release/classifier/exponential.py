@@ -1,4 +1,4 @@
-"""The learner ``exponential``: the exponential mechanism over a class from public points."""
+"""The learner ``exponential``: a rule drawn from a public class by the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ExponentialDraw:
         )
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Draw under a committed charge, and return the hypothesis in its published form."""
+        """Draw a hypothesis and return its published form; the budget is already spent."""
         hypotheses = self.parameters.hypotheses
         counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
         if counts is not None:
@@ -91,7 +91,7 @@ def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | T
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the exponential mechanism's draw over the class that public points determine.
+    """Return the exponential mechanism's parameters for a hypothesis class fixed by public points.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact, or where it
@@ -116,7 +116,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return the error rate by which a draw may miss the best; rarer labels may be lost."""
+    """Return the bound on a draw's excess error; labels rarer than that may be lost."""
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,

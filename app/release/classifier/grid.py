@@ -59,7 +59,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what accuracy the budget gives; cells follow from bounds alone."""
+        """Return a text on the expected accuracy; ``source`` is ignored."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))
@@ -85,7 +85,7 @@ class GridDraw:
         return decided(grid, counts, self.parameters.scales)
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Count under a committed charge, and return the cells' labels in their published form."""
+        """Return cell labels from noisy counts in published form; the budget is already spent."""
         del schema
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
@@ -143,7 +143,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows, all in one cell, that a label needs to exceed the noise."""
+    """Return the fraction of rows, all in one grid cell, that lets a label rise above the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count

@@ -107,7 +107,7 @@ class KernelDraw:
         return KernelInputs(self.terms, waves)
 
     def parameters(self, inputs: KernelInputs) -> noisy_gradient.Parameters:
-        """Return the parameters of the descent; its other choices follow from public points."""
+        """Return the parameters of the noisy gradient descent over the given inputs."""
         return noisy_gradient.Parameters(
             features=kernel_features(
                 inputs,
@@ -123,7 +123,7 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Draw the coins, descend, and return the scores."""
+        """Draw random features, run the noisy descent, and return the scores."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -137,12 +137,12 @@ class KernelDraw:
         )
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Descend under a committed charge, and return the scores in their published form."""
+        """Return scores from noisy descent in published form; the budget is already spent."""
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 
 def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
-    """Return the noisy descent, fixed by public points and public n except for random features.
+    """Return a noisy descent, ready to draw; all but its random features is fixed and public.
 
     Raises:
         ConfigurationError: names what to change, where there is no number, or where sums

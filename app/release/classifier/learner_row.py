@@ -31,14 +31,14 @@ too, values that many points share have cuts, and `bins` that are not configured
 
 
 class ClassifierDraw(Protocol):
-    """The interface of a classifier's draw, fixed by public choices before rows are read."""
+    """The interface of a classifier's draw, which public values fix before rows are read."""
 
     def worth(self, source: str) -> str:
         """Return a text on what accuracy the budget gives; ``source`` is the choices' origin."""
         ...
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Draw under a committed charge, and return the published form."""
+        """Draw the classifier and return its published form; the budget is already spent."""
         ...
 
 
@@ -66,7 +66,7 @@ class ClassifierAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRow:
-    """A learner of the published classifier: its name, its draw, its smallest learnable label.
+    """A kind of learner for the published classifier: name, draw, and how rare a label it learns.
 
     Attributes:
         learner: its public row, by whose name it is chosen.

@@ -102,7 +102,7 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
 
 
 def inputs_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule for a score's inputs; a new release has the newest.
+    """Return the version of the rule that selects a score's inputs; a new release has the newest.
 
     Raises:
         ReleaseMismatchError: as :func:`auto_rule`.
@@ -204,7 +204,7 @@ def classifier_draw(
     is_first: bool = False,
     opened: ReleaseOpened | None = None,
 ) -> ClassifierDraw:
-    """Return the draw of a release's classifier, as public points determine it.
+    """Return the parameters to draw a release's classifier, which depend on public points.
 
     Args:
         configuration: the release's.

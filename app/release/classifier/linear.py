@@ -61,7 +61,7 @@ HALVES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RowVectors:
-    """The vectors of rows.
+    """A map from encoded rows to integer vectors, by public rules.
 
     Attributes:
         encode: of the inputs.
@@ -73,7 +73,7 @@ class RowVectors:
     features: IntegerFeatures
 
     def of(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the vectors of rows that the public schema encodes, shape ``(n, p)``."""
+        """Return one integer vector for each encoded row, shape (rows, coordinates)."""
         return self.features.coordinates(self.encode(values).astype(np.int16, copy=False))
 
 
@@ -83,7 +83,7 @@ def gradient_at(
     vectors: NDArray[np.int16],
     labels: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the sum over some rows of vectors times residuals, shape ``(p, s)``; secret."""
+    """Return the gradient summed over some rows, shape (coordinates, scores); secret."""
     return noisy_gradient.gradient_sum(features, vectors, labels, weights)
 
 
@@ -94,7 +94,7 @@ def descended(
     noise: NoiseSource,
     start: NDArray[np.float64] | None = None,
 ) -> noisy_gradient.Weights:
-    """Return the weights of a descent over the rows; the budget is already spent.
+    """Return the weights found by noisy gradient descent on the rows; the budget is already spent.
 
     Args:
         parameters: of the mechanism.
@@ -119,7 +119,7 @@ def descended(
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A noisy gradient descent, and the public inputs whose weights it finds.
+    """A prepared noisy gradient descent, and the public inputs to which it gives weights.
 
     Attributes:
         inputs: the public terms, alone or with numbers.
@@ -149,7 +149,7 @@ class LinearDraw:
     def descend(
         self, rows: AnyRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
     ) -> noisy_gradient.Weights:
-        """Descend over the rows, and return the weights of the public coordinates.
+        """Run noisy gradient descent on the rows, and return the weights of all coordinates.
 
         Args:
             rows: of the public n, secret.
@@ -164,7 +164,7 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the scores of the inputs that weights of the coordinates give, shape (p, s)."""
+        """Return the scores over inputs, converted from weights (coordinates, scores)."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -223,7 +223,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
 
 
 def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGradientCalibration:
-    """Return the noise of a descent's share, which its account covers, if it is in one.
+    """Return the descent's noise for its part of the budget, checked against any joint account.
 
     Args:
         asked: of the draw.
@@ -245,7 +245,7 @@ def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGrad
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
-    """Return the numeric features, except those that a configured empty list of cuts leaves out."""
+    """Return the numeric features' indices, without those whose configured thresholds are empty."""
     listed = asked.settings.published.tests
     return tuple(
         index
@@ -255,7 +255,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that are inputs themselves; none by the first rule of inputs."""
+    """Return the numbers that are inputs of scores directly; none by the oldest rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -282,7 +282,7 @@ def _tests_known(asked: ClassifierAsked, bins: int) -> tuple[BinaryTest, ...]:
 def terms_known(
     asked: ClassifierAsked, *, bins: int, step_count: int, other_count: int = 0
 ) -> tuple[Terms, PublicMap]:
-    """Return the inputs that public points determine (tests and pairs), and their whitening.
+    """Return the score's inputs (tests and pairs of tests) and a map that makes them uncorrelated.
 
     Args:
         asked: of the draw.
@@ -304,7 +304,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return the shrinkage of input directions that suits the noise of the whole budget."""
+    """Return how strongly weights are shrunk in each direction, to suit the noise."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 

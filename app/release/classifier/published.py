@@ -153,7 +153,7 @@ def publish_drawn(
     drawn: Hypothesis,
     student: StudentDocument | None = None,
 ) -> PublishedClassifier:
-    """Return a hypothesis of any class, drawn or trained, as a published classifier.
+    """Return any hypothesis, drawn or trained, as a published classifier.
 
     Args:
         release: name of the release.
@@ -188,7 +188,7 @@ def published_document(
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
-    """Return the document around a tree, another predictor, or a student model."""
+    """Return the published classifier, given its tree or other predictor, or its student model."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION

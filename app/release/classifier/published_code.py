@@ -52,7 +52,7 @@ class PublishedPredictor:
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Return the document of a list with one predictor."""
+    """Return the JSON document of the only predictor in a list."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 

@@ -77,7 +77,7 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Return the classifier drawn from the class that the queries so far determine."""
+    """Return a newly drawn classifier; the queries answered so far fix its hypothesis class."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
     prepared = classifier_draw(
@@ -87,7 +87,7 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
 
 
 def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[PublishedClassifier]:
-    """Return the publication of a release's classifier, which waits if its delta requires it."""
+    """Return the one-time publication of a classifier; it is refused while it has to wait."""
     return Publication(
         ledger=ledger,
         is_published=lambda state: state.classifier is not None,

@@ -69,7 +69,7 @@ SAME_ROWS: Final = "holds the very rows of generation {number}; nothing is appen
 
 
 class Appended(NamedTuple):
-    """What became of a batch, for the operator; all but the generation is private.
+    """The result of appending a batch of rows; only the batch's number is public.
 
     Attributes:
         number: the generation's; None where the batch had no new person, and made none.
@@ -92,7 +92,7 @@ def append_generation(
     period: int,
     budget: tuple[Fraction, Fraction] | None = None,
 ) -> Appended:
-    """Add a batch of rows to an open release in one transaction; its new persons vote together.
+    """Add a batch of rows (a generation) to an open release, in one transaction.
 
     Args:
         configuration: the release's.
@@ -168,7 +168,7 @@ def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fract
 
 
 def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
-    """Return the account that a generation opens at the table; None in the table's own class.
+    """Return the privacy account of a batch of rows; None if its budget is the calibration's own.
 
     Args:
         configuration: the release's, with the generation's budget.
@@ -265,7 +265,7 @@ def put_generation(
 
 
 def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str:
-    """Return the keyed fingerprint by which a batch is known again, as the next generation's.
+    """Return a batch's keyed fingerprint, by which the same rows are recognised later.
 
     Args:
         ledger: the transaction's.

@@ -98,7 +98,7 @@ def fit_slots(
     size: int,
     progress: Progress,
 ) -> Ensemble:
-    """Return one fitted learner per chunk of a batch's stored rows.
+    """Return one fitted learner for each chunk (run of fixed positions) of a batch's stored rows.
 
     Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
 
@@ -129,7 +129,7 @@ def refit_chunks(
     size: int,
     places: Iterable[int],
 ) -> Ensemble:
-    """Return the learners of slots of which some hold other rows than their learners saw.
+    """Return the batch's learners, of which only those whose rows changed are fitted again.
 
     The chunks of these are fitted anew, with the seeds that they had, and no others: what comes
     of it is, byte for byte, what :func:`fit_slots` makes of all chunks.

@@ -1,4 +1,4 @@
-"""The labels for learners of a later batch of rows: drawn, inherited, or pooled.
+"""The labels that a later batch's learners see: drawn from it, from the first, or from all.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
@@ -73,7 +73,7 @@ class Labelled:
 
 
 def refuse_labelling(configuration: Configuration) -> None:
-    """Refuse a class whose drawn hypothesis cannot be stored, if it must label further rows.
+    """Refuse a class whose drawn hypothesis cannot be kept, if further rows need labels from it.
 
     Raises:
         ConfigurationError: labels are inherited, or persons have further rows, and the class has
@@ -95,7 +95,7 @@ def draw_labels(
     ledger: Ledger,
     noise: NoiseSource,
 ) -> Labelled:
-    """Return a row batch's labels: drawn with its own budget, or by the first batch's hypothesis.
+    """Return a batch's labels: drawn with its own budget, or given by an earlier drawn rule.
 
     Args:
         configuration: the release's.
@@ -126,14 +126,14 @@ def draw_labels(
 
 
 def are_pooled(configuration: Configuration) -> bool:
-    """Return whether noisy counts of further rows change the labels of every batch."""
+    """Return whether labels come from noisy counts that are summed over all batches of rows."""
     return _rule(configuration) == "pooled"
 
 
 def pooled_by(
     configuration: Configuration, ledger: Ledger, further: Iterable[bytes] = ()
 ) -> CellLabels:
-    """Return the label of every public cell, from the noisy counts of all batches of rows.
+    """Return the label of each public cell (region), from the noisy counts of all batches of rows.
 
     Args:
         configuration: the release's.
@@ -157,7 +157,7 @@ def labels_by(
 
 
 def can_label_again(configuration: Configuration) -> bool:
-    """Return whether a corrected record can get a label from what is stored."""
+    """Return whether what is stored suffices to label a corrected record."""
     is_labelled = Mechanism.RELABEL in configuration.charges
     return not is_labelled or isinstance(configuration.hypotheses, TreeClass | CellClass)
 

@@ -133,7 +133,7 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Return what a new release begins with; refuse one that may not begin.
+    """Return what a new release starts with; refuse settings or rows with which none may open.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.

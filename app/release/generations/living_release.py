@@ -102,7 +102,7 @@ class LivingRelease(Release):
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the mechanism's counters, by the voting row batch with the least budget left.
+        """Return the mechanism's counters, taken from the voting batch with the least budget left.
 
         One that bought fewer unstable answers than the table's limit begins as if it had used up
         the others.

@@ -1,4 +1,4 @@
-"""Whose slot is where: a person belongs to the generation of the first row, for ever.
+"""Which batch of rows a person belongs to: always that of the person's first row.
 
 Rows of a person who has a slot make no further one.  They go into that slot at the next tick, and
 are not used any more once its generation has retired; so a person costs one generation's budget in
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows that are to be appended, by whom they are about; secret but for the number of new ones.
+    """Rows to be appended, of new and of known persons; secret but for the number of new ones.
 
     Attributes:
         new: the rows that make a generation; None where nobody is new.
@@ -44,7 +44,7 @@ class Batch:
 
 
 def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
-    """Return rows by whom they are about; those that are units of their own are all new.
+    """Return rows sorted into those of new and known persons; without persons, all are new.
 
     Args:
         transaction: of a release that takes generations.

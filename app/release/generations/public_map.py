@@ -1,4 +1,4 @@
-"""The public inputs of a score that generations improve in turn: fixed at the opening, and kept.
+"""The public inputs of the published score: fixed at the opening and stored for later batches.
 
 Public points, or public shares where there are none, fix which tests, pairs and numbers are
 inputs, and the map that makes them uncorrelated.  The map's integers are kept, as doubles of two
@@ -58,7 +58,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicInputs:
-    """Public inputs of a score, and their map.
+    """The public inputs of a score, and the map from them to uncorrelated coordinates.
 
     Attributes:
         inputs: terms, alone or with numbers.
@@ -135,7 +135,7 @@ class PublicInputs:
 def known_inputs(
     configuration: Configuration, points: NDArray[np.float64], *, row_count: int
 ) -> PublicInputs:
-    """Return the inputs and the map that public points and the first generation's n fix.
+    """Return a score's inputs and map, fixed by public points and the size of the first batch.
 
     Args:
         configuration: the release's, whose classifier has a share.
@@ -154,7 +154,7 @@ def known_inputs(
 def opened_inputs(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
 ) -> PublicInputs | None:
-    """Return the inputs of a new release's classifier; None where it has no share.
+    """Return the public inputs of a new release's classifier; None if it has no budget.
 
     Args:
         configuration: the release's.
@@ -178,7 +178,7 @@ def opened_inputs(
 
 
 def read_inputs(ledger: Ledger) -> PublicInputs:
-    """Return the inputs that an open release keeps.
+    """Return the public inputs of the score, as stored by an open release.
 
     Raises:
         LedgerCorruptError: they are missing or altered.

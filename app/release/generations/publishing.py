@@ -1,4 +1,4 @@
-"""A generation's part in the published classifier: steps on its own rows, before it joins.
+"""One row batch's part in the published classifier: descent steps on its rows, before it votes.
 
 Descent goes on from the weights that the generation before has published: they are public, so
 that nothing of an earlier generation's budget is touched.  What is published is a mean over all
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A generation's part in the classifier; secret until its tick.
+    """One row batch's improvement of the classifier; secret until the next scheduled update.
 
     Attributes:
         start: the public weights that it went on from, one list a coordinate; None for zero.
@@ -70,7 +70,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Draw a generation's part under its charge; None where it is charged none.
+    """Return a batch's improvement of the classifier, drawn with its budget; None if it has none.
 
     Args:
         configuration: the release's.
@@ -109,7 +109,7 @@ def draw_part(
 def generation_draw(
     configuration: Configuration, known: PublicInputs, generation: Generation
 ) -> LinearDraw:
-    """Return the descent that a generation's share pays for, by public numbers.
+    """Return the noisy descent that a batch's part of the budget allows, by public numbers.
 
     Args:
         configuration: the release's.
@@ -133,7 +133,7 @@ def generation_draw(
 
 
 def mean_share(known: Sequence[Generation]) -> float:
-    """Return the share in the mean of the newest generation, of all that are given.
+    """Return the weight of the newest batch of rows in the mean over all batches.
 
     A generation weighs its number times the square of its records times epsilon, by which its
     noise falls: the mean of the later ones, where they are alike.
@@ -158,7 +158,7 @@ def mean_weights(
     start: NDArray[np.float64] | None,
     share: float,
 ) -> list[list[int]]:
-    """Descend from a public start; return the mean to be published, in steps of 2^-20.
+    """Improve public weights by descent on new rows; return the mean, in multiples of 2^-20.
 
     Args:
         own: the descent of a generation.

@@ -83,7 +83,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def contents(self) -> Contents:
-        """The rows that it brings."""
+        """The new rows and labels of the change."""
         labels = np.frombuffer(self.labels, _LABELS) if self.labels else np.array([self.label])
         values = np.frombuffer(self.row, _VALUES).reshape(len(labels), -1)
         return Contents(values.astype(np.float64), labels.astype(np.int64))

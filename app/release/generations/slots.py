@@ -37,7 +37,7 @@ _LABELS: Final = np.dtype("<i8")
 
 
 class Contents(NamedTuple):
-    """What a slot holds: encoded rows (r, d) and their labels (r,); secret."""
+    """The encoded rows (rows, features) and labels (rows,) in one slot (fixed place); secret."""
 
     values: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -93,19 +93,19 @@ class Slots:
 
     @property
     def held(self) -> NDArray[np.int64]:
-        """Return the positions of the rows that slots hold, in the order of slots, shape (h,)."""
+        """Return the indices of all rows in slots (fixed positions), slot by slot, in one array."""
         if self.starts is None:
             return np.flatnonzero(self.is_filled).astype(np.int64)
         return np.arange(len(self.labels), dtype=np.int64)
 
     def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows the slots before each of some places hold, shape (p,)."""
+        """Return the number of rows in all slots before each of the given slots, as an array."""
         if self.starts is None:
             return np.searchsorted(self.held, places).astype(np.int64)
         return self.starts[places]
 
     def held_rows(self) -> PrivateRows:
-        """Return the rows that slots hold, in the order of slots, without the holes."""
+        """Return all stored rows, slot by slot; empty slots are left out."""
         held = self.held
         if self.starts is None or self.identities is None:
             return PrivateRows(self.values[held], self.labels[held])
@@ -116,11 +116,11 @@ class Slots:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each row of a person, shape (m,); None where a slot holds a row."""
+        """Return each row's weight if slots hold persons' rows; None if a slot holds one row."""
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """Return the positions of the rows of some slots, place by place."""
+        """Return the indices of the rows in some slots (fixed positions), slot by slot."""
         parts = [np.arange(*self._span(place), dtype=np.int64) for place in places]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 

@@ -128,7 +128,7 @@ class Ticker:
         return tuple(self.ledger.beside(REQUEST)) != prepared.requests
 
     def fit_waiting(self, progress: Progress = no_progress) -> None:
-        """Fit every waiting batch of rows that is not fitted yet; one of several servers does.
+        """Fit every waiting batch of rows that is not fitted yet, unless another server does.
 
         Erasures and corrections that wait are prepared for the next tick.
 

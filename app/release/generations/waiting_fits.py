@@ -60,12 +60,12 @@ class WaitingFits:
         self._held.close()
 
     def forget_from(self, number: int) -> None:
-        """Forget the fits of a generation, and of later ones, which may rest on what it drew."""
+        """Forget the fits of one batch of rows and of all later ones, which may depend on it."""
         for each in [each for each in self.private_fitted if each >= number]:
             del self.private_fitted[each]
 
     def leave_out(self, numbers: Iterable[int]) -> None:
-        """Drop fits that are in the ledger now; release the lock after the last one."""
+        """Drop fits that the ledger now holds; release the lock for fitting if none is left."""
         for number in numbers:
             self.private_fitted.pop(number, None)
             self.begun.pop(number, None)

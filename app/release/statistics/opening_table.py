@@ -188,7 +188,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return the table drawn over the class that the answered queries determine."""
+    """Return the drawn statistics table, whose hypothesis class the answered queries determine."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -1,4 +1,4 @@
-"""The released table of expected labels: a public document, and answers from it.
+"""The public statistics table of a release, and answers that are computed from it.
 
 Once its entry is committed the document is public; answering from it is
 post-processing and costs nothing.  A hypothesis is answered by the one of the table

@@ -1,4 +1,4 @@
-"""The contents of a statistics table, and its one draw; its hypothesis class is public.
+"""The statistics table's public hypothesis class, its parameters, and its one noisy draw.
 
 The class comes from the schema, ``[statistics]`` and the public points; the private
 rows enter as counts of the cells of that class and leave through the mechanism only.
@@ -69,7 +69,7 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the table under a charge that is committed."""
+        """Draw the statistics table; its budget is already spent."""
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
@@ -93,7 +93,7 @@ class StatisticsDraw:
 def statistics_draw(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> StatisticsDraw:
-    """Return the parameters of the table's draw, as public points determine them.
+    """Return the parameters for drawing the statistics table, which depend on public points.
 
     Args:
         configuration: the release's.

@@ -1,4 +1,4 @@
-"""The mechanism that answers a release's queries, built alike to serve and to simulate.
+"""The mechanism that answers queries, chosen in the same way for serving and simulation.
 
 From settings to the budget of relabelling and answers; all of it is public.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
-    """Return the table row of the answering mechanism, which is fixed for a release.
+    """Return the answering mechanism of a release, as a row of the table of mechanisms.
 
     Args:
         settings: the whole configuration.
@@ -65,7 +65,7 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
 
 def counts_decisions(settings: Settings) -> bool:
-    """Return whether changing one record changes at most two answers, for any queries.
+    """Return whether replacing one record can change at most two answers, whatever is asked.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
     decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
@@ -83,12 +83,12 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return the first ledger entry's parameter for the answering rule; nothing if it is unique."""
+    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
 def decides_cells(configuration: Configuration) -> bool:
-    """Return whether a new release gives one answer to all vectors of a public cell.
+    """Return whether a new release gives all vectors in a public cell (region) the same answer.
 
     Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
     answer each vector by itself, and so does a release with scores, whose answer is two tests,
@@ -101,7 +101,7 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first ledger entry's parameter for answers per cell; nothing for per vector."""
+    """Return the first entry's parameter for one answer per public cell; empty if per vector."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
@@ -146,7 +146,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
 
 
 def release_budget(settings: Settings) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers; None if answers have no budget.
+    """Return the budget of answers and of the new labels of rows; None if answers have none.
 
     Raises:
         ConfigurationError: the calibration does not cover the shares, or Lemma L's
@@ -245,7 +245,7 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def check_accounts(state: LedgerState, calibration: Calibration) -> None:
-    """Assert that a release's table has the price of every account that a generation opened.
+    """Assert that the release's noise calibration suffices for each batch's own privacy account.
 
     Raises:
         InvariantError: at the first one for whose hits the table is too dear.

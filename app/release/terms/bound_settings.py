@@ -46,7 +46,7 @@ CODE_PATH: Final = "hypotheses.path"
 def predictor_source(
     section: str, chosen: HypothesesSettings, schema: Schema
 ) -> PredictorSource | None:
-    """Return the source code of a class's predictors; None for any other class.
+    """Return the source code of a class of user-written predictors; None for any other class.
 
     Their folder is one in which Python finds modules from then on.
 

@@ -62,7 +62,7 @@ def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
 
 
 def public_class(settings: Settings) -> HypothesisClass:
-    """Return the hypothesis class of ``[hypotheses]``, for relabelling and for learners."""
+    """Return the hypothesis class that section ``[hypotheses]`` of the settings configures."""
     section = settings.hypotheses
     schema = settings.data.public_schema()
     tests = public_tests(schema, bins=section.bins, listed=section.tests)
@@ -75,7 +75,7 @@ def no_points(settings: Settings) -> NDArray[np.float64]:
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
-    """Return the hypothesis class of ``[classifier]``, as public points determine it.
+    """Return the hypothesis class of section ``[classifier]``, restricted to public points.
 
     Args:
         settings: the whole configuration.
@@ -91,7 +91,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 def published_tests(
     settings: Settings, public_values: NDArray[np.float64], *, for_trees: bool
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests of ``[classifier]``, as public points determine them.
+    """Return the yes-no tests that section ``[classifier]`` and public points determine.
 
     Args:
         settings: the whole configuration.
@@ -112,7 +112,7 @@ def published_tests(
 def tests_of_scores(
     settings: Settings, public_values: NDArray[np.float64], *, bins: int
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests of a score, with cuts at values that many public points share.
+    """Return the yes-no tests of a score; some have thresholds at frequent public values.
 
     Args:
         settings: the whole configuration.
@@ -221,7 +221,7 @@ class Configuration:
         return mechanism in self.charges
 
     def with_budget(self, epsilon: Fraction, delta: Fraction) -> Configuration:
-        """Return the same with another whole budget, of which mechanisms have the same shares.
+        """Return a configuration with another total budget, divided in the same proportions.
 
         Args:
             epsilon: of a generation's records, a finite decimal.
@@ -272,7 +272,7 @@ def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configur
 
 
 def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
-    """Return the learner that is fitted on each chunk; ``hypotheses`` is the class of its rules."""
+    """Return the learner for each chunk of rows, whose rules are from the class ``hypotheses``."""
     chosen = _learner(settings.learner, settings.data.public_schema(), hypotheses)
     return replace(chosen, scored=settings.answers.output == "score")
 

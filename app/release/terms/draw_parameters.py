@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Return an upper bound on the number of labellings of n rows, by public numbers only."""
+    """Return an upper bound on the number of ways in which a class can label ``row_count`` rows."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
@@ -71,7 +71,7 @@ def refuse_bound(settings: Settings, row_count: int) -> int:
 
 
 def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one hypothesis for every labelling of these rows; secret, also in its number.
+    """Return one hypothesis per labelling that a class can give these rows; all of it is secret.
 
     Args:
         settings: the whole configuration.
@@ -199,7 +199,7 @@ def ensemble_size(
 def relabel_draw(
     configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
 ) -> exponential.Parameters | DichotomyParameters | None:
-    """Return the parameters of the relabelling draw; None if rows keep their labels.
+    """Return the parameters for drawing new labels of the rows; None if rows keep their labels.
 
     Raises:
         ConfigurationError: numerical error would not stay within the budget, or there

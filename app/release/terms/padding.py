@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query takes the same work; an estimator's scores do not."""
+    """Return whether every query takes equal work, which the scores of an estimator do not."""
     learner = settings.learner
     if learner.estimator is None:
         return True

@@ -116,7 +116,7 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse a class made of the rows' own labellings if the unit of privacy is a person.
+    """Refuse a class built from private rows if the unit of privacy is a person.
 
     Raises:
         ConfigurationError: names the setting.

@@ -52,7 +52,7 @@ def refuse_long_fit(
 def refuse_long_draw(
     section: str, hypotheses: HypothesisClass, *, row_count: int | None, unit: Unit
 ) -> None:
-    """Refuse a draw among trees that would take hours to count rows; none without a size.
+    """Refuse a draw of a tree that would take hours; accept it if the number of rows is unknown.
 
     Args:
         section: ``hypotheses`` or ``classifier``, whose depth is named.

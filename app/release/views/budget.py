@@ -118,7 +118,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation, tick_seconds: int) -> GenerationShown:
-        """Return the public view of a batch of rows, by ticks of that many seconds."""
+        """Return the public view of a batch of rows; a tick lasts ``tick_seconds`` seconds."""
         waits = generation.standing == "waiting"
         return cls(
             number=generation.number,
