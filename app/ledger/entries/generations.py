@@ -182,7 +182,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return max(each.joins_at for each in (generation, *first))
 
     def due(self, period: int, cohort: int) -> tuple[Generation, ...]:
-        """Return the waiting batches of rows that join at the tick of a period, where there is room.
+        """Return the waiting batches of rows that are to join at a tick, if there is room.
 
         Args:
             period: of the tick.
