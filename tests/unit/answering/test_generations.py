@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.hypothesis import Hypothesis
+    from app.noise.source import NoiseSource
     from app.release.generations.living_release import LivingRelease
     from tests.builders.release.growing_release import GrowingAnswerer
 
@@ -453,10 +454,11 @@ def test_a_cohort_is_drawn_from_all_rows_at_its_least_epsilon(
     def seen(
         parameters: exponential.Parameters,
         rows: tuple[EncodedRows, NDArray[np.int64]],
-        *rest: object,
+        noise: NoiseSource,
+        weights: NDArray[np.float64] | None,
     ) -> Hypothesis:
         drawn.append((parameters, len(rows[1])))
-        return draw(parameters, rows, *rest)  # type: ignore[arg-type]
+        return draw(parameters, rows, noise, weights)
 
     monkeypatch.setattr(exponential, "draw", seen)
     growing.now += MINUTE
