@@ -69,11 +69,12 @@ class GenerationsSettings(Section):
         ),
     ] = "1d"
     labelling: Annotated[
-        Literal["own", "inherit", "pooled"],
+        Literal["own", "inherit", "pooled", "cohort"],
         Field(
             description="Labels of a generation's rows: from a draw of its own, from the first "
-            "generation's, or, with class `cells`, one labelling for all from the sums of noisy "
-            "counts of every generation."
+            "generation's, with class `cells` one labelling for all from the sums of noisy counts "
+            "of every generation, or one draw from the rows of the first generations, as many as "
+            "the quorum, which later ones inherit."
         ),
     ] = "own"
 
@@ -110,6 +111,11 @@ class Grown(NamedTuple):
 def _is_pooled(given: Grown) -> bool:
     """Return whether one labelling for all comes from the sums of noisy counts."""
     return given.generations is not None and given.generations.labelling == "pooled"
+
+
+def _is_cohort(given: Grown) -> bool:
+    """Return whether one labelling is drawn from the first generations together."""
+    return given.generations is not None and given.generations.labelling == "cohort"
 
 
 def check_generations(given: Grown) -> None:
@@ -197,6 +203,11 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
         "privacy.shares.relabel",
         'must be above 0 where generations.labelling is "pooled"',
         lambda given: not _is_pooled(given) or given.privacy.shares.relabel > 0,
+    ),
+    (
+        "privacy.shares.relabel",
+        'must be above 0 where generations.labelling is "cohort"',
+        lambda given: not _is_cohort(given) or given.privacy.shares.relabel > 0,
     ),
     ("hypotheses.grid", 'must be "public"', lambda given: given.hypotheses.grid == "public"),
     (

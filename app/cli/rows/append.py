@@ -63,9 +63,10 @@ def append(
     if appended.number is None:
         typer.echo("nobody in it is new: no generation is appended, and nothing is charged")
     else:
-        typer.echo(
-            f"generation {appended.number} is appended; it joins at the second tick from now"
-        )
+        rules, when = settings.generations, "at the second tick from now"
+        if rules and rules.labelling == "cohort" and appended.number < rules.quorum:
+            when = f"together with generation {rules.quorum}, the last of its cohort"
+        typer.echo(f"generation {appended.number} is appended; it joins {when}")
     if appended.further_count:
         typer.echo(
             f"rows of {appended.further_count} known persons go into their slots at the next tick"

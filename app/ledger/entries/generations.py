@@ -46,6 +46,7 @@ ACTIVE_MAX: Final = "generations.active_max"
 LABELLING: Final = "generations.labelling"
 INHERIT: Final = '"inherit"'
 POOLED: Final = '"pooled"'
+COHORT: Final = '"cohort"'
 ERASURE_COUNT: Final = "erasure.count"
 """The parameter with which ticks say how many records they forget; absent, none does."""
 PUBLIC: Final = '"public"'
@@ -167,6 +168,30 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         """The number of votes on the next query, over all voting batches of rows."""
         return sum(each.chunks for each in self.active)
 
+    def join_period(self, generation: Generation, cohort: int) -> int | None:
+        """Return the period at whose tick a batch of rows joins; None until its cohort is whole.
+
+        Args:
+            generation: that waits.
+            cohort: as :func:`cohort_of` says.
+
+        """
+        first = self.all[:cohort]
+        if len(first) < cohort:
+            return None
+        return max(each.joins_at for each in (generation, *first))
+
+    def due(self, period: int, cohort: int) -> tuple[Generation, ...]:
+        """Return the waiting batches of rows that are to join at a tick, if there is room.
+
+        Args:
+            period: of the tick.
+            cohort: as :func:`cohort_of` says.
+
+        """
+        periods = [(each, self.join_period(each, cohort)) for each in self.waiting]
+        return tuple(each for each, joins in periods if joins is not None and joins <= period)
+
     def is_finished(self) -> bool:
         """Return whether the transaction may end here, with no further entry due."""
         return not (self.joining or self.is_drawing or self.spent)
@@ -227,6 +252,14 @@ def quorum_of(opened: ReleaseOpened) -> int:
     return int(opened.parameters[QUORUM])
 
 
+def cohort_of(opened: ReleaseOpened) -> int:
+    """Return the number of first generations that one labelling is drawn from; 0 in other modes.
+
+    It is the quorum: these wait for one another, and join together.
+    """
+    return quorum_of(opened) if opened.parameters.get(LABELLING) == COHORT else 0
+
+
 def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
     """Return whether enough batches of rows are active to vote."""
     return len(known.active) >= quorum_of(opened)
@@ -270,7 +303,10 @@ def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppende
     allow(list(event.private_digests) == [name], f"does not bind the slots, {name}")
     allow(event.chunks <= event.slots, "has more chunks than slots")
     allow(event.joins_at > known.period, "joins at a tick that has been")
-    _check_shares(opened, event, is_first=number == 1)
+    _check_shares(opened, event)
+    if 1 < number <= cohort_of(opened):
+        pays = (RELABEL in event.shares) == (RELABEL in known.all[0].shares)
+        allow(pays, "is charged otherwise for the labelling of its cohort than generation 1")
     further = Generation(
         number=number,
         slots=event.slots,
@@ -292,7 +328,13 @@ def _costs(shares: dict[str, list[str]]) -> dict[str, tuple[Fraction, Fraction]]
     return {name: (exact(one), exact(two)) for name, (one, two) in shares.items()}
 
 
-def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first: bool) -> None:
+def _inherits(opened: ReleaseOpened, number: int) -> bool:
+    """Return whether a generation has labels by a draw in which its rows have no part."""
+    drawing = {INHERIT: 1, COHORT: cohort_of(opened)}.get(opened.parameters.get(LABELLING, ""))
+    return drawing is not None and number > drawing
+
+
+def _check_shares(opened: ReleaseOpened, event: GenerationAppended) -> None:
     """Check a generation's budget: within the release's, its shares, and what its T takes."""
     epsilon, delta = exact(event.epsilon), exact(event.delta)
     within = epsilon <= exact(opened.epsilon) and delta <= exact(opened.delta)
@@ -307,7 +349,7 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
         and sum(cost for _, cost in costs.values()) <= delta,
         "takes the shares above the budget of the generation",
     )
-    inherits = opened.parameters.get(LABELLING) == INHERIT and not is_first
+    inherits = _inherits(opened, event.number)
     allow(not (inherits and RELABEL in costs), "charges a labelling that it inherits")
     table_epsilon, table_delta, cutoff = table_of(opened)
     most = hits_max_of(opened) if isinstance(event, GenerationAppended2) else cutoff
@@ -363,10 +405,14 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
     generation = known.all[event.number - 1]
     allow(generation.standing == "waiting", "labels a generation that has joined")
     allow(generation.labelled_by is None, "draws a labelling a second time")
-    inherits = opened.parameters.get(LABELLING) == INHERIT and event.number > 1
-    source = 1 if inherits else event.number
+    cohort = cohort_of(opened)
+    allow(len(known.all) >= cohort, "draws a labelling before its cohort is whole")
+    earlier = known.all[: event.number - 1] if cohort else ()
+    in_order = all(each.labelled_by is not None for each in earlier)
+    allow(in_order, "comes before the labels of an earlier generation of its cohort")
+    source = 1 if cohort or _inherits(opened, event.number) else event.number
     allow(event.of == source, f"takes the labels of generation {event.of} in place of {source}")
-    draws = RELABEL in generation.shares
+    draws = RELABEL in generation.shares and source == event.number
     names = [labelling_name(event.number)] if draws else []
     allow(list(event.private_digests) == names, "binds another labelling than its share draws")
     changed = known.with_one(replace(generation, labelled_by=event.of))
@@ -400,7 +446,10 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
     allow(isinstance(event, SlotsChanged2) == counts, "counts erasures otherwise than was opened")
     names = [slots_name(each.number, event.tick) for each in known.kept]
     allow(sorted(event.private_digests) == sorted(names), "does not bind every generation's slots")
-    due = [each for each in known.waiting if each.joins_at <= event.period]
+    cohort = cohort_of(opened)
+    are_labelled = {each.labelled_by is not None for each in known.all[:cohort]}
+    allow(len(are_labelled) <= 1, "comes before all of a cohort have the labels that one has")
+    due = known.due(event.period, cohort)
     for each in due:
         allow(each.labelled_by is not None, f"comes before the labelling of {each.number}")
         allow(not each.owes_classifier, f"comes before the classifier of {each.number}")
@@ -493,7 +542,7 @@ def forgotten(
     gone = {each.number for each in before.kept} - {each.number for each in after.kept}
     used = {each.labelled_by or each.number for each in after.kept}
     labelling = opened.parameters.get(LABELLING)
-    if labelling == INHERIT:
+    if labelling in {INHERIT, COHORT}:
         used.add(1)
     if labelling == POOLED:  # every sum rests on the counts of all, of the retired too
         used |= gone

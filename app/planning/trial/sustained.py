@@ -6,8 +6,8 @@ active and a share u(G) of queries unstable, a period brings T hits and a hit us
 grows and u falls; with more it shrinks to nothing.
 
 u(G) is that of made-up people (``agreement.py``), for G times as many votes as one generation has.
-It holds where all generations have labels of one labelling (``pooled``, ``inherit``); with
-labellings of their own they disagree more.
+It holds where all generations have labels of one labelling (``pooled``, ``inherit``,
+``cohort``); with labellings of their own they disagree more.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 * ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.
 * ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
 * ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
+* ``cohort.py`` draws one labelling from the rows of the first generations together.
 * ``fitting.py`` fits a generation's learners on them.
 * ``public_map.py`` has the public inputs of the published classifier, fixed at the opening.
 * ``publishing.py`` draws a generation's part in it, from where the one before has arrived.

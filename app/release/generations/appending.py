@@ -25,6 +25,7 @@ from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generat
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations.accounts import open_account
 from app.privacy.stability.hit_table import ProfileTable
+from app.release.generations.cohort import refuse_cohort
 from app.release.generations.owners import put_owners, sorted_out
 from app.release.generations.requests import put_request, refuse_known
 from app.release.generations.slots import drawn_slots
@@ -128,6 +129,7 @@ def append_generation(
         if batch.new is None:
             return Appended(None, *further)
         known = generations_of(transaction.state.generations)
+        refuse_cohort(configuration, known.all, batch.new.count)
         number = put_generation(
             configuration,
             transaction,
@@ -280,7 +282,10 @@ def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str
 def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]:
     """Return the epsilon and delta that each mechanism costs a batch of rows, by name."""
     rules, charges = configuration.settings.generations, configuration.charges
-    inherits = rules is not None and rules.labelling == "inherit" and number > 1
+    inherits = rules is not None and (
+        (rules.labelling == "inherit" and number > 1)
+        or (rules.labelling == "cohort" and number > rules.quorum)
+    )
     charged: Mapping[str, Mechanism] = {ANSWERS: Mechanism.ANSWERS}
     if Mechanism.RELABEL in charges and not inherits:
         charged = {RELABEL: Mechanism.RELABEL, **charged}

@@ -15,7 +15,7 @@ import numpy as np
 
 from app.ledger.beside_entries import REQUEST
 from app.release.generations.fitting import refit_chunks
-from app.release.generations.labelling import given_labels
+from app.release.generations.labelling import given_labels, not_kept
 from app.release.generations.requests import Change, read_changes
 from app.release.generations.slots import Contents, Slots, read_slots
 
@@ -79,6 +79,7 @@ def prepare_changes(
     slots: dict[int, Slots] = {}
     ensembles: dict[int, Ensemble] = {}
     refitted: dict[int, Fitted] = {}
+    labelled_here = {number: each.labelled for number, each in fitted.items()}
     for generation in known.kept if changes else ():
         number, before = generation.number, read_slots(ledger, generation)
         mine = {place: changes[name] for name, place in before.places().items() if name in changes}
@@ -91,8 +92,9 @@ def prepare_changes(
         slots[number] = _with(before, mine)
         if number in fitted:
             first = fitted[number]
+            pieces = not_kept(configuration, labelled_here, number)
             after, ensemble = _refitted(
-                configuration, ledger, generation, first.slots, mine, first.labelled.pieces
+                configuration, ledger, generation, first.slots, mine, pieces
             )
             labelled = replace(first.labelled, labels=_given(after))
             refitted[number] = replace(first, slots=after, ensemble=ensemble, labelled=labelled)

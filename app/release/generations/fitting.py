@@ -21,7 +21,7 @@ from app.release.generations.publishing import Part, draw_part
 from app.release.generations.slots import Slots, read_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -59,6 +59,7 @@ def fit_generation(
     noise: NoiseSource,
     progress: Progress,
     before: Part | None = None,
+    pieces: Mapping[str, bytes] | None = None,
 ) -> Fitted:
     """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
 
@@ -71,6 +72,7 @@ def fit_generation(
         noise: where a labelling is drawn from.
         progress: shows how far the fit has come.
         before: the part of the generation before it in the classifier, where it waits too.
+        pieces: what was drawn for the first generation, where that waits too.
 
     Raises:
         LedgerCorruptError: its slots, or a labelling, are missing or altered.
@@ -80,7 +82,9 @@ def fit_generation(
     budget = Fraction(generation.epsilon), Fraction(generation.delta)
     configuration = configuration.with_budget(*budget)  # what is drawn is what it was charged
     slots = read_slots(ledger, generation)
-    labelled = draw_labels(configuration, generation, slots, ledger=ledger, noise=noise)
+    labelled = draw_labels(
+        configuration, generation, slots, ledger=ledger, noise=noise, pieces=pieces or {}
+    )
     size = generation.chunks
     ensemble = fit_slots(configuration, slots, labelled.labels, size=size, progress=progress)
     kept = slots.fitted(labelled.labels, ensemble.to_bytes())

@@ -1,9 +1,11 @@
-"""The labels that a later batch's learners see: drawn from it, from the first, or from all.
+"""The labels for learners of a later batch of rows: drawn, inherited, pooled, or of a cohort.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
 * ``pooled``: noisy counts of its rows in public cells, under its charge; the labels of every
   generation are the largest running sums of them all, whenever one more comes in.
+* ``cohort``: one draw from the rows of the first generations together, kept as the first's;
+  later ones inherit it.
 """
 
 from __future__ import annotations
@@ -23,13 +25,15 @@ from app.learning.trees.tree_class import TreeClass
 from app.ledger.entries.entry_kinds import labelling_name
 from app.ledger.entries.generations import RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
-from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential import relabel
 from app.privacy.generations import pooled_labels
 from app.privacy.generations.pooled_labels import NoisyCounts
+from app.release.generations.cohort import (
+    cohort_size,
+    draw_for_cohort,
+    labelling_parameters,
+)
 from app.release.private_state import read_piece
-from app.release.terms.answer_terms import release_budget
-from app.release.terms.draw_parameters import relabel_draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,9 +50,12 @@ if TYPE_CHECKING:
 
 KEY: Final = "generations.labelling"
 NOT_INHERITED: Final = (
-    '"inherit" takes hypotheses.class = "trees", "stumps", "thresholds" or "cells", whose '
-    "labellings are kept in a form that labels further rows"
+    '"inherit" or "cohort" takes hypotheses.class = "trees", "stumps", "thresholds" or "cells", '
+    "whose labellings are kept in a form that labels further rows"
 )
+
+SHARED: Final = {"inherit", "cohort"}
+"""Modes in which the labels of all are by what is kept as the first generation's labelling."""
 
 NOT_FURTHER: Final = (
     'must be "trees", "stumps", "thresholds" or "cells" where data.person names persons, or '
@@ -81,7 +88,7 @@ def refuse_labelling(configuration: Configuration) -> None:
 
     """
     takes = isinstance(configuration.hypotheses, TreeClass | CellClass)
-    if _rule(configuration) == "inherit" and not takes:
+    if _rule(configuration) in SHARED and not takes:
         raise ConfigurationError(KEY, NOT_INHERITED)
     if configuration.settings.data.unit == "person" and not can_label_again(configuration):
         raise ConfigurationError("hypotheses.class", NOT_FURTHER)
@@ -94,6 +101,7 @@ def draw_labels(
     *,
     ledger: Ledger,
     noise: NoiseSource,
+    pieces: Mapping[str, bytes],
 ) -> Labelled:
     """Return a batch's labels: drawn with its own budget, or given by an earlier drawn rule.
 
@@ -103,26 +111,43 @@ def draw_labels(
         slots: its rows.
         ledger: with the labellings of earlier ones.
         noise: where a labelling is drawn from.
+        pieces: what was drawn for the first generation and is not kept yet.
 
     Raises:
         LedgerCorruptError: a labelling is missing or altered.
 
     """
     rule, number = _rule(configuration), generation.number
-    if rule == "inherit" and number > 1:
-        return _inherited(configuration, slots, ledger)
+    if rule in SHARED and number > 1:
+        return _inherited(configuration, slots, ledger, pieces)
     if RELABEL not in generation.shares:
         return Labelled(slots.labels, number)
     if rule == "pooled":
         return _counted(configuration, generation, slots, ledger=ledger, noise=noise)
-    budget = release_budget(configuration.settings)
-    parameters = budget and relabel_draw(configuration, budget, sampled_row_count=slots.count)
-    if not isinstance(parameters, exponential.Parameters):
-        raise InvariantError("labels are drawn from a public class")
+    if cohort_size(configuration):
+        drawn_for_all = draw_for_cohort(configuration, ledger, noise)
+        labels = labels_by(configuration, drawn_for_all, slots)
+        return Labelled(labels, number, {labelling_name(number): _kept(drawn_for_all)})
+    parameters = labelling_parameters(configuration, slots.count)
     encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
     drawn = relabel.draw(parameters, (encoded, slots.labels), noise, slots.weights)
-    body = msgspec.json.encode(drawn.private_hypothesis.to_dict())
+    body = _kept(drawn.private_hypothesis)
     return Labelled(drawn.private_labels, number, {labelling_name(number): body})
+
+
+def not_kept(
+    configuration: Configuration, labelled: Mapping[int, Labelled], number: int
+) -> Mapping[str, bytes]:
+    """Return what was drawn that the labels of a batch of rows rest on, and is not in the ledger.
+
+    Args:
+        configuration: the release's.
+        labelled: batches of rows that wait, by their numbers.
+        number: of the one.
+
+    """
+    source = 1 if _rule(configuration) in SHARED else number
+    return labelled[source].pieces if source in labelled else {}
 
 
 def are_pooled(configuration: Configuration) -> bool:
@@ -185,7 +210,7 @@ def given_labels(
     if _rule(configuration) == "pooled":
         return labels_by(configuration, pooled_by(configuration, ledger, pieces.values()), slots)
     source = generation.labelled_by or generation.number
-    if _rule(configuration) == "inherit":
+    if _rule(configuration) in SHARED:
         source = 1
     name = labelling_name(source)
     body = pieces.get(name)
@@ -209,11 +234,19 @@ def _rule(configuration: Configuration) -> str:
     return "own" if rules is None else rules.labelling
 
 
-def _inherited(configuration: Configuration, slots: Slots, ledger: Ledger) -> Labelled:
+def _kept(labelling: Hypothesis) -> bytes:
+    """Return a labelling as it is kept for further rows."""
+    return msgspec.json.encode(labelling.to_dict())
+
+
+def _inherited(
+    configuration: Configuration, slots: Slots, ledger: Ledger, pieces: Mapping[str, bytes]
+) -> Labelled:
     first = generations_of(ledger.read_state().generations).all[0]
     if RELABEL not in first.shares:
         return Labelled(slots.labels, first.number)
-    body = read_piece(ledger, labelling_name(first.number))
+    name = labelling_name(first.number)
+    body = pieces.get(name) or read_piece(ledger, name)
     labelling = _read_labelling(configuration.hypotheses, body)
     return Labelled(labels_by(configuration, labelling, slots), first.number)
 

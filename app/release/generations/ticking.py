@@ -25,10 +25,10 @@ from app.ledger.entries.entry_kinds import (
     SlotsChanged2,
     slots_name,
 )
-from app.ledger.entries.generations import generations_of
+from app.ledger.entries.generations import cohort_of, generations_of
 from app.release.generations.changing import Changed, prepare_changes
 from app.release.generations.fitting import fit_generation, fit_slots
-from app.release.generations.labelling import are_pooled, labels_by, pooled_by
+from app.release.generations.labelling import are_pooled, labels_by, not_kept, pooled_by
 from app.release.generations.publishing import newest_weights
 from app.release.generations.requests import bury
 from app.release.generations.slots import Slots, read_slots
@@ -144,7 +144,9 @@ class Ticker:
                 generation = unfitted[0]
                 self.waiting.take_turn(self.ledger)
                 self.waiting.begun.setdefault(generation.number, self.period)
-                earlier = self.waiting.private_fitted.get(generation.number - 1)
+                fits, number = self.waiting.private_fitted, generation.number
+                earlier = fits.get(number - 1)
+                labelled = {each: fit.labelled for each, fit in fits.items()}
                 fitted = fit_generation(
                     self.configuration,
                     generation,
@@ -152,6 +154,7 @@ class Ticker:
                     noise=self.noise,
                     progress=progress,
                     before=None if earlier is None else earlier.part,
+                    pieces=not_kept(self.configuration, labelled, number),
                 )
                 if not self.waiting.are_held():
                     raise LedgerUnavailableError(TURN_LOST)
@@ -230,21 +233,24 @@ class Ticker:
         self.waiting.leave_out(each.number for each in after.all if each.labelled_by is not None)
 
     def _unfitted(self, state: LedgerState) -> list[Generation]:
-        """Return the generations that wait without labels, here too; none of what has ended."""
-        if _has_ended(state):
+        """Return the generations that wait without labels, here too; none of what has ended.
+
+        Those of a cohort wait until the last of them is there.
+        """
+        known = generations_of(state.generations)
+        if _has_ended(state) or len(known.all) < _cohort(state):
             return []
         return [
             each
-            for each in generations_of(state.generations).waiting
+            for each in known.waiting
             if each.labelled_by is None and each.number not in self.waiting.private_fitted
         ]
 
     def _append(self, transaction: Transaction, known: Generations, period: int) -> dict[int, Kept]:
         """Append the entries of a tick; return what every generation keeps from it on."""
-        due = [
-            each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
-        ]
-        self._require_fitted(due)
+        cohort = _cohort(transaction.state)
+        due = [each for each in known.due(period, cohort) if each.labelled_by is None]
+        self._require_fitted(known, due, cohort)
         changed = self._prepared(known)
         fitted = {**self.waiting.private_fitted, **changed.fitted}
         kept = self._kept(known, due, changed, fitted)
@@ -273,7 +279,7 @@ class Ticker:
             transaction.append(joined)
         return kept
 
-    def _require_fitted(self, due: Sequence[Generation]) -> None:
+    def _require_fitted(self, known: Generations, due: Sequence[Generation], cohort: int) -> None:
         """Refuse a tick at which a generation is due that is not fitted.
 
         Raises:
@@ -285,7 +291,8 @@ class Ticker:
         for each in due:
             if each.number in self.waiting.private_fitted and self.waiting.are_held():
                 continue
-            if self.waiting.begun.get(each.number, each.joins_at) < each.joins_at:
+            joins_at = known.join_period(each, cohort) or 0
+            if self.waiting.begun.get(each.number, joins_at) < joins_at:
                 raise NotFittedError
             raise LedgerUnavailableError(FITTED_ELSEWHERE)
 
@@ -330,6 +337,11 @@ class Ticker:
             progress=no_progress,
         )
         return Kept(kept.slots.fitted(labels, ensemble.to_bytes()), ensemble)
+
+
+def _cohort(state: LedgerState) -> int:
+    """Return the number of first generations with one draw of labels; 0 where each has its own."""
+    return 0 if state.release is None else cohort_of(state.release)
 
 
 def _has_ended(state: LedgerState) -> bool:

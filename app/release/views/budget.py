@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, Field
 
 from app.ledger.entries.entry_kinds import StudentPublished
-from app.ledger.entries.generations import counts_erasures, quorum_of
+from app.ledger.entries.generations import cohort_of, counts_erasures, quorum_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
@@ -110,15 +110,19 @@ class GenerationShown(Shown):
     state: Literal["waiting", "active", "retired"]
     joins_at: Annotated[
         int | None,
-        Field(ge=0, description="seconds since 1970 of its tick; null unless it waits"),
+        Field(
+            ge=0,
+            description="seconds since 1970 of its tick; null unless it waits, or while others "
+            "of its cohort are still to be appended",
+        ),
     ]
     published: Annotated[
         bool, Field(description="whether its part in the published classifier is public")
     ]
 
     @classmethod
-    def of(cls, generation: Generation, tick_seconds: int) -> GenerationShown:
-        """Return the public view of a batch of rows; a tick lasts ``tick_seconds`` seconds."""
+    def of(cls, generation: Generation, joins: int | None) -> GenerationShown:
+        """Return the public view of a batch of rows, by seconds since 1970 of its join."""
         waits = generation.standing == "waiting"
         return cls(
             number=generation.number,
@@ -128,7 +132,7 @@ class GenerationShown(Shown):
             delta=float(Fraction(generation.delta)),
             unstable=Unstable.of(generation.unstable, generation.cutoff),
             state=generation.standing,
-            joins_at=generation.joins_at * tick_seconds if waits else None,
+            joins_at=joins if waits else None,
             published=generation.is_published,
         )
 
@@ -270,8 +274,12 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
 
 def generations_view(settings: Settings, state: LedgerState) -> list[GenerationShown]:
     """Return the public view of every batch of rows; empty if the release accepts none."""
-    known = () if state.generations is None else state.generations.all
-    return [GenerationShown.of(each, _tick_seconds(settings)) for each in known]
+    known, opened = state.generations, state.release
+    if known is None or opened is None:
+        return []
+    periods = [known.join_period(each, cohort_of(opened)) for each in known.all]
+    seconds = [None if each is None else each * _tick_seconds(settings) for each in periods]
+    return list(map(GenerationShown.of, known.all, seconds))
 
 
 def _tick_seconds(settings: Settings) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, NoReturn
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 
@@ -24,20 +25,35 @@ from app.ledger.entries.generations import generations_of
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
+from app.privacy.exponential import mechanism as exponential
 from app.privacy.voting.universal import Phase
-from app.release.generations import ticking
-from app.release.generations.labelling import pooled_by
+from app.release.generations import cohort, ticking
+from app.release.generations.appending import append_generation
+from app.release.generations.labelling import given_labels, pooled_by
 from app.release.generations.slots import read_slots
 from app.release.generations.ticking import NotFittedError
 from app.release.views.budget import budget_view
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.outside_audit import faults_in, hits_between
 from tests.builders.release.growing_release import MINUTE, GrowingRelease
-from tests.builders.release.small_release import HIT, STABLE, VotesByMargin, ask
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    VotesByMargin,
+    ask,
+    private_rows,
+    seeded_noise,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import Hypothesis
+    from app.noise.source import NoiseSource
     from app.release.generations.living_release import LivingRelease
     from tests.builders.release.growing_release import GrowingAnswerer
 
@@ -374,6 +390,87 @@ def test_later_generations_inherit_the_first_labelling(tmp_path: Path) -> None:
     assert standing(answerer) == [("retired", 2), ("retired", 2), ("active", 0)]
     assert answerer.release.ledger.private("labelling-1") == labelling
     check(answerer)
+
+
+COHORT: Final = {"generations__labelling": "cohort", "generations__quorum": "2"}
+
+
+def test_a_cohort_has_one_draw_which_later_generations_inherit(tmp_path: Path) -> None:
+    """The first waits until the second is there, and a restart; each pays once, a third nothing."""
+    growing = GrowingRelease(tmp_path, COHORT)
+    answerer = growing.answerer([])
+    ledger = answerer.release.ledger
+    growing.pass_periods(answerer, 3)
+    assert standing(answerer) == [("waiting", 0)]
+    assert [each.joins_at for each in budget_view(answerer.release).generations] == [None]
+    ledger.close()
+    answerer = growing.answerer([HIT, HIT], generations=2)
+    ledger = answerer.release.ledger
+    assert standing(answerer) == [("active", 0), ("active", 0)]
+    growing.append(ledger, seed=30)
+    growing.pass_periods(answerer, 2)
+    known = generations_of(answerer.release.state.generations)
+    paid = ["answers", "relabel"]
+    assert [sorted(each.shares) for each in known.all] == [paid, paid, ["answers"]]
+    assert [each.labelled_by for each in known.all] == [1, 1, 1]
+    assert not {"labelling-2", "labelling-3"} & answerer.release.state.private_digests.keys()
+    kept = [read_slots(ledger, each) for each in known.all]
+    configuration = growing.small.configuration()
+    for generation, slots in zip(known.all, kept, strict=True):
+        again = given_labels(configuration, generation, slots, ledger=ledger, pieces={})
+        assert slots.given_labels is not None
+        assert slots.given_labels.tolist() == again.tolist()
+    check(answerer)
+
+
+def test_what_waits_behind_a_cohort_is_fitted_with_it(tmp_path: Path) -> None:
+    """A third generation takes the labels of a draw that is not in the ledger yet."""
+    growing = GrowingRelease(tmp_path, COHORT)
+    answerer = growing.answerer([], generations=3)
+    known = generations_of(answerer.release.state.generations)
+    assert [each.labelled_by for each in known.all] == [1, 1, 1]
+    check(answerer)
+
+
+def test_a_cohort_is_drawn_from_all_rows_at_its_least_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a draw at the greatest epsilon is refused, since not every record pays for it."""
+    growing = GrowingRelease(tmp_path, COHORT)
+    ledger = growing.open().ledger
+    configuration = growing.small.configuration()
+    least = configuration.epsilon * Fraction(99, 100), configuration.delta
+    append_generation(
+        configuration,
+        ledger=ledger,
+        rows=private_rows(seed=8),
+        noise=seeded_noise(8),
+        period=growing.ticker(ledger).period,
+        budget=least,
+    )
+    drawn: list[tuple[exponential.Parameters, int]] = []
+    draw = exponential.draw
+
+    def seen(
+        parameters: exponential.Parameters,
+        rows: tuple[EncodedRows, NDArray[np.int64]],
+        noise: NoiseSource,
+        weights: NDArray[np.float64] | None,
+    ) -> Hypothesis:
+        drawn.append((parameters, len(rows[1])))
+        return draw(parameters, rows, noise, weights)
+
+    monkeypatch.setattr(exponential, "draw", seen)
+    growing.now += MINUTE
+    growing.ticker(ledger).fit_waiting()
+    members = generations_of(ledger.read_state().generations).all
+    paid = [Fraction(each.shares["relabel"][0]) for each in members]
+    ((parameters, row_count),) = drawn
+    assert parameters.epsilon == paid[1] < paid[0]
+    assert row_count == parameters.row_count == sum(each.slots for each in members)
+    monkeypatch.setattr(cohort, "_at_least", lambda greatest, _: greatest)
+    with pytest.raises(InvariantError, match="pays for the draw"):
+        cohort.draw_for_cohort(configuration, ledger, seeded_noise(1))
 
 
 def test_one_labelling_is_pooled_for_all_generations(tmp_path: Path) -> None:

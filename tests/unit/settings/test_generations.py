@@ -76,6 +76,14 @@ def test_what_is_not_proved_for_generations_is_refused(
     assert refused.value.key == key
 
 
+def test_a_cohort_draws_a_labelling(tmp_path: Path) -> None:
+    """The mode is refused where nothing is drawn."""
+    changes = {"generations__labelling": "cohort", "privacy__shares__relabel": "0"}
+    with pytest.raises(ConfigurationError) as refused:
+        GrowingRelease(tmp_path, changes).small.settings()
+    assert refused.value.key == "privacy.shares.relabel"
+
+
 def test_another_quorum_is_another_release(tmp_path: Path) -> None:
     """The section is bound when the release opens."""
     GrowingRelease(tmp_path).open().ledger.close()

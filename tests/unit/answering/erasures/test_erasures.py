@@ -16,6 +16,7 @@ from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.fitting import fit_slots
+from app.release.generations.labelling import given_labels
 from app.release.generations.requests import (
     Taken,
     corrections_of,
@@ -159,7 +160,7 @@ POOLED = {
 }
 
 
-@pytest.mark.parametrize("labelling", ["own", "inherit", "pooled"])
+@pytest.mark.parametrize("labelling", ["own", "inherit", "pooled", "cohort"])
 def test_a_correction_replaces_a_record_and_its_label(tmp_path: Path, labelling: str) -> None:
     """The new version has the label that the labelling gives it; no other slot changes."""
     changes = {"generations__labelling": labelling, **(POOLED if labelling == "pooled" else {})}
@@ -199,6 +200,36 @@ def test_a_generation_that_waits_is_changed_with_its_fit(tmp_path: Path) -> None
     assert (one.standing, two.standing) == ("active", "active")
     assert not slots_of(ledger, 2).is_filled[place]
     assert slots_of(ledger, 2).ensemble == answerer.living.private_fitted[2][1].to_bytes()
+
+
+def test_records_of_a_cohort_change_before_its_draw_and_after_it(tmp_path: Path) -> None:
+    """One is forgotten while the cohort is not whole, one corrected between draw and tick."""
+    changes = {"generations__labelling": "cohort", "generations__quorum": "2"}
+    growing = NamedRelease(tmp_path, changes)
+    answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
+    ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
+    hole = place_of(ledger, "a3")
+    forget(ledger, "a3")
+    pass_tick(growing, answerer, ticker)
+    assert not slots_of(ledger).is_filled[hole]
+    growing.append(ledger)
+    ticker.fit_waiting()
+    (drawn,) = ticker.waiting.private_fitted[1].labelled.pieces.values()
+    rows, place = named(ledger, "b", seed=8), place_of(ledger, "b4", 2)
+    change = corrections_of(rows)[4]
+    turned = type(change)(change.identity, (-rows.values[4]).tobytes(), 1 - int(rows.labels[4]))
+    assert take_down(ledger, [turned]) == Taken(1, ())
+    for _ in range(2):
+        pass_tick(growing, answerer, ticker)
+    assert ledger.private("labelling-1") == drawn
+    known = generations_of(ledger.read_state().generations)
+    assert [each.standing for each in known.all] == ["active", "active"]
+    after = slots_of(ledger, 2)
+    again = given_labels(ticker.configuration, known.all[1], after, ledger=ledger, pieces={})
+    assert after.given_labels is not None
+    assert after.values[place].tolist() == (-rows.values[4]).tolist()
+    assert after.given_labels.tolist() == again.tolist()
+    verify(ledger)
 
 
 def test_a_tick_at_once_is_followed_by_the_server(tmp_path: Path) -> None:

@@ -175,6 +175,12 @@ ONE: Final[list[LedgerEvent]] = [
     ticked(1, [1]),
     joined(1, active=2),
 ]
+COHORT: Final[list[LedgerEvent]] = [
+    grows(labelling='"cohort"', quorum="2"),
+    appended(1),
+    appended(2, joins_at=2),
+]
+
 WAITING: Final[list[LedgerEvent]] = [*ONE, appended(2, tick=1, joins_at=3)]
 HIT_ONCE: Final[list[LedgerEvent]] = [*ONE, answers(1, [False], active=2)]
 TWO: Final[list[LedgerEvent]] = [
@@ -203,6 +209,29 @@ def test_only_the_newest_slots_are_bound() -> None:
     """A tick replaces every piece with slots, and leaves the labellings."""
     state = fold_all(TWO)
     assert set(state.private_digests) == {"slots-1-2", "slots-2-2", "labelling-1", "labelling-2"}
+
+
+def test_a_cohort_joins_together_and_later_ones_inherit() -> None:
+    """The first waits for the second beyond its own tick; one draw is kept for all."""
+    events = [
+        *COHORT[:2],
+        ticked(1, [1]),
+        appended(2, tick=1, joins_at=3),
+        ticked(2, [1, 2], period=2),
+        drawn(1),
+        drawn(2, of=1),
+        ticked(3, [1, 2], period=3),
+        joined(1, 2, active=4),
+        answers(1, [False, False], active=4),
+        retired(1, active=5),
+        retired(2, active=6),
+        appended(3, tick=3, joins_at=4, labels=""),
+        drawn(3, of=1),
+        ticked(4, [3], period=4),
+        joined(3, active=8),
+    ]
+    state = fold_all(events)
+    assert set(state.private_digests) == {"labelling-1", "slots-3-4"}
 
 
 def test_a_labelling_stays_while_others_rest_on_it() -> None:
@@ -339,6 +368,34 @@ CASES: Final[dict[str, tuple[list[LedgerEvent], LedgerEvent, str]]] = {
         [grows(labelling='"inherit"'), appended(1), drawn(1), ticked(1, [1]), joined(1, active=2)],
         appended(2, tick=1, joins_at=3),
         "that it inherits",
+    ),
+    "a cohort that is not whole": (COHORT[:2], drawn(1), "before its cohort is whole"),
+    "a record in two draws": (
+        [*COHORT, drawn(1)],
+        LabellingDrawn(number=2, of=2, private_digests={labelling_name(2): DIGEST}),
+        "of generation 2 in place of 1",
+    ),
+    "a second draw for a cohort": (
+        [*COHORT, drawn(1)],
+        LabellingDrawn(number=2, of=1, private_digests={labelling_name(2): DIGEST}),
+        "another labelling than its share",
+    ),
+    "labels out of the order of a cohort": (COHORT, drawn(2, of=1), "of an earlier generation"),
+    "a part of a cohort": ([*COHORT, drawn(1)], ticked(1, [1, 2], period=1), "all of a cohort"),
+    "a cohort whose draw one does not pay for": (
+        COHORT[:2],
+        appended(2, labels=""),
+        "charged otherwise",
+    ),
+    "a charge for the labelling of a cohort": (
+        COHORT,
+        appended(3, joins_at=3),
+        "that it inherits",
+    ),
+    "a cohort that is due without labels": (
+        COHORT,
+        ticked(1, [1, 2], period=2),
+        "before the labelling of 1",
     ),
     "labels of a generation that is not there": ([grows()], drawn(1), "is not there"),
     "labels drawn twice": ([grows(), appended(1), drawn(1)], drawn(1), "a second time"),
