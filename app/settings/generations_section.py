@@ -38,7 +38,7 @@ def _duration(value: str) -> str:
 
 
 class GenerationsSettings(Section):
-    """``[generations]``: rows that ``conclave append`` adds later, a generation at a time."""
+    """``[generations]``: groups of rows (generations) that ``conclave append`` adds later."""
 
     quorum: Annotated[
         Whole,

@@ -232,7 +232,7 @@ class LearnerSettings(Section):
 
 
 class StudentSettings(Section):
-    """``[student]``: the learner of a model trained on the answers; default `[learner]`."""
+    """``[student]``: the learner of a model trained on released answers; default `[learner]`."""
 
     rule: Annotated[
         Literal["canonical"] | None,
@@ -267,7 +267,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the statistics table's hypothesis class, and how errors are corrected."""
+    """``[statistics]``: the rules that the statistics table counts rows by, and how exactly."""
 
     kind: Annotated[
         str | None,

@@ -31,7 +31,7 @@ class ReleaseSettings(Section):
 
 
 class SharesSettings(Section):
-    """``[privacy.shares]``: each mechanism's fraction of epsilon; 0 switches it off."""
+    """``[privacy.shares]``: the fraction of epsilon for each mechanism; 0 switches it off."""
 
     relabel: Annotated[
         Share, Unit("fraction of epsilon"), Field(description="Share that relabels the rows.")

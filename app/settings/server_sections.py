@@ -226,7 +226,7 @@ class LogsSettings(Section):
 
 
 class EngineSettings(Section):
-    """``[engine]``: threads or a cluster that read the rows at an opening; answers do not vary."""
+    """``[engine]``: the threads or the cluster that read the rows; no answer depends on them."""
 
     name: Annotated[
         Literal["local", "dask"],

@@ -37,59 +37,64 @@ MARKERS: Final = "o^sovs*"
 COLOURS: Final = ("#2b6cb0", "#2f855a", "#805ad5", "#c05621", "#d69e2e", "#718096", "#000000")
 
 INTRODUCTION: Final = """\
-In all methods rows are relabelled at a tenth of epsilon and answers spend nine tenths, at delta
-1e-6, with one record replaced. Every distinct test vector is asked once, in a random order. The
-column *answers* counts the stable answers before the T-th unstable answer, which is not counted.
-The column *E* is `T (1 - u) / u`, with u the mean probability over distinct vectors that an
-answer is unstable: the number of stable answers if vectors never ran out. The column *accuracy*
-is over all test rows whose vector got a stable answer, each with its own label. The figures are
-means over 20 orders of each of 3 releases, drawn as the app draws them, from seeds; ± is the
-standard deviation over these passes. At every cutoff the app's own step is also run over a pass,
-and has to decide every query as the simulation by arrays does.
+In all methods relabelling spends a tenth of epsilon (it gives every row the label of one privately
+drawn rule) and answers spend nine tenths, at delta 1e-6, with one record replaced. Every distinct
+test vector is asked once, in a random order. The column *answers* counts the stable answers until
+the T-th unstable answer ends the ensemble. The column *E* is the expected number of stable answers
+if new vectors never ran out: `T (1 - u) / u`, with u the mean probability over distinct vectors
+that an answer is unstable. The column *accuracy* is over all test rows whose vector got a stable
+answer; each row is compared with its own label. Every figure is a mean over 20 orders of the
+queries in each of 3 releases, which are drawn as Conclave draws them, but from seeds; ± is the
+standard deviation over these passes. A simulation decides many queries at once. At every limit T
+one pass is also run by Conclave's own code, which must decide every query as the simulation does.
 
-The method *cells* is the class of [hypotheses.md](hypotheses.md#cells) with one row a learner
-(`answers.ensemble` = n): a learner votes for the label of its own relabelled row in the row's
-cell, and elsewhere for one label or another by its number, so that such votes cancel. A vote
-uses the relabelled row alone, and not the labelling itself. The method *profile* is the
-calibration of Theorem A, and *sparse vector* is calibration `svt`, the papers' mechanism with
-constants that hold. The *trees* are those of the examples, canonical and halving, with the k
-shown; with *few tests* they may use three tests. The column *no relabelling* has the best of both
-without relabelling.
+The method *cells* is the class of [hypotheses.md](hypotheses.md#cells), which divides all vectors
+into public cells, with one row for each learner (`answers.ensemble` = n). In the cell of its own
+row a learner votes for the row's label after relabelling. In every other cell it votes for a label
+that depends only on the learner's number, so that such votes cancel. A vote uses the relabelled
+row alone, and not the rule that relabelled it. The method *profile* is calibration `profile`. The
+method *sparse vector* is calibration `svt`: the mechanism of the papers, with constants that are
+proved to hold. The *trees* are those of the examples, by the rules `canonical` and `halving`, with
+the number k of learners that is shown; with *few tests* they may use three tests. The column *no
+relabelling* has the best of cells and trees without relabelling.
 """
 
 PUBLIC: Final = f"""\
 **What was chosen, and from what.** Cells come from {PUBLIC_ROWS["adult"]} test rows of Adult and
 {PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On Adult the cells follow
 tests in an order written down from general knowledge about incomes; three orders were tried on
-these data before this one was kept. On Skin the cells are divided at medians of the number that
-spreads widest; equal cuts, the numbers in turn, and 1,000 and 5,000 public rows were tried as
-well. The size of cells, like k, depth and tests of the trees, was tried in the steps of
-`benchmarks/utility/online_settings.py`, and T at 1, 2, 5 and 20, for every method alike; the
-tables take each method's best setting whose measured accuracy is at least the required one. So
-the figures are too favourable, as those of the examples are, because of choices made on these
-very data with their labels, which must never be done with private rows. A setting with few
-answers is measured on few rows, and may look accurate by chance.
+these data before this one was kept. On Skin each cell is divided at the median of the number that
+spreads widest. Equal cuts, division by each number in turn, and 1,000 and 5,000 public rows were
+tried as well. For every method alike, the size of cells, and the k, depth and tests of trees, were
+tried in the steps of `benchmarks/utility/online_settings.py`, and T at 1, 2, 5 and 20. The tables
+take each method's best setting whose measured accuracy is at least the required one. So the
+figures here, and those of the examples, are too favourable: the settings were chosen on these very
+data with their labels, which must never be done with private rows. A setting with few answers is
+measured on few rows, and may look accurate by chance.
 """
 
 CONSTANTS: Final = """\
-**Which constants.** The table has the distance to instability, in votes, at which one answer in
-10,000 is unstable, with 0.9 of epsilon 1 for answers. If one or two unstable answers are allowed,
-the sparse vector needs fewer votes, and with five or more the profile does. The order and the
-split of delta with which the profile is built are near the best that Theorem A allows:
+**Which constants.** The distance of a query to instability is the number of votes that may change
+without a change of its label. The table has the distance at which one answer in 10,000 is
+unstable, if answers have 0.9 of epsilon 1. If one or two unstable answers are allowed (T), the
+sparse vector needs fewer votes; if five or more are allowed, `profile` does. A table of `profile`
+is built with a Renyi order and a division of delta. Order and division are near the best that the
+proof allows:
 """
 READING: Final = """\
-**Why one row a learner.** Relabelled rows of one cell agree, so learners of one row in a cell of
-r rows give their label a lead of about r votes, and the votes of the others cancel; larger chunks
-only make fewer learners of the same rows. A cell needs twice as many rows as the distance at
-which unstable answers are rare: at epsilon 1 and T = 5 some 490 rows for one unstable answer in
-10,000. The votes of all k trees may agree, but only if a chunk is enough to determine the
-labelling; a leaf with one or two rows a chunk splits the votes. So trees are as good as cells
-where few leaves are so small, and much worse otherwise. Cells without relabelling give as many
-answers if nearly all rows of each cell have one label.
+**Why one row a learner.** After relabelling, all rows of a cell have the same label. If each
+learner has one row, the r learners with a row in the cell give their label a lead of about r
+votes, and the votes of all others cancel. Larger chunks only make fewer learners of the same rows.
+For a stable answer a cell needs about twice as many rows as the required distance: at epsilon 1
+and T = 5 some 490 rows, so that one answer in 10,000 is unstable. The votes of all k trees may
+agree too, but only if each chunk has enough rows to show the whole rule by which rows were
+relabelled. If a leaf of the rule has only one or two rows in a chunk, the votes are split. So
+trees are as good as cells if few leaves are so small, and much worse otherwise. Cells without
+relabelling give as many answers if nearly all rows of each cell have one label.
 
-**Publishing is nevertheless better.** The labelling that relabels cells is itself a classifier,
-as accurate as these answers except for the unstable ones, for the tenth of epsilon that it costs.
-Part A of this page spends all of epsilon on a better classifier.
+**Publishing is nevertheless better.** The rule that relabels the rows is itself a classifier, as
+accurate as these answers except for the unstable ones, and costs a tenth of epsilon. Part A of
+this page spends all of epsilon on a better classifier.
 """
 
 
@@ -231,8 +236,9 @@ def _methods(document: Mapping[str, Json]) -> str:
     """Return the table of all methods, answers of a pass and E at every target."""
     lines = [
         (
-            "The table has the answers of a pass, and E, of each method's best setting at the "
-            "required accuracy:\n"
+            "For each method's best setting at the required accuracy, the table has the number of "
+            "answers when every vector is asked once, and E, the expected number if vectors never "
+            "ran out:\n"
         ),
         f"| data, accuracy, epsilon | {' | '.join(SERIES)} |",
         f"| --- |{' --- |' * len(SERIES)}",
@@ -268,11 +274,12 @@ def _served(document: Mapping[str, Json]) -> str:
     each_said = [
         f"{each['data'].capitalize()}, {each['setting']}, {each['mechanism']} at T = "
         f"{each['cutoff']}: {each['stable']:,} stable answers, {each['unstable']} unstable, "
-        f"{each['accuracy']:.4f} right"
+        f"accuracy {each['accuracy']:.4f}"
         for each in _records(document["served"])
     ]
     return (
-        f"**Through the whole app**, one release each at epsilon 1 gave: {'; '.join(each_said)}.\n"
+        "**Through the whole app**, not simulated, one release each at epsilon 1 gave: "
+        f"{'; '.join(each_said)}.\n"
     )
 
 

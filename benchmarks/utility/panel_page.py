@@ -27,10 +27,10 @@ NAMES: Final = {
 }
 MEASURES: Final = {"accuracies": ("auto", "accuracy"), "areas": ("auto for ranking", "AUC")}
 QUICK: Final = """\
-**This was a quick run**: 5,000 rows a table at most, two runs a cell, and three settings a rival.
-Such a run shows that the panel works and where `auto` is far behind. A quick run does not compare
-the methods fairly: with two runs two standard errors are mostly chance, and rivals had few settings
-to choose from.
+**This was a quick run**: at most 5,000 rows of each table, two runs for each entry, and three
+settings for each rival. A quick run shows that the benchmark works, and where `auto` is far behind.
+A quick run does not compare the methods fairly: with two runs two standard errors are mostly
+chance, and rivals had few settings to choose from.
 """
 
 
@@ -50,8 +50,8 @@ def section(document: Mapping[str, Json]) -> str:
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
         (
-            "Tables that were set aside, and scored by code that was committed before they were"
-            f" read, are: {named}."
+            "These tables were set aside, and first read by committed code, only to be scored:"
+            f" {named}."
         ),
         "",
     ]

@@ -30,20 +30,23 @@ UNRELABELLED: Final = "no relabelling"
 ONLINE: Final = f"""\
 ### Benchmark B's own settings
 
-The table is about all settings of [B](#b-online-answers) that relabel, at its budgets, with T 1,
-2, 5 and 20. If rows keep their own labels, `conclave plan` predicts nothing, and says so, because
-the agreement of the learners then depends on the labels alone. The assumed uncertainty of the
-size of a cell, given public points, was chosen on these settings: half a person more in each cell,
-among 0, 1/2, 1 and 2. All four were within a factor of two in nine of ten predictions or more, in
-runs that were not kept; so the figures for cells are not from unseen data. *E within 2* compares
-predicted and measured E, both cut at {E_MAX:,.0f}.
+The table is about all settings of [B](#b-online-answers) with relabelling, at the budgets used
+there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their own labels, `conclave
+plan` predicts nothing, and says so, because the agreement of the learners then depends on the
+labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
+prior: it adds half a person to the number of points in each cell. Half a person was chosen on the
+settings of benchmark B, among 0, 1/2, 1 and 2. With all four constants, nine of ten predictions or
+more were within a factor of two, in runs that were not kept. So the figures for cells are not from
+unseen data. *E within 2* compares predicted with measured values of E, the expected number of
+stable answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
 """
 TABLE: Final = """\
-The rows of the next table are those of B's table. Each entry has the number of answers that was
-predicted for a method's best setting with public points, and the number measured. For a noisy
-vote it is the number of answers of which one in a hundred is lost. The *best* setting was chosen
-afterwards, by accuracy and answers, so trees, whose sudden loss of answers no public number
-predicts, gave more here than could be expected of them.
+The next table has the same rows as the table of methods in part B. Each entry is about a method's
+best setting, with public points: the predicted number of answers, and the measured one. For a
+noisy vote each entry has the number of answers at which the noise changes one label in a hundred.
+The *best* setting was chosen afterwards, by accuracy and answers. Trees may suddenly lose most of
+their answers, which no public number predicts, so the trees chosen here gave more answers than
+could be expected of them.
 """
 
 
@@ -95,16 +98,17 @@ def _expected(cells: Records) -> list[str]:
         for data in ("adult", "skin")
         for method in ("cells", "trees")
     )
-    return [f"With points, predicted and measured E are within a factor of two for: {said}.", ""]
+    return [f"With points, predicted and measured E are within a factor of two in: {said}.", ""]
 
 
 def _refused(cells: Records) -> list[str]:
     """Say how wrong independent shares are of cells, which is why plan predicts nothing by them."""
     listed = [cell for cell in counted(cells) if is_refused(cell)]
     said = (
-        f"With independent shares the prediction for cells would be within a factor of two in"
-        f" {share(listed, is_close)}, and would claim to be certain: for cells of several features"
-        " plan therefore predicts nothing without public points, and asks for them."
+        "If the features of people were made up independently, by public shares, the prediction for"
+        f" cells would be within a factor of two in only {share(listed, is_close)}, and would"
+        " nevertheless claim to be certain. So for cells of several features `conclave plan`"
+        " predicts nothing without public points, and asks for them."
     )
     return [said, ""]
 

@@ -32,23 +32,25 @@ if TYPE_CHECKING:
 HOW: Final = f"""\
 ### How predictions were compared
 
-The tables compare releases of real rows, relabelled at a tenth of epsilon and answering with nine
-tenths, with the predictions of `conclave plan` from public quantities: n, the features, their
-public shares or unlabelled public points, and the budget. *Measured* is the number of stable
-answers of one pass over the distinct test vectors, the mean of 20 orders; m is the number of
-vectors. For a noisy vote, the measured number is how many answers lose one label in a hundred to
-the noise. *People* are made up by the examples' public shares, or are the public points that
-benchmark B uses for its cells: 1,000 test rows of Adult and 2,000 of Skin, without their labels.
-If both the predicted and the measured number are below {LABELS_MIN}, the pair is not counted.
+The tables compare releases of real rows with the predictions of `conclave plan`. The releases
+spend a tenth of epsilon on relabelling and nine tenths on answers. The predictions use public
+quantities only: n, the features, their public shares or unlabelled public points, and the budget.
+*Measured* is the number of stable answers if every distinct test vector is asked once, as a mean
+over 20 orders of the queries; at most m, the number of vectors, are possible. For a noisy vote,
+*measured* is the number of answers at which the noise changes one label in a hundred. *People*
+says from what the people of a prediction are made up: from the examples' public shares, or from
+the public points that benchmark B uses for its cells (1,000 test rows of Adult and 2,000 of Skin,
+without their labels). If both the predicted and the measured number are below {LABELS_MIN}, the
+pair is not counted.
 
 * *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
   number.
-* *Sure*: how often `labels_likelihood` is {SURE:.0%} or more, and how often the prediction is then
-  within a factor of two.
+* *Sure*: how often the prediction is given a likelihood (`labels_likelihood`) of {SURE:.0%} or
+  more; the column after it says how often it is then within a factor of two.
 * *In the band*: how often the measured number is from `labels_low` to `labels_high`, which should
   be four times in five.
 * *Either*: how often the measured number is within a factor of two of `labels` or of
-  `labels_otherwise`.
+  `labels_otherwise`, the second number that a prediction gives.
 """
 
 HEADING: Final = (
@@ -58,13 +60,14 @@ HEADING: Final = (
 SEEN: Final = """\
 ### Columns that were looked at
 
-The settings are trees of depth 1 to 3 with 200 to 3,200 learners, epsilon 0.5, 1 and 2, T 1, 5,
-20 and 50, by `profile` and by `svt`; for income and Skin also cells. The method of prediction was
-chosen on these columns, among four kinds of made-up rules and four summaries of their numbers of
-answers. The kinds of rules were: any hypothesis; the best one for made-up labels, with and without
-rare strong effects; and the one that is kept, drawn for made-up labels as a release draws it. The
-summaries were the mean, the geometric mean, the median and the number that is likeliest within a
-factor of two, which is kept.
+The settings are trees of depth 1 to 3 with 200 to 3,200 learners, epsilon 0.5, 1 and 2, and an end
+at T = 1, 5, 20 and 50 unstable answers, by the calibrations `profile` and `svt`; for income and
+Skin also cells. The method of prediction was chosen on these columns, among four kinds of made-up
+rules for labels, and four ways to combine the numbers of answers that they give. The kinds of
+rules were: any hypothesis of the class; the best hypothesis for made-up labels, with and without
+rare strong effects; and a hypothesis that is drawn for made-up labels as a release draws it, which
+is used now. The numbers were combined by their mean, geometric mean and median, and by the number
+that most of them match within a factor of two, which is used now.
 """
 COLUMNS: Final = """\
 ### Columns that were not, and why trees are hard
@@ -118,22 +121,25 @@ def _ceiling(columns: Records) -> list[str]:
     best = ceiling(points)
     one, other = best.pair_cells
     said = (
-        "**What no prediction can do.** One number for all six, chosen afterwards to be right for"
-        f" as many as can be, is within a factor of two in {part(best.right, best.total)} of these"
-        f" settings; the prediction of plan, made before, is so in"
-        f" {share(told(points), is_close)}. Nine in ten is out of reach of these trees for every"
-        " method that uses public quantities alone. The pair of columns that shows it is"
-        f" {one['task']} and {other['task']}, of which even the share of either label"
-        f" is the same (24 % and 25 %). With {one['case']}, epsilon"
+        "**What no prediction can do.** Public quantities are the same for all six columns. Suppose"
+        " that for each setting one number for all six columns is chosen afterwards, so that it is"
+        " right for as many of them as possible. Numbers chosen in this way are within a factor"
+        f" of two in {part(best.right, best.total)} of all cases. The prediction of"
+        f" `conclave plan`, made before, is within a factor of two in"
+        f" {share(told(points), is_close)}. So with these trees no method"
+        " that uses public quantities alone can be right in nine cases of ten."
+        f" Two columns that show this are {one['task']} and {other['task']}, in which even the"
+        " shares of the labels are the same (24 % and 25 %). With"
+        f" {one['case']}, epsilon"
         f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
         f" a release gave {one['labels']:,.0f} labels for the one column and"
         f" {other['labels']:,.0f} for the other; plan predicted {one['predicted']:,.0f}, with"
         f" likelihood {one['likelihood']:.0%}"
         f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations the"
         f" numbers for these two columns are more than a factor of {FACTOR**2:g} apart, so that no"
-        " number is within a factor of two of both. The number of labels depends on whether the"
-        " labels, which are private, make the drawn tree ask a test that one or two rows of"
-        " a chunk meet."
+        " number is within a factor of two of both. The number of labels depends on the tree that"
+        " relabels the rows, and so on the private labels: if the tree has a test that only one"
+        " or two rows of a chunk meet, the learners disagree."
     )
     return [said, ""]
 
@@ -157,11 +163,13 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
     )
     said = (
         f"**All together**, of {len(points):,} settings with public points the prediction is within"
-        f" a factor of two in {share(points, is_close)}: for cells in {share(without, is_close)},"
-        f" for trees in {share(trees, is_close)}; where plan is sure in {share(sure, is_close)},"
-        f" and where it is not in {share(unsure, is_close)}. With public shares alone the"
-        f" prediction is so in {share(_of(counted, 'shares'), is_close)}. The worst predictions"
-        f" with points, each before the measured number, are: {listed}."
+        f" a factor of two in {share(points, is_close)}. For cells it is in"
+        f" {share(without, is_close)}, for trees in {share(trees, is_close)}. If the predicted"
+        f" likelihood is {SURE:.0%} or more it is in {share(sure, is_close)}, and otherwise in"
+        f" {share(unsure, is_close)}. With public shares in place of points, the prediction is"
+        f" within a factor of two in {share(_of(counted, 'shares'), is_close)}. The worst"
+        " predictions with points, each given as the predicted for the measured number of labels,"
+        f" are: {listed}."
     )
     return [said]
 

@@ -48,15 +48,16 @@ and 4 seeds on each. The libraries' models run 20 times. In the table ± is the 
 of the runs.
 """
 CHOICES: Final = """\
-**What was tuned, on what.** For Conclave's learners nothing was tuned on Adult's labels except
-the tree's depth, `bins` and the rule of its grid ([learn.md](learn.md#adult-as-an-example)). The
-linear score uses the same rule with `bins` 8, kept from first trials on Adult. The linear score's
-constants were chosen on other labelled data, made-up populations with mixed features and public
-tables on work, insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every
-other private method had its settings chosen for each epsilon by accuracy on Adult's own test
-rows**, one or two runs a setting, and was then run with other seeds. This favours the other
-methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids
-of settings and the seeds.
+**What was tuned, on what.** For Conclave's learners nothing was tuned on Adult's labels except the
+tree's depth, the number of intervals (`bins`) and the rule by which its tests are selected
+([learn.md](learn.md#adult-as-an-example)). The linear score uses the same rule with `bins` 8, kept
+from first trials on Adult. The linear score's constants were chosen on other labelled data,
+made-up populations with mixed features and public tables on work, insurance and health ([what was
+tried](#how-the-linear-score-was-tuned)). **Every other private method had its settings chosen for
+each epsilon by accuracy on Adult's own test rows**, with one or two runs for each setting. After
+this choice each method was run with other seeds. Choosing settings by test rows favours the other
+methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids of
+settings and the seeds.
 """
 
 
@@ -153,13 +154,14 @@ def _verdict(methods: Mapping[str, Any]) -> str | None:
         best = max(mean(runs[name][epsilon]) for name in ours if epsilon in runs[name])
         rival = max(others, key=lambda name: mean(runs[name][epsilon]))
         lead = best - mean(runs[rival][epsilon])
-        reached = "the goal" if round(best, 3) >= goal else "the wanted accuracy"
+        reached = "reaches the goal" if round(best, 3) >= goal else "is as high as wanted"
         if round(best, 3) < must:
-            reached = "less than the wanted accuracy"
+            reached = "is lower than wanted"
         standing = "ahead of" if lead > 0 else "behind"
         lines.append(
-            f"* At epsilon {epsilon:g} the accuracy {_short(best, 4)} reaches {reached}, and is "
-            f"{_short(abs(lead), 4)} {standing} the best of the others ({NAMES[rival]})."
+            f"* At epsilon {epsilon:g} Conclave's accuracy of {_short(best, 4)} {reached}, and is "
+            f"{_short(abs(lead), 4)} {standing} that of the best other private method "
+            f"({NAMES[rival]})."
         )
     return "The best of Conclave's learners gives these accuracies:\n\n" + "\n".join(lines) + "\n"
 

@@ -106,9 +106,9 @@ def test_a_server_needs_to_own_nothing(
     postgresql.run(f"CREATE ROLE {role} LOGIN")
     with postgresql.connect(owner) as connection:
         connection.execute(f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO {role}")
-        connection.execute(f"GRANT UPDATE ON key_counts, key_blocks TO {role}")
+        connection.execute(f"GRANT UPDATE ON key_counts, key_blocks, hour_counts TO {role}")
         connection.execute(f"GRANT DELETE ON newest_answers, hour_counts TO {role}")
-        connection.execute(f"GRANT UPDATE ON hour_counts TO {role}")
+        connection.execute(f"GRANT EXECUTE ON FUNCTION conclave_forget TO {role}")
     address = make_url(owner).set(username=role).render_as_string(hide_password=False)
     (tmp_path / "served").mkdir()
     served, clients = shared_release(tmp_path / "served", address), Clients()

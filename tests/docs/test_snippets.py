@@ -46,6 +46,9 @@ RUN_BY = {
     "conclave append --config conclave.toml february.csv": (
         "tests/http/end_to_end/test_generations.py"
     ),
+    "conclave append --config conclave.toml --epsilon 0.9 march.csv": (
+        "tests/unit/release/terms/test_generation_budgets.py"
+    ),
     "conclave append --config conclave.toml march.csv": "tests/unit/cli/test_erase_persons.py",
     "conclave generations --config conclave.toml": "tests/http/end_to_end/test_generations.py",
     "conclave erase --config conclave.toml --from forget.txt": "tests/unit/cli/test_erase.py",
@@ -240,7 +243,7 @@ def test_the_grants_of_the_page_are_those_that_servers_run_with() -> None:
     """What the page of PostgreSQL grants is what replicas have in the test that kills them."""
     (script,) = examples(ROOT / "docs" / "postgresql.md", "sql")
     granted = re.findall(r"^(GRANT .+ TO) ", script, re.MULTILINE)
-    assert len(granted) == 3
+    assert len(granted) == 4
     run = text(ROOT / "tests" / "crash" / "test_replicas.py")
     assert all(f"{grant} {{role}}" in run for grant in granted)
 

@@ -29,8 +29,6 @@ AGREED_PART = 0.97
 DEVIATIONS_MAX = 9
 # Of all tests of one release together; with some 60 releases 6e-5 a run of the suite.
 FAILURE_MAX = 1e-6
-TABLES_MADE: list[ProfileTable] = []
-"""What was made here for releases, each once or more: a process forked for one has it too."""
 # No test relies on more answers of each kind, unless it says so.
 AGREED_MAX, SPLIT_MAX = 60, 6
 
@@ -77,8 +75,6 @@ def chances(settings: Settings) -> Chances | None:
     calibration = calibrate_answers(settings, release_budget(settings))
     if not isinstance(calibration, ProfileTable | SvtCalibration):
         return None
-    if isinstance(calibration, ProfileTable):
-        TABLES_MADE.append(calibration)
     size = settings.answers.ensemble
     assert isinstance(size, int)
     answered = sum(

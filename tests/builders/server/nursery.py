@@ -15,9 +15,6 @@ It reads one JSON order a line, and answers each by one line::
         -> that of a server which dies at a point of ``tests.builders.crash.killing_server``
     {"ended": PROCESS}
         -> its exit code, or null
-
-An order may bring ``"tables"``: calibrations that the tests' process made of releases which
-it wrote.  They are not made again here, and are checked here as every table is.
 """
 
 from __future__ import annotations
@@ -42,9 +39,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from app.http.openapi.openapi_document import build_document
-from app.privacy.stability import hit_table
-from app.privacy.stability.hit_table import ProfileTable
-from tests.builders.server.chances import TABLES_MADE
 from tests.builders.server.server_process import (
     ROOT,
     SERVE,
@@ -55,7 +49,6 @@ from tests.builders.server.server_process import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
 POLL_SECONDS = 0.005
 
@@ -74,18 +67,14 @@ class Nursery:
             text=True,
         )
         self._ordering = threading.Lock()
-        self._tables_sent = 0
 
     def order(self, order: Mapping[str, object]) -> Any:
-        """Send an order, with the tables made since the last one, and return its answer."""
+        """Send an order, and return its answer."""
         orders, answers = self._process.stdin, self._process.stdout
         assert orders is not None
         assert answers is not None
         with self._ordering:
-            made = TABLES_MADE[self._tables_sent :]
-            self._tables_sent += len(made)
-            tables = [table.to_plain() for table in dict.fromkeys(made)]
-            orders.write(json.dumps({**order, "tables": tables} if tables else order) + "\n")
+            orders.write(json.dumps(order) + "\n")
             orders.flush()
             return json.loads(answers.readline())
 
@@ -204,14 +193,9 @@ def main() -> None:
         build_document(with_keys=with_keys)  # which every server has
     gc.freeze()  # else every forked process goes through all that is imported, and copies it
 
-    known: dict[tuple[Fraction, Fraction, int], ProfileTable] = {}
-    make = vars(hit_table)["_calibrated"]
-    vars(hit_table)["_calibrated"] = lambda *budget: known.get(budget) or make(*budget)
     children: set[int] = set()
     for line in sys.stdin:
         order = json.loads(line)
-        for table in map(ProfileTable.from_plain, order.pop("tables", ())):
-            known[table.epsilon, table.delta, table.cutoff] = table
         if "ended" not in order:
             answer: int | None = _fork(order)
             children.add(answer or 0)

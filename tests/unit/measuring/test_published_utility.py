@@ -74,9 +74,12 @@ def document(ours: float, theirs: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
-        (0.87, "epsilon 2: .8700 reaches the goal, and is .0100 ahead of"),
-        (0.863, "epsilon 2: .8630 reaches what is wanted, and is .0030 ahead of"),
-        (0.85, "epsilon 2: .8500 reaches less than what is wanted, and is .0100 behind"),
+        (0.87, "epsilon 2 Conclave's accuracy of .8700 reaches the goal, and is .0100 ahead of"),
+        (
+            0.863,
+            "epsilon 2 Conclave's accuracy of .8630 is as high as wanted, and is .0030 ahead of",
+        ),
+        (0.85, "epsilon 2 Conclave's accuracy of .8500 is lower than wanted, and is .0100 behind"),
     ],
 )
 def test_the_section_says_what_is_reached(ours: float, said: str) -> None:
