@@ -228,6 +228,8 @@ def test_a_release_that_opens_and_one_that_stops_say_so(
             page.page.wait_for_function(f"innerWidth === {PHONE['width']}")
             page.evaluate(TWO_FRAMES)  # so that whoever watches a size has been told
             assert "The release has stopped" in page.text("#alert")
+            for chart in ("drain-figure", "time-figure", "hours-card"):
+                assert page.find(f"#{chart}").is_hidden()  # nothing was told of them
     finally:
         process.kill()
 
