@@ -2,7 +2,7 @@
 
 import { drawBars } from "./chart.js";
 import { element, make, replaceIfChanged, setText, table } from "./page.js";
-import { axisTime, count, moment } from "./words.js";
+import { axisTime, count, moment, plural } from "./words.js";
 
 const HOUR = 3600;
 const SHOWN_MIN = 24;
@@ -27,7 +27,7 @@ export function showHours({ hours }, now) {
   const bars = shown.map((each) => ({ x: each.time, width: HOUR, parts: KINDS.map(([, read], place) => [ORDER[place], read(each)]) }));
   const tallest = Math.max(5, ...bars.map(({ parts }) => parts.reduce((sum, [, value]) => sum + value, 0)));
   const given = sum(shown, ({ fresh, repeated, classified }) => fresh + repeated + classified);
-  const words = `${count(given)} answers in the last ${count((end - start) / HOUR)} hours, ${count(sum(shown, ({ unstable }) => unstable))} of them unstable; ${count(sum(shown, ({ refused }) => refused))} requests refused. All servers of the ledger, and all their restarts, written down once a minute.`;
+  const words = `${plural(given, "answer", "answers")} in the last ${count((end - start) / HOUR)} hours, ${count(sum(shown, ({ unstable }) => unstable))} of them unstable; ${plural(sum(shown, ({ refused }) => refused), "request", "requests")} refused. All servers of the ledger, and all their restarts, written down once a minute.`;
   setText("hours-words", words);
   drawBars(element("hours-chart"), {
     label: `Chart: ${words}`,
