@@ -224,4 +224,5 @@ class Budget(TypedDict):
     generations: list[Generation]
     erased: int | None
     quorum: int | None
+    tick: int | None
     ledger: Ledger

@@ -130,7 +130,9 @@ def test_answers_follow_the_table_of_hits() -> None:
     private = fitted(queries=10**6, cutoff=2000, delta=1e-2, epsilon=100.0)
     release = private._release
     (charge,) = [each for each in release._charged if each.mechanism is Mechanism.ANSWERS]
-    table = profile.calibrate(epsilon=charge.epsilon, delta=charge.delta, cutoff=2000)
+    table = profile.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, cutoff=2000, is_by_cutoff=True
+    )
     cells = np.arange(8) / 8 + 1 / 16
     assert release._private_ensemble is not None
     tallies = tally(release._private_ensemble.vote_counts(cells[:, None]))

@@ -237,7 +237,11 @@ def test_a_release_of_a_classifier_alone_answers_without_limit(tmp_path: Path, l
 
 def test_a_linear_score_waits_for_the_last_answer(tmp_path: Path) -> None:
     """In between the command ends with 1 and charges nothing; the switch draws and serves it."""
-    changes = {"classifier": {"learner": '"linear"'}, "answers": {"queries": "3"}}
+    changes = {
+        "classifier": {"learner": '"linear"'},
+        "answers": {"queries": "3"},
+        "privacy": {"accounting": '"sum"'},  # in a joint account it is drawn at any time
+    }
     release = SmallRelease(tmp_path, changes).write()
     with served(release) as client:
         for number in range(3):

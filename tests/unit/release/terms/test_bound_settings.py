@@ -146,6 +146,7 @@ def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) 
         "classifier",
         "generations",
         "engine",
+        "erasure",
         "statistics",
         "ledger",
         "logs",
