@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from app.http.access.keys import hash_of
 from tests.browser.chromium import PHONE, Dashboard, dashboard
-from tests.browser.phases import CUTOFF, ask_agreed, ask_split
+from tests.browser.phases import CUTOFF, SECONDS_MAX, ask_agreed, ask_split
 from tests.builders.ledger.releases import tamper
 from tests.builders.server.chances import Asked
 from tests.builders.server.http_release import SmallRelease
@@ -45,6 +46,16 @@ TWO_FRAMES = (
     "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 )
 RED = "rgb(163, 23, 42)"
+# Learners of which each fails on a vector that is near the upper bound, and on no row.
+FAILING = {
+    "learner": {
+        "estimator": '"tests.builders.learners.plain_estimators:Starved"',
+        "params": '{ at = "predict" }',
+    },
+    "shares": {"relabel": "0", "answers": "0.4", "classifier": "0.6"},
+    "answers": {"ensemble": "700", "reply_padding_milliseconds": "0", "query_seconds_max": "120"},
+}
+FAILED_ON = [99, "common"]
 LIMIT_OF_A_KEY = 3
 OPERATORS = ("/keys/usage", "/ledger/storage")
 KEYS = {"desk": "admin", "wall": "read", "web": "query"}
@@ -157,9 +168,33 @@ def test_a_closed_copy_is_told_no_command_that_it_refuses(
         page.shows("#stages [aria-current]", "Halted")
         page.shows("#budget-rows", "published classifier")
         assert page.said == []
-    learn = command("learn", "--config", str(copy.config))
+
+
+def test_a_closed_copy_refuses_the_command_that_it_is_not_told(
+    copies: dict[str, SmallRelease],
+) -> None:
+    """Both copies are closed alike, so one is asked."""
+    learn = command("learn", "--config", str(copies[HALTED].config))
     assert learn.returncode == 1
     assert "this ledger is a backup" in learn.stderr.decode()
+
+
+def test_a_release_whose_learners_failed_says_so(tmp_path: Path, browser: Browser) -> None:
+    """A vote that failed ends the release for good, with nearly all its answers left."""
+    release = SmallRelease(tmp_path, FAILING).write(asked=Asked(0, 0))
+    with serving(release.config) as server:
+        query = {"features": FAILED_ON}
+        failed = httpx.post(f"{server.address}/query", json=query, timeout=SECONDS_MAX)
+        assert failed.status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    with serving(release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        seen = notice(page, LEFT)
+        assert seen.level == "alarm"
+        assert "A failure was contained" in seen.text
+        assert "conclave verify --config FILE" in seen.text
+        page.shows("#stages [aria-current]", "Halted")
+        assert page.said == []
+    assert command("verify", "--config", str(release.config)).returncode == 0
 
 
 def test_a_ledger_that_was_retired_says_so(own_release: SmallRelease, browser: Browser) -> None:
@@ -193,6 +228,8 @@ def test_a_release_that_opens_and_one_that_stops_say_so(
             page.page.wait_for_function(f"innerWidth === {PHONE['width']}")
             page.evaluate(TWO_FRAMES)  # so that whoever watches a size has been told
             assert "The release has stopped" in page.text("#alert")
+            for chart in ("drain-figure", "time-figure", "hours-card"):
+                assert page.find(f"#{chart}").is_hidden()  # nothing was told of them
     finally:
         process.kill()
 

@@ -137,7 +137,8 @@ def _ensemble(release: Release) -> Iterator[Explained]:
 
 def _ending(release: Release) -> Iterator[Explained]:
     mechanism = release.mechanism
-    if mechanism.answer_limit:
+    grows = release.configuration.settings.generations is not None
+    if mechanism.answer_limit and not grows:
         yield Explained(
             "limit of answers (m)",
             f"{mechanism.answer_limit:,} answers",
@@ -155,7 +156,11 @@ def _ending(release: Release) -> Iterator[Explained]:
                 if mechanism.with_scores
                 else "Unstable answers are what must be limited; stable ones spend nothing of it. "
             )
-            + f"When these are used up, {ENDS[mechanism.on_cutoff.value]}.",
+            + (
+                "Each generation has as many of its own, and retires when they are used up."
+                if grows
+                else f"When these are used up, {ENDS[mechanism.on_cutoff.value]}."
+            ),
             "unstable <= T; epsilon of the answers is spent on telling when T is reached",
         )
     if mechanism.row is not None and mechanism.row.counts_decisions:
@@ -192,6 +197,8 @@ def _figures(release: Release) -> Iterator[Explained]:
         "Where the true rate lies, judging by the answers so far, if answers go on being alike.",
         "Clopper and Pearson: Beta quantiles at 2.5 % and 97.5 %",
     )
+    if release.configuration.settings.generations is not None:
+        return  # each brings unstable answers of its own, so that no end is foretold
     yield Explained(
         "forecast",
         "90 %",

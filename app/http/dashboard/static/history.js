@@ -47,6 +47,7 @@ function showDrain(budget, outlook) {
 
 /** Answers by time, and where the present rate leads. */
 function showTime(budget, outlook) {
+  element("time-figure").hidden = false;
   const { limit } = budget.queries;
   const { times, answered, unstable } = outlook.over_time;
   const now = outlook.time;

@@ -2,7 +2,7 @@
 
 import { drawBars } from "./chart.js";
 import { element, make, replaceIfChanged, setText, table } from "./page.js";
-import { axisTime, count, moment } from "./words.js";
+import { axisTime, count, moment, plural } from "./words.js";
 
 const HOUR = 3600;
 const SHOWN_MIN = 24;
@@ -19,6 +19,7 @@ const KINDS = [
 const ORDER = [0, 3, 2, 1]; // of the colours: what is unstable is the warm one
 
 export function showHours({ hours }, now) {
+  element("hours-card").hidden = false;
   const end = Math.floor(now / HOUR) * HOUR + HOUR;
   const first = hours.length ? hours[0].time : end - HOUR;
   const start = end - HOUR * Math.min(SHOWN_MAX, Math.max(SHOWN_MIN, (end - first) / HOUR));
@@ -26,7 +27,7 @@ export function showHours({ hours }, now) {
   const bars = shown.map((each) => ({ x: each.time, width: HOUR, parts: KINDS.map(([, read], place) => [ORDER[place], read(each)]) }));
   const tallest = Math.max(5, ...bars.map(({ parts }) => parts.reduce((sum, [, value]) => sum + value, 0)));
   const given = sum(shown, ({ fresh, repeated, classified }) => fresh + repeated + classified);
-  const words = `${count(given)} answers in the last ${count((end - start) / HOUR)} hours, ${count(sum(shown, ({ unstable }) => unstable))} of them unstable; ${count(sum(shown, ({ refused }) => refused))} requests refused. All servers of the ledger, and all their restarts.`;
+  const words = `${plural(given, "answer", "answers")} in the last ${count((end - start) / HOUR)} hours, ${count(sum(shown, ({ unstable }) => unstable))} of them unstable; ${plural(sum(shown, ({ refused }) => refused), "request", "requests")} refused. All servers of the ledger, and all their restarts, written down once a minute.`;
   setText("hours-words", words);
   drawBars(element("hours-chart"), {
     label: `Chart: ${words}`,

@@ -102,9 +102,20 @@ function showUnstable(budget, forecast, outlook, worry) {
   const isOver = budget.phase !== "ensemble";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
   setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
-  setText("unstable-words", cutoff === null ? (used ? `${count(used)} so far; no number of them ends the ensemble.` : "Every answer has a label in this release.") : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
+  setText("unstable-words", cutoff === null ? withoutCutoff(budget) : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));
+}
+
+/** What is said of unstable answers where no number of them ends the ensemble. */
+function withoutCutoff({ unstable: { count: used }, quorum }) {
+  if (quorum !== null) return `${used ? count(used) : "None"} so far; each generation has a cutoff of its own.`;
+  return used ? `${count(used)} so far; no number of them ends the ensemble.` : "Every answer has a label in this release.";
+}
+
+function whyNoRate({ unstable: { cutoff }, quorum }, outlook) {
+  if (cutoff === null && quorum === null) return "Nothing runs out by it in this release.";
+  return outlook === null ? "" : "No answer yet to judge by.";
 }
 
 function whyNone(budget) {
@@ -141,7 +152,7 @@ function showRate(budget, outlook) {
   const rate = cutoff === null && budget.quorum === null ? null : outlook?.unstable_rate ?? null;
   setText("rate-title", `${budget.with_scores ? "Units" : "Unstable"} per 100 answers`);
   setText("rate", rate === null ? "–" : perHundred(rate.mean));
-  setText("rate-words", rate === null ? (cutoff === null ? "Nothing runs out by it in this release." : "No answer yet to judge by.") : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);
+  setText("rate-words", rate === null ? whyNoRate(budget, outlook) : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);
   const allowed = outlook?.alarm?.pace_allowed ?? null;
   setText("rate-allowed", allowed === null ? "" : `${perHundred(allowed)} uses up ${units.many} and answers together.`);
   const isRaised = budget.phase === "ensemble" && outlook?.alarm?.raised;
