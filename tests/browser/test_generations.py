@@ -39,7 +39,7 @@ def test_what_waits_and_what_is_left_is_told(tmp_path: Path, open_page: Open) ->
             page.shows("#unstable-words", "None so far; each generation has a cutoff of its own.")
             page.shows("#rate-words", "No answer yet to judge by.")
             page.shows("#parameters", "Each generation has as many of its own")
-            assert "drain alarm" not in page.find("#parameters").text_content()
+            assert "drain alarm" not in (page.find("#parameters").text_content() or "")
 
 
 def spend(address: str, life: Life, *, left: int) -> None:
