@@ -286,7 +286,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.array(labels, dtype=self.classes_.dtype if self.unstable_label is None else None)
 
     def answer(self, X: ArrayLike) -> list[QueryAnswer]:  # noqa: N803 -- scikit-learn's name
-        """Return each query's label, stability and phase; raises as ``predict``."""
+        """Return each query's label, whether it is stable, and its phase: votes or a model."""
         check_is_fitted(self)
         checks = self._input_checks()
         return self._answered(validate_data(self, self._given(X), reset=False, **checks))

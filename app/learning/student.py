@@ -85,7 +85,7 @@ Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
-    """Refuse a student's learner that cannot be fitted on any queries.
+    """Refuse a learner for the student model if fitting it fails whatever the queries are.
 
     Raises:
         ConfigurationError: names ``hypotheses``, ``student.estimator`` or ``student.params``.

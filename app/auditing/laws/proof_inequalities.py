@@ -134,7 +134,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise protects answers' stability, and their labels."""
+    """Return whether noise hides which answers are stable, and whether it hides their labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [

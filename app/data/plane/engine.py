@@ -25,7 +25,7 @@ class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
     """The interface of a count over parts of rows."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of one part, a pure function of the part."""
+        """Return the counts of the rows in one part of the source; other parts play no role."""
         ...
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:

@@ -104,7 +104,9 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return pairs of tests and a whitening map, chosen by public points; None with few features.
+    """Return which tests are multiplied in pairs, and a map that makes inputs uncorrelated.
+
+    Both follow from public points; None where there are too few features for a pair.
 
     Args:
         public_bits: tests on the public points, shape ``(m, t)``.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folded_on(connection: Connection, release_number: int, known: LedgerState) -> LedgerState:
-    """Return the state after every entry that follows a known state.
+    """Return the newest state: a known state, with all later entries applied in order.
 
     Args:
         connection: of one moment of the database.

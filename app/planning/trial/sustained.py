@@ -36,7 +36,7 @@ CAUTION: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Company:
-    """A number of row batches that vote together, with the answers that they sustain.
+    """How many batches of rows vote together, and how many queries a month they can answer.
 
     Attributes:
         generation_count: G.

@@ -166,7 +166,7 @@ class VoteCalibration(Protocol):
 
 
 def voted(calibration: object) -> VoteCalibration:
-    """Return a calibration as that of a noisy vote; any other mechanism is an error.
+    """Return a calibration if it is the noisy vote's; raise an error for another mechanism's.
 
     Raises:
         InvariantError: its mechanism is another.

@@ -1,4 +1,4 @@
-"""The table entry of the sparse vector technique."""
+"""The sparse vector technique's entry in the table of answering mechanisms."""
 
 from __future__ import annotations
 
