@@ -48,7 +48,9 @@ CUTOFF = 2
 @cache
 def parameters() -> Parameters:
     """Return a table that serves, for epsilon 1, delta 10^-6 and T = 2."""
-    table = calibrate(epsilon=Fraction(1), delta=Fraction(1, 10**6), cutoff=CUTOFF)
+    table = calibrate(
+        epsilon=Fraction(1), delta=Fraction(1, 10**6), cutoff=CUTOFF, is_by_cutoff=True
+    )
     return Parameters(table.thresholds, CUTOFF)
 
 
@@ -153,7 +155,9 @@ def votes() -> list[list[int]]:
 
 def law() -> dict[str, float]:
     """Return the probability of each outcome string, from the table alone."""
-    table = calibrate(epsilon=Fraction(2), delta=Fraction(1, 1000), cutoff=CUTOFF)
+    table = calibrate(
+        epsilon=Fraction(2), delta=Fraction(1, 1000), cutoff=CUTOFF, is_by_cutoff=True
+    )
     hit = [table.hit_probability(max(0, lead - 1)) for lead in LEADS]
     outcomes: defaultdict[str, float] = defaultdict(float)
     for pattern in product((True, False), repeat=len(LEADS)):

@@ -136,7 +136,7 @@ def test_two_votes_near_the_threshold_are_not_seen(epsilon: Fraction, cutoff: in
     """By no number of questions or hits do the runs of the long audit tell them from one."""
     claim = Claim(epsilon, Fraction(1, 10**6))
     law = plan_runs(claim, runs=RUNS_LONG, pair_count=2).trials
-    table = profile.calibrate(epsilon=epsilon, delta=claim.delta, cutoff=cutoff)
+    table = profile.calibrate(epsilon=epsilon, delta=claim.delta, cutoff=cutoff, is_by_cutoff=True)
     away = table.distance_at(0.5)
     near, far = table.hit_probability(away - 2), table.hit_probability(away)
     asked = np.arange(cutoff, 2 * (cutoff + HITS_BEYOND) + 1)
