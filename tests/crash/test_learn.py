@@ -77,7 +77,8 @@ def test_a_server_draws_at_the_switch_what_a_killed_process_charged(tmp_path: Pa
 
 def test_a_killed_descent_is_made_again_under_its_charge(tmp_path: Path) -> None:
     """Killed after all its noise was drawn: the charge stays as it was, delta included."""
-    release = SmallRelease(tmp_path, {"classifier": {"learner": '"linear"'}}).write()
+    changes = {"classifier": {"learner": '"linear"'}, "privacy": {"accounting": '"sum"'}}
+    release = SmallRelease(tmp_path, changes).write()
     killed = killed_at(release, "drawn")
     document = learned(release, "--public", public_points(release))
     state = check_ledger(release, Clients())
