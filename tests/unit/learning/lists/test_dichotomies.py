@@ -14,7 +14,12 @@ from app.learning.encoding.public_columns import PublicColumn
 from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.learning.lists.hypothesis_list import count_errors
-from app.learning.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
+from app.learning.registry import (
+    dichotomy_class,
+    dichotomy_count_bound,
+    hypothesis_class,
+    row_of,
+)
 from app.learning.trees.listed import TreeList
 from app.learning.trees.tree import Tree
 
@@ -140,6 +145,14 @@ def test_points_in_general_position_attain_the_bound_on_one_feature(kind: str) -
     )
     assert listed.size == {"thresholds": 8, "intervals": 29, "rectangles": 29}[kind]
     assert listed.dimension == {"thresholds": 1, "intervals": 2, "rectangles": 2}[kind]
+
+
+@pytest.mark.parametrize("kind", [*BOX_KINDS, "stumps", "trees"])
+def test_rows_of_boxes_have_codes_and_rows_of_listed_trees_have_none(kind: str) -> None:
+    """Boxes count rows by the ranks of their numbers; a list of trees counts rows one by one."""
+    values = points(8, seed=3)
+    listed = dichotomy_class(ClassAsked(kind=kind, columns=COLUMNS, depth=1, class_count=2), values)
+    assert (row_of(listed).codes(listed) is not None) == (kind in BOX_KINDS)
 
 
 def test_features_that_are_left_out_part_no_point() -> None:
