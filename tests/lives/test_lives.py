@@ -14,6 +14,7 @@ from tests.lives import __main__ as command
 from tests.lives import claims, records
 from tests.lives.catalogue import Life, lives
 from tests.lives.living import UNEXPECTED, live
+from tests.lives.masks import masked
 from tests.lives.script import scripted
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ def test_a_second_recording_is_the_same(
     assert (code, said.splitlines()[-1].partition(": ")[2]) == (0, "0 lives differ")
     items = dict(records.read(recorded).lives[name])
     assert UNEXPECTED not in items
+
+
+def test_an_hour_that_ends_in_a_life_changes_nothing() -> None:
+    """The requests of two hours are compared by their sum, and one request more is found."""
+    first, second = b'{"time":3600,"fresh":4,"unstable":1}', b'{"time":7200,"fresh":2,"unstable":0}'
+    both = masked(b'content-length: 85\n{"hours":[' + first + b"," + second + b"]}", {})
+    one = b'content-length: 48\n{"hours":[{"time":3600,"fresh":6,"unstable":1}]}'
+    assert both == masked(one, {})
+    assert both != masked(one.replace(b"6", b"7"), {})
 
 
 @pytest.mark.parametrize(
