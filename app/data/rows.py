@@ -54,6 +54,11 @@ class PrivateRows:
         return len(self.labels) if self.persons is None else self.persons.count
 
     @property
+    def is_of_persons(self) -> bool:
+        """Whether a private column names the person of each row."""
+        return self.persons is not None
+
+    @property
     def weights(self) -> NDArray[np.float64] | None:
         """Return each row's weight in sums over rows, shape ``(n,)``; None if every weight is 1."""
         return None if self.persons is None else self.persons.weights
@@ -93,7 +98,11 @@ class PrivateRows:
         return PrivateRows(
             self.values[theirs],
             self.labels[theirs],
-            Persons(renumbered[persons.numbers[theirs]], persons.identities[numbers]),
+            Persons(
+                renumbered[persons.numbers[theirs]],
+                persons.identities[numbers],
+                None if persons.digests is None else persons.digests[numbers],
+            ),
         )
 
 

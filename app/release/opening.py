@@ -201,8 +201,7 @@ def begin_release(
 
     """
     is_named = configuration.settings.data.unit == "person"
-    persons = None if isinstance(rows, StreamedRows) else rows.persons
-    invariant(is_named == (persons is not None), "rows are of the configured unit")
+    invariant(is_named == rows.is_of_persons, "rows are of the configured unit")
     found = ledger.read_state()
     configuration = as_opened(configuration, found.release)
     if found.release is None:

@@ -94,7 +94,7 @@ def drawn_hypothesis(
         return None
     if not isinstance(parameters.relabel, exponential.Parameters):
         raise InvariantError("labellings of private rows are not drawn from counts")
-    counting = draw_counting(parameters.relabel.hypotheses, coding)
+    counting = draw_counting(parameters.relabel.hypotheses, coding, rows.unit_count)
     if counting is None:
         raise InvariantError("what relabels rows that stream is drawn from counts")
     counts: CountedRows | Tally

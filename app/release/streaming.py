@@ -2,9 +2,12 @@
 
 An opening streams where its learners are fitted from counts and every row is in one chunk: rows
 are then packed into a byte a feature as they are read, counted where they lie, and never held in
-memory as numbers.  Slots follow from a keyed permutation, and the fingerprint is a sum over
-rows.  The first entry says so, and a release that an earlier version opened goes on by the rules
-that it was opened with.
+memory as numbers.  Slots follow from a keyed permutation, of rows or of persons, and the
+fingerprint is a sum over rows.  The first entry says so, and a release that an earlier version
+opened goes on by the rules that it was opened with.
+
+Whether an opening streams is public, so that it follows from public things alone: where persons
+are named, from their number, and not from the size of the source, which follows their rows.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece
 from app.release.streamed_drawing import streamed_learner
 from app.release.terms.answer_terms import release_budget
-from app.release.terms.unit import opened_count
+from app.release.terms.unit import COUNTS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +49,7 @@ FINGERPRINT: Final = "data.fingerprint"
 BYTES_MIN: Final = 1 << 20
 """Bytes of a source below which its rows are few, and are held in memory."""
 ROWS_MIN: Final = 1 << 16
-"""Rows of a keyed permutation: of fewer, a uniform one is drawn."""
+"""Rows, or persons, of a keyed permutation: of fewer, a uniform one is drawn."""
 
 
 def fingerprint_rule(opened: ReleaseOpened) -> str:
@@ -72,12 +75,12 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the packed encoding by which rows can be streamed, each row into one chunk.
+    """Return the packed encoding by which rows can be streamed, each unit into one chunk.
 
     It follows from the configuration alone; None where rows do not stream.
     """
     streamed = streamed_learner(configuration.learner)
-    if streamed is None or not _takes_each_row_once(configuration):
+    if streamed is None or not _takes_each_unit_once(configuration):
         return None
     budget = release_budget(configuration.settings)
     if budget is None or budget.is_with_replacement:
@@ -91,14 +94,12 @@ def row_codes(configuration: Configuration) -> RowCodes | None:
     return None if is_slow else streamed.coding
 
 
-def _takes_each_row_once(configuration: Configuration) -> bool:
-    """Return whether an ensemble's chunks have each row, a unit of its own, once."""
+def _takes_each_unit_once(configuration: Configuration) -> bool:
+    """Return whether an ensemble's chunks have each row, or each person with all rows, once."""
     settings = configuration.settings
     if not configuration.has(Mechanism.ANSWERS) or settings.privacy.sampling != 1:
         return False
-    if settings.data.unit != "row" or settings.generations is not None:
-        return False
-    return settings.data.id is None
+    return settings.generations is None and settings.data.id is None
 
 
 def rows_of(
@@ -144,14 +145,20 @@ def new_rows(
 
     """
     settings, coding = configuration.settings, row_codes(configuration)
-    if coding is not None and _is_worthwhile(settings):
-        key = digests.fingerprint_key(release_number)
-        rows = _streamed(configuration, coding, progress, key)
-        with reading_refusals(settings), closing_where_it_fails(rows):
-            _check_count(settings, rows.count)
-        if rows.count >= ROWS_MIN:
-            return rows
-        rows.close()
+    if coding is None or not _has_parts(settings):
+        return read_private_rows(settings, progress, person_key=digests.person_key())
+    are_few = _source_bytes(settings) < BYTES_MIN
+    if are_few or _states_few(settings):
+        held = read_private_rows(settings, progress, person_key=digests.person_key())
+        if held.count < ROWS_MIN or not held.is_of_persons:
+            return held
+    key = digests.fingerprint_key(release_number)
+    rows = _streamed(configuration, coding, progress, key, digests.person_key())
+    with reading_refusals(settings), closing_where_it_fails(rows):
+        _check_count(settings, rows.count)
+    if rows.count >= ROWS_MIN:
+        return rows
+    rows.close()
     return read_private_rows(settings, progress, person_key=digests.person_key())
 
 
@@ -167,12 +174,21 @@ def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
     return rows
 
 
-def _is_worthwhile(settings: Settings) -> bool:
-    """Return whether rows come in parts, and are many."""
+def _has_parts(settings: Settings) -> bool:
+    """Return whether rows come in parts."""
     source = settings.source
-    if settings.is_embedded_demo or not (is_csv(source) or is_parquet(source)):
-        return False
-    return sum(part.file.size for part in list_files(source)) >= BYTES_MIN
+    return not settings.is_embedded_demo and (is_csv(source) or is_parquet(source))
+
+
+def _source_bytes(settings: Settings) -> int:
+    """Return the size of all files of a source that has parts."""
+    return sum(part.file.size for part in list_files(settings.source))
+
+
+def _states_few(settings: Settings) -> bool:
+    """Return whether the configuration says that persons are too few for a keyed permutation."""
+    persons = settings.data.persons
+    return persons is not None and persons < ROWS_MIN
 
 
 @contextmanager
@@ -187,15 +203,16 @@ def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
 
 
 def _check_count(settings: Settings, count: int) -> None:
-    """Refuse another number of rows than is expected.
+    """Refuse another number of rows, or of persons, than is expected.
 
     Raises:
         DataError: names the setting.
 
     """
-    expected = settings.data.rows
+    expected, unit = settings.data.unit_count, settings.data.unit
     if expected is not None and count != expected:
-        raise DataError("data.rows", f"says {expected}, but the source has {count} rows")
+        problem = f"says {expected}, but the source has {count} {unit}s"
+        raise DataError(COUNTS[unit], problem)
 
 
 def _continued(
@@ -220,6 +237,7 @@ def _continued(
             coding,
             progress,
             ledger.digests.fingerprint_key(ledger.release_number),
+            ledger.digests.person_key(),
             opened=(count, opened.fingerprint) if is_same else None,
         )
         with closing_where_it_fails(rows):
@@ -232,6 +250,7 @@ def _streamed(
     coding: RowCodes,
     progress: Progress,
     key: bytes,
+    person_key: bytes,
     opened: tuple[int, str] | None = None,
 ) -> StreamedRows:
     """Return rows that nothing is read of yet."""
@@ -242,11 +261,12 @@ def _streamed(
         dialect=settings.data.dialect,
         coding=coding,
         key=key,
+        person=settings.data.person_column(person_key),
     )
     return StreamedRows(
         reading,
         lambda: engine_of(settings),
-        load=lambda: read_private_rows(settings, progress),
+        load=lambda: read_private_rows(settings, progress, person_key=person_key),
         told=lambda done, total: progress(READING, done, total or settings.data.rows),
         opened=opened,
     )

@@ -5,12 +5,14 @@ Each is sent to whoever holds parts, and holds no row itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from app.data.plane.engine import CountsT, ResultT
+from app.data.plane.person_numbers import PersonRows
+from app.errors import InvariantError
 from app.learning.encoding.cell_codes import CellCodes
 from app.learning.encoding.encoded_rows import Tally, parts
 from app.learning.ensemble import fit_encoded
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.plane.engine import Counting
+    from app.data.plane.person_numbers import DistinctPersons, NamedRows
     from app.data.plane.placed_rows import PlacedRows
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
@@ -33,6 +36,11 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import Encoded
     from app.learning.trees.cell_counts import Tables
     from app.learning.trees.counted_fit import CountedTrees
+
+    TotalOfVectors = Callable[
+        [NDArray[np.int16], NDArray[np.int64], NDArray[np.int64] | None], NDArray[np.int64]
+    ]
+    """A sum over rows of what their vectors, labels, and persons' numbers of rows give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,29 @@ class Summaries:
         return total
 
 
+def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
+    """Return the persons of a part's rows, each once."""
+    if part.named is None:
+        raise InvariantError("persons have names until they have numbers")
+    return part.named.distinct
+
+
+NamedT = TypeVar("NamedT", "PackedRows", "Vectors")
+
+
+def with_numbers(part: NamedT, known: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NamedT:
+    """Return a part whose rows are about numbered persons.
+
+    Args:
+        part: as it was read.
+        known: the number of each of its distinct persons, and the number of rows of each.
+
+    """
+    if part.named is None:
+        raise InvariantError("persons have names until they have numbers")
+    return replace(part, named=None, persons=PersonRows(part.named.codes, *known))
+
+
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
     """Counts of rows by label and by the tests that they pass, from which a tree is drawn.
@@ -60,12 +91,14 @@ class LabelCounts:
         coding: of the tests.
         class_count: number of labels, L.
         depth: levels of the trees that are weighed.
+        unit_count: units of a row in which it is counted.
 
     """
 
     coding: CellCodes
     class_count: int
     depth: int
+    unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tables:
         """Count the rows of a part."""
@@ -77,6 +110,7 @@ class LabelCounts:
                 part.labels[rows].astype("int64"),
                 group_count=self.class_count,
                 size=self.depth,
+                weights=part.weights(rows),
             )
             total = merged_tables(total, counted) if total else counted
         return total
@@ -87,7 +121,7 @@ class LabelCounts:
 
     def finished(self, total: Tables) -> CountedRows:
         """Return the counts of rows, grouped by the tests that they satisfy."""
-        return CountedRows.of(self.coding, total, depth=self.depth)
+        return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +131,30 @@ class Tallying:
     Attributes:
         tally: whole numbers of encoded rows and their labels; those of parts add up.
         coding: what the bytes of a row are.
+        unit_count: units of a row in which it is counted.
 
     """
 
     tally: Callable[[Encoded, NDArray[np.int64]], NDArray[np.int64]]
     coding: RowCodes
+    unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Count the rows of a part."""
-        found = [self._counted(part, rows) for rows in parts(len(part.labels))]
-        return Tally(sum(found[1:], start=found[0]), len(part.labels))
+        """Count the rows of a part, by their weights."""
+        found, total = [], 0
+        for weight, rows in part.weighed():
+            found.append(weight * self._counted(part, rows))
+            total += weight * len(rows)
+        return Tally(sum(found[1:], start=found[0]), total, self.unit_count)
 
-    def _counted(self, part: PackedRows, rows: slice) -> NDArray[np.int64]:
+    def _counted(self, part: PackedRows, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         encoded = self.coding.encoded(part.codes(rows))
         return self.tally(encoded, part.labels[rows].astype("int64"))
 
     def merged(self, first: Tally, second: Tally) -> Tally:
         """Add counts."""
-        return Tally(first.counts + second.counts, first.row_count + second.row_count)
+        total = first.row_count + second.row_count
+        return Tally(first.counts + second.counts, total, self.unit_count)
 
     def finished(self, total: Tally) -> Tally:
         """Return the counts."""
@@ -174,12 +214,16 @@ class Vectors:
         vectors: int16 (m, p).
         labels: int64 (m,).
         summary: of the part.
+        named: whom the rows are about, as for :class:`~app.data.plane.summaries.PackedRows`.
+        persons: the same, once the persons of all parts have numbers.
 
     """
 
     vectors: NDArray[np.int16] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
     summary: Summary = field(repr=False)
+    named: NamedRows | None = field(repr=False, default=None)
+    persons: PersonRows | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,24 +241,27 @@ class VectorReading:
 
     def of(self, numbered: tuple[int, Part]) -> Vectors:
         """Return the vectors of a part."""
-        found, labels, summary = self.reading.taken(numbered, self.vectors)
-        return Vectors(np.concatenate(found), labels.astype(np.int64), summary)
+        taken = self.reading.taken(numbered, self.vectors)
+        vectors, labels = np.concatenate(taken.blocks), taken.labels.astype(np.int64)
+        return Vectors(vectors, labels, taken.summary, taken.named)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """The sum of a function of vectors and labels over all rows.
+    """The sum of a function of vectors, labels and persons' numbers of rows over all rows.
 
     Attributes:
         total: of some rows; whole numbers, and those of parts add up.
 
     """
 
-    total: Callable[[NDArray[np.int16], NDArray[np.int64]], NDArray[np.int64]]
+    total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
         """Return the sum over a part."""
-        return self.total(part.vectors, part.labels)
+        persons = part.persons
+        row_counts = None if persons is None else persons.row_counts(slice(None))
+        return self.total(part.vectors, part.labels, row_counts)
 
     def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add sums."""
@@ -225,19 +272,24 @@ class VectorSum:
         return total
 
 
-def draw_counting(searched: HypothesisClass, coding: RowCodes) -> LabelCounts | Tallying | None:
+def draw_counting(
+    searched: HypothesisClass, coding: RowCodes, unit_count: int = 1
+) -> LabelCounts | Tallying | None:
     """Return how rows are counted to draw from a class; None if the draw needs the rows themselves.
 
     Args:
         searched: the class.
         coding: what the bytes of a row are.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
     if isinstance(searched, TreeClass):
         if not isinstance(coding, CellCodes) or not searched.is_counted:
             return None
-        return LabelCounts(coding, searched.class_count, searched.depth)
-    return Tallying(searched.tally, coding) if isinstance(searched, TalliedClass) else None
+        return LabelCounts(coding, searched.class_count, searched.depth, unit_count)
+    if not isinstance(searched, TalliedClass):
+        return None
+    return Tallying(searched.tally, coding, unit_count)
 
 
 @dataclass(frozen=True, slots=True)

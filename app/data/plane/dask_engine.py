@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
-    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+    from app.data.plane.engine import Counting, CountsT, GivenT, Item, JoinedT, PartT, ResultT
 
 ADDRESS: Final = "engine.address"
 CONNECT_SECONDS: Final = 20
@@ -78,6 +78,24 @@ class DaskEngine:
             pass
         held.parts.clear()
         return Held(cast("list[JoinedT]", joined))
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Complete each part on the worker that holds it."""
+        futures = cast("list[Future]", held.parts)
+        workers = self._holders(futures)
+        completed = [
+            self._submit(complete, future, known, near=worker)
+            for future, known, worker in zip(futures, given, workers, strict=True)
+        ]
+        for _ in self._completed(completed):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", completed))
 
     def counted(
         self,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 PartT = TypeVar("PartT")
 JoinedT = TypeVar("JoinedT")
+GivenT = TypeVar("GivenT")
 CountsT = TypeVar("CountsT")
 ResultT = TypeVar("ResultT")
 PartT_contra = TypeVar("PartT_contra", contravariant=True)
@@ -67,6 +68,22 @@ class Engine(Protocol):
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
         """Return a handle on the parts joined, each with others in the same process."""
+        ...
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Return a handle on the parts, each completed by what all parts together gave for it.
+
+        Args:
+            complete: a pure function of a part and of what is given for it.
+            held: the parts, which are let go.
+            given: one a part, in order.
+
+        """
         ...
 
     def counted(

@@ -16,7 +16,7 @@ from app.data.plane.engine import Held
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+    from app.data.plane.engine import Counting, CountsT, GivenT, Item, JoinedT, PartT, ResultT
 
 
 class LocalEngine:
@@ -49,6 +49,17 @@ class LocalEngine:
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
         """Return all parts joined into one."""
         return Held([join(held.parts)])
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Return the parts completed one by one, in order."""
+        found = Held([complete(*pair) for pair in zip(held.parts, given, strict=True)])
+        held.parts.clear()
+        return found
 
     def counted(
         self,

@@ -80,6 +80,11 @@ class ArrowTexts(Texts):
             return False
         return True
 
+    def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
+        """Return the bytes of all texts, and where each text begins and the last one ends."""
+        offsets = _offsets(self._array)
+        return _body(self._array), offsets - offsets[0]
+
     def at(self, rows: NDArray[np.bool_]) -> ArrowTexts:
         """Return the texts of the rows that a Boolean mask selects."""
         return ArrowTexts(self._array.filter(pa.array(rows)))

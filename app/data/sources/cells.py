@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from app.data.person_digests import identifier_digests, text_digests
 from app.data.persons import NO_PERSON, PersonReader
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.data.spelling import (
     DECIMAL_NUMBER,
+    ERRORS,
     MISSING_CELL,
     POINT,
     CellError,
@@ -46,7 +48,16 @@ if TYPE_CHECKING:
     Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values | Texts"
     """Texts as in a CSV; numbers of a numeric feature, NaN where one is missing; or values."""
 
-__all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Texts", "Values", "source_columns"]
+__all__ = [
+    "DECIMAL_NUMBER",
+    "IdentifierColumn",
+    "SourceColumn",
+    "SourceDigests",
+    "SourcePersons",
+    "Texts",
+    "Values",
+    "source_columns",
+]
 
 REMEMBERED_CELLS_MAX = 65_536
 ROWS_LOOKED_UP_TOGETHER = 2**20
@@ -89,6 +100,10 @@ class Texts(ABC):
     @abstractmethod
     def are_unicode(self) -> bool:
         """Return whether every text is UTF-8."""
+
+    @abstractmethod
+    def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
+        """Return the bytes of all texts, and where each text begins and the last one ends."""
 
     @abstractmethod
     def at(self, rows: NDArray[np.bool_]) -> Texts:
@@ -261,11 +276,8 @@ class SourceColumn(dict[str, float]):
         return self.reader  # type: ignore[return-value]  # checked above
 
 
-class SourcePersons(SourceColumn):
-    """The column of a source that names the person of each row.
-
-    Each field is checked when its block is read.  Persons are looked up a million rows at a
-    time, in which each identifier is looked up once.
+class IdentifierColumn(SourceColumn):
+    """The column of a source with the identifier of each row's person.
 
     Attributes:
         persons: reads identifiers.
@@ -277,6 +289,74 @@ class SourcePersons(SourceColumn):
         self.persons = PersonReader(column)
         super().__init__(column.name, self.persons)
         self._missing = sorted(column.missing)
+
+    def refuse_nobody(self, texts: Texts) -> None:
+        """Refuse texts of which one stands for a missing value.
+
+        Raises:
+            CellError: some text names nobody; which one is for the caller.
+
+        """
+        if (texts.places(self._missing) >= 0).any():
+            raise CellError(NO_PERSON)
+
+
+class SourceDigests(IdentifierColumn):
+    """The identifiers of a source's persons, each converted alone to its keyed digest."""
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with no digests."""
+        super().__init__(column)
+        self._key = column.key
+        missing = [text.encode(errors=ERRORS) for text in column.missing]
+        self._missing_bytes_max = max(map(len, missing), default=0)
+        self._digests: list[NDArray[np.uint64]] = []
+
+    def encode(self, cells: Cells) -> NDArray[np.float64]:
+        """Store the digests of a block of identifiers, for :meth:`take`.
+
+        Returns:
+            Zeros of shape (len(cells),).
+
+        Raises:
+            CellError: some cell names nobody; which one is for the caller.
+
+        """
+        if isinstance(cells, Values):
+            digests = self._read(cells.distinct)
+            self._digests.append(digests if cells.places is None else digests[cells.places])
+        else:
+            self._digests.append(self._read(cells))
+        return np.zeros(len(cells))
+
+    def take(self) -> NDArray[np.uint64]:
+        """Return the digests of the rows read since the last call, shape (m, 2)."""
+        digests = self._digests
+        self._digests = []
+        if len(digests) == 1:
+            return digests[0]
+        return np.concatenate([text_digests((), self._key), *digests])
+
+    def _read(self, cells: Iterable[object] | Texts) -> NDArray[np.uint64]:
+        """Return the digest of each identifier."""
+        if isinstance(cells, Texts):
+            body, offsets = cells.joined()
+            if np.diff(offsets).min(initial=self._missing_bytes_max) <= self._missing_bytes_max:
+                self.refuse_nobody(cells)
+            return identifier_digests(body, offsets, self._key)
+        return text_digests(list(map(self.persons.identifier, cells)), self._key)
+
+
+class SourcePersons(IdentifierColumn):
+    """The column of a source that names the person of each row, by a number.
+
+    Each field is checked when its block is read.  Persons are looked up a million rows at a
+    time, in which each identifier is looked up once.
+    """
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with no persons."""
+        super().__init__(column)
         self._numbers: list[NDArray[np.float64]] = []
         self._texts_read: list[Texts] = []
 
@@ -291,8 +371,7 @@ class SourcePersons(SourceColumn):
 
         """
         if isinstance(cells, Texts):
-            if (cells.places(self._missing) >= 0).any():
-                raise CellError(NO_PERSON)
+            self.refuse_nobody(cells)
             self._texts_read.append(cells)
             if sum(map(len, self._texts_read)) >= ROWS_LOOKED_UP_TOGETHER:
                 self._look_up()

@@ -201,7 +201,7 @@ class CellClass:
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> CellLabels:
         """Draw a labelling as :meth:`draw` does, from label counts per cell in place of rows."""
-        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+        return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(self, counts: NDArray[np.float64], epsilon: float, noise: NoiseSource) -> CellLabels:
         """Draw each cell's label from its own counts, shape ``(L, C)``."""

@@ -27,13 +27,26 @@ class Tally:
     """Counts that stand in for rows, as a hypothesis class counts them; secret.
 
     Attributes:
-        counts: whole numbers, of which those of parts add up.
-        row_count: of all rows, n.
+        counts: whole numbers of units, of which those of parts add up.
+        row_count: of all rows, n; where rows have weights, the units of all of them together.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
 
     counts: NDArray[np.int64] = field(repr=False)
     row_count: int
+    unit_count: int = 1
+
+    @property
+    def weighed(self) -> NDArray[np.float64]:
+        """The counts in rows, or in what they count for: exact, as sums of weights are."""
+        return self.counts / self.unit_count
+
+    def is_of(self, row_count: int) -> bool:
+        """Return whether the rows are the public n, or count for the public n persons at most."""
+        if self.unit_count == 1:
+            return self.row_count == row_count
+        return self.row_count <= row_count * self.unit_count
 
 
 class EncodedRows(Protocol):

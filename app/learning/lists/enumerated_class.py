@@ -228,7 +228,7 @@ class EnumeratedClass:
         self, tally: Tally, epsilon: float, noise: NoiseSource
     ) -> EnumeratedHypothesis:
         """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
-        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+        return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(
         self, error_counts: NDArray[np.float64], epsilon: float, noise: NoiseSource

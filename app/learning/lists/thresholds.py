@@ -152,7 +152,7 @@ class ThresholdClass:
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Tree:
         """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
-        log_weights = np.multiply(tally.counts.astype(np.float64), -0.5 * epsilon)
+        log_weights = np.multiply(tally.weighed, -0.5 * epsilon)
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:

@@ -10,7 +10,7 @@ What the exponential mechanism asks of rows, answered from such counts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Self
 
@@ -58,6 +58,7 @@ def cell_tables(
     *,
     group_count: int,
     size: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> Tables:
     """Return counts of rows by group and by coded feature values, for each set of features.
 
@@ -67,6 +68,7 @@ def cell_tables(
         groups: from 0, shape ``(n,)``.
         group_count: how many there may be.
         size: features of a set, 1 to 3.
+        weights: what each row counts for, whole numbers, shape ``(n,)``; None for 1 each.
 
     Returns:
         By set, shape ``(groups, cells of the first, ...)``, int64.
@@ -74,7 +76,8 @@ def cell_tables(
     """
     total: Tables = {}
     for rows in parts(codes.shape[1]):
-        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size)
+        its_weights = None if weights is None else weights[rows]
+        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size, its_weights)
         total = merged_tables(total, counted) if total else counted
     return total
 
@@ -85,6 +88,7 @@ def _cell_tables(
     groups: NDArray[np.int64],
     group_count: int,
     size: int,
+    weights: NDArray[np.float64] | None,
 ) -> Tables:
     """Count as :func:`cell_tables` does, few rows at a time."""
     wide = codes.astype(np.int64)
@@ -98,7 +102,8 @@ def _cell_tables(
                 begun[features[:length]] = before * cells[last] + wide[last]
         index = begun[features[:-1]] * cells[features[-1]] + wide[features[-1]]
         shape = (group_count, *(cells[place] for place in features))
-        tables[features] = np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)
+        counts = np.bincount(index, weights, minlength=int(np.prod(shape)))
+        tables[features] = counts.astype(np.int64, copy=False).reshape(shape)
     return tables
 
 
@@ -201,21 +206,24 @@ class CountedRows:
     Attributes:
         satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
             an axis is the test that always holds, and place 1 + a test a.
-        row_count: of all rows, n.
+        row_count: of all rows, n; where rows have weights, the units of all of them together.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
 
     satisfied: NDArray[np.float64]
     row_count: int
+    unit_count: int = 1
 
     @classmethod
-    def of(cls, coding: CellCodes, tables: Tables, *, depth: int) -> Self:
+    def of(cls, coding: CellCodes, tables: Tables, *, depth: int, unit_count: int = 1) -> Self:
         """Return rows as counts by satisfied tests, from counts by label and coded values.
 
         Args:
             coding: of the tests.
             tables: by sets of ``depth`` features, with a group a label.
             depth: of the trees that are weighed, 1 to 3.
+            unit_count: units of a row, in which it is counted.
 
         """
         counts = TestCounts.of(
@@ -227,7 +235,15 @@ class CountedRows:
         for choice in np.ndindex(*(len(axis) for axis in axes)):
             _place(satisfied, counts, tuple(each - 1 for each in choice))
         total = int(satisfied[(0,) * depth].sum())
-        return cls(np.moveaxis(satisfied, -1, 0), total)
+        if unit_count > 1:
+            satisfied /= unit_count
+        return cls(np.moveaxis(satisfied, -1, 0), total, unit_count)
+
+    def is_of(self, row_count: int) -> bool:
+        """Return whether the rows are the public n, or count for the public n persons at most."""
+        if self.unit_count == 1:
+            return self.row_count == row_count
+        return self.row_count <= row_count * self.unit_count
 
     @property
     def class_count(self) -> int:
@@ -241,8 +257,9 @@ class CountedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type of counts, which is exact for this many rows."""
-        return np.dtype(np.float32 if self.row_count < SINGLE_PRECISION_MAX else np.float64)
+        """The type in which counts of this many rows, or sums of their weights, are exact."""
+        is_short = self.unit_count == 1 and self.row_count < SINGLE_PRECISION_MAX
+        return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
         """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
@@ -251,13 +268,13 @@ class CountedRows:
         for axis in range(1, satisfied.ndim):
             view = np.moveaxis(satisfied, axis, 0)
             view[flipped] = view[:1] - view[flipped]
-        return CountedRows(satisfied, self.row_count)
+        return replace(self, satisfied=satisfied)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
         """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
-        return CountedRows(inside if outcome else self.satisfied[:, 0] - inside, self.row_count)
+        return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
         """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""

@@ -135,7 +135,7 @@ def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
     """Return a hypothesis drawn as by :func:`draw`, from counts in place of rows."""
-    invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
+    invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):
         if isinstance(searched, TalliedClass):

@@ -13,7 +13,8 @@ chunk, whatever the other rows are.  Which slots two units have does not depend 
 uniform one by whoever sees what a release publishes (``docs/guarantee.md``).  Nothing published
 shows a slot.
 
-**Inputs and outputs.** Positions in the public order of the source's parts, int64 (m,); slots,
+**Inputs and outputs.** Positions in the public order of the source's parts, or numbers of persons
+by the order of their digests, int64 (m,); slots,
 int64 (m,).  Any part of the rows may be placed alone, in any order.
 """
 

@@ -82,7 +82,7 @@ class ExponentialDraw:
 def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | Tally | None:
     """Return the rows by what the class counts of them; None where it reads rows."""
     coding = row_of(hypotheses).codes(hypotheses)
-    counting = None if coding is None else draw_counting(hypotheses, coding)
+    counting = None if coding is None else draw_counting(hypotheses, coding, rows.unit_count)
     if coding is None or counting is None:
         return None
     if isinstance(counting, LabelCounts):

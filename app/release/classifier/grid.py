@@ -75,7 +75,8 @@ class GridDraw:
         grid = self.parameters.grid
         if isinstance(rows, StreamedRows):
             coding = IntegerCodes(grid.encode, columns=len(grid.features), largest=grid.sides[-1])
-            counting = Tallying(partial(noisy_grid.tally, self.parameters), coding)
+            of_rows = partial(noisy_grid.tally, self.parameters)
+            counting = Tallying(of_rows, coding, rows.unit_count)
             tally = rows.counted(counting, coding)
             counts = noisy_grid.draw_counted(self.parameters, tally, noise)
             return decided(grid, counts, self.parameters.scales)

@@ -87,9 +87,10 @@ def gradient_at(
     weights: NDArray[np.float64],
     vectors: NDArray[np.int16],
     labels: NDArray[np.int64],
+    person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
     """Return the gradient summed over some rows, shape (coordinates, scores); secret."""
-    return noisy_gradient.gradient_sum(features, vectors, labels, weights)
+    return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
 def descended(

@@ -79,7 +79,8 @@ class StatisticsDraw:
         if not isinstance(rows, StreamedRows):
             return self.domain.private_count_at(self.grid.places(rows.values), rows.weights)
         coding = IntegerCodes(self._places, columns=1, largest=self.grid.point_count - 1)
-        return rows.counted(Tallying(self._at_places, coding), coding).counts
+        tally = rows.counted(Tallying(self._at_places, coding, rows.unit_count), coding)
+        return tally.weighed if rows.is_of_persons else tally.counts
 
     def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return self.grid.places(values)[:, np.newaxis]
