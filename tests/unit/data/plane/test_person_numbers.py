@@ -20,7 +20,7 @@ KNOWN = GENERATOR.integers(0, 2**64, (PERSONS, 2), dtype=np.uint64)
 WHOSE = GENERATOR.permutation(
     np.concatenate([np.arange(PERSONS), GENERATOR.integers(0, PERSONS, ROWS - PERSONS)])
 )
-ALIKE = KNOWN // np.uint64(2**56) * np.uint64([1, 0]) + KNOWN * np.uint64([0, 1])
+ALIKE = np.stack([KNOWN[:, 0] >> np.uint64(56), KNOWN[:, 1]], axis=1)
 """Digests whose first words often agree."""
 
 

@@ -172,10 +172,9 @@ def test_whether_rows_stream_follows_from_the_number_of_persons(
 def test_persons_are_counted_and_rows_of_nobody_refused(tmp_path: Path) -> None:
     """By the public number of persons, and by the number of the row."""
     config = _written(tmp_path, _names(persons_of_rows(ROWS, PERSONS)))
-    stated = {"CONCLAVE_DATA__PERSONS": str(PERSONS + 3)}
     expected = rf"^data\.persons: says {PERSONS + 3}, but the source has {PERSONS} persons$"
     with pytest.raises(DataError, match=expected):
-        _open(config, "stated.db", **stated)
+        _open(config, "stated.db", CONCLAVE_DATA__PERSONS=str(PERSONS + 3))
     names = _names(persons_of_rows(ROWS, PERSONS))
     names[1234] = None
     _written(tmp_path, names)
