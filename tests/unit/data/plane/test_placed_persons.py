@@ -136,13 +136,34 @@ class _InOrder(Slots):
         return positions
 
 
+class _ByDigest(Slots):
+    """The planted fault: a person's chunk is its digest modulo their number."""
+
+    digests = DIGESTS[:, 1]
+
+    def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first slot of each person's chunk."""
+        return (self.digests[positions] % np.uint64(SIZE)).astype(np.int64) * PERSONS // SIZE
+
+
+class _ByOtherDigest(_ByDigest):
+    """The same, where one person has given way to another who sorts last."""
+
+    digests = np.append(np.delete(DIGESTS[:, 1], REPLACED), DIGESTS[REPLACED, 1] + np.uint64(1))
+
+
 def test_a_person_who_is_replaced_changes_one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under the coupling of the proof; slots in the order of digests change many."""
+    """Under the coupling of the proof; slots by digests, or in their order, change more."""
     rows, others = _replaced()
     placed = _placed(rows)
     with monkeypatch.context() as patched:
         patched.setattr(placed_rows, "Slots", _Coupled)
         assert _changed_chunks(placed, _placed(others)) == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(placed_rows, "Slots", _ByDigest)
+        by_digest = _placed(rows)
+        patched.setattr(placed_rows, "Slots", _ByOtherDigest)
+        assert _changed_chunks(by_digest, _placed(others)) == 2
     monkeypatch.setattr(placed_rows, "Slots", _InOrder)
     assert _changed_chunks(_placed(rows), _placed(others)) > SIZE // 2
 
