@@ -62,9 +62,7 @@ class Summaries:
 
 def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
     """Return the persons of a part's rows, each once."""
-    if part.named is None:
-        raise InvariantError("persons have names until they have numbers")
-    return part.named.distinct
+    return _named(part).distinct
 
 
 NamedT = TypeVar("NamedT", "PackedRows", "Vectors")
@@ -78,9 +76,14 @@ def with_numbers(part: NamedT, known: tuple[NDArray[np.int64], NDArray[np.int64]
         known: the number of each of its distinct persons, and the number of rows of each.
 
     """
+    return replace(part, named=None, persons=PersonRows(_named(part).codes, *known))
+
+
+def _named(part: PackedRows | Vectors) -> NamedRows:
+    """Return the persons of a part's rows as they were read."""
     if part.named is None:
         raise InvariantError("persons have names until they have numbers")
-    return replace(part, named=None, persons=PersonRows(part.named.codes, *known))
+    return part.named
 
 
 @dataclass(frozen=True, slots=True)

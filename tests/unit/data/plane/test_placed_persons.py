@@ -14,6 +14,7 @@ from app.data.plane.countings import LabelCounts, distinct_persons, with_numbers
 from app.data.plane.person_numbers import NamedRows, PersonRows, merged_persons
 from app.data.plane.placed_rows import PlacedRows, Placing
 from app.data.plane.summaries import PackedRows, Summary
+from app.errors import InvariantError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.cell_codes import CellCodes
 from app.privacy.voting.keyed_slots import Slots
@@ -198,3 +199,11 @@ def test_rows_without_weights_are_found(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(PersonRows, "weight_units", property(one_a_row))
     (part,) = _parts(DIGESTS, ())
     assert not counting.finished(counting.of(part)).is_of(PERSONS)
+
+
+def test_persons_are_numbered_once() -> None:
+    """A part whose persons have numbers has no digests any more."""
+    (part,) = _parts(DIGESTS, ())
+    assert part.named is None
+    with pytest.raises(InvariantError, match="names until they have numbers"):
+        distinct_persons(part)
