@@ -50,7 +50,7 @@ CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
-    """Private rows that are counted part by part, and loaded into memory only on request.
+    """Private rows that are counted part by part, and loaded into memory only if asked for.
 
     Args:
         reading: how a part is read.
@@ -90,7 +90,7 @@ class StreamedRows:
 
     @property
     def count(self) -> int:
-        """Return n, the public number of rows."""
+        """Return n, the public number of private rows."""
         return self._opened[0] if self._opened is not None else self.summary.row_count
 
     @property
@@ -122,7 +122,7 @@ class StreamedRows:
         return self._of_sum(self.summary)
 
     def in_memory(self) -> PrivateRows:
-        """Return all rows in memory, after reading the source again.
+        """Return all rows in memory, by reading the source again.
 
         Raises:
             DataError: they are not the rows that were counted.
@@ -265,7 +265,7 @@ def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
 
 
 def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> str:
-    """Return a fingerprint of rows, by one of two rules: 64 hexadecimal digits.
+    """Return the fingerprint of the rows by one of two rules: 64 hexadecimal digits.
 
     Args:
         rule: ``row sums``, or any other for the digest of sorted rows.

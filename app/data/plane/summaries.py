@@ -1,4 +1,4 @@
-"""A part of the private rows: read once, packed into bytes, and summed up.
+"""One part of the private rows: read once, packed into bytes, and summarized.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
@@ -34,7 +34,7 @@ TakenT = TypeVar("TakenT", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The facts about some parts of the rows that an opening needs; secret.
+    """The facts about some parts of the rows that the opening of a release needs; secret.
 
     Attributes:
         row_counts: rows of each part, by its number.
@@ -49,7 +49,7 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """Number of rows."""
+        """The number of rows in these parts."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
@@ -74,7 +74,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedRows:
-    """The rows of one part as small integer codes; secret, and never shown by ``repr``.
+    """The rows of one part as small integers; secret, and never shown by ``repr``.
 
     Attributes:
         number: of the part in the public order of parts.
@@ -96,7 +96,7 @@ class PackedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The rule by which parts are read and packed, the same in every process.
+    """The settings by which parts of the rows are read and packed, equal in every process.
 
     Attributes:
         source: whose parts they are.
@@ -129,7 +129,7 @@ class Reading:
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
     ) -> tuple[list[NDArray[TakenT]], NDArray[np.uint8], Summary]:
-        """Return a part's rows as ``take`` converts them, block by block, with labels and summary.
+        """Return a part's rows, converted by ``take`` block by block, with labels and summary.
 
         Raises:
             DataError: what does not fit the schema, by column and row number.

@@ -60,7 +60,7 @@ class ArrowTexts(Texts):
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, and each field's index."""
+        """Return the distinct texts of these fields and ``others``, with each field's index."""
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
@@ -87,7 +87,7 @@ class ArrowTexts(Texts):
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows need to be parsed one by one.
+        """Return finite decimal numbers, and which rows have to be parsed one by one.
 
         Args:
             missing: texts that stand for a missing value; they are read alone.

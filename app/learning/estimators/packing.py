@@ -147,7 +147,7 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Return linear models with a score per class; for two classes, one score: their difference.
+    """Return linear models with a score per class; with two classes, the scores' difference.
 
     Args:
         weights: shape ``(k, L, c)``.
@@ -163,7 +163,7 @@ def linear_votes(
 def pack_trees(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
 ) -> PackedCuts:
-    """Return decision trees as complete trees of one depth.
+    """Return decision trees, padded to complete trees of one depth.
 
     Args:
         models: fitted, or the label of a constant.
