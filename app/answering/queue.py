@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Recipient(Protocol):
-    """The interface of a waiting caller, which gets its result at the moment of the commit."""
+    """The interface of a caller that gets its answers at the moment of the commit."""
 
     def done(self) -> bool:
         """Return whether the caller no longer needs an answer."""

@@ -57,7 +57,7 @@ Categories = Mapping[int | str, Iterable[object]] | str
 
 
 class UnchargedDataWarning(UserWarning):
-    """Warning that a public parameter came from private rows, without any privacy cost counted."""
+    """Warning: a public parameter was derived from private rows, at an uncounted privacy cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The result of planning the answers of a release, for any mechanism."""
+"""The results of planning the answers of a release, for any mechanism."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NoisyLead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The part of a plan about answers; its attributes are those of ``Plan``.
+    """The part of a plan about answers; its attributes are also those of ``Plan``.
 
     Attributes:
         calibration: what the answers are calibrated with; None where they have no share.

@@ -167,7 +167,7 @@ class SigningKeys:
         return self._known(key_id)
 
     def refresh(self) -> None:
-        """Fetch the signing keys again if the last fetch is old, without delaying a request."""
+        """Fetch the provider's signing keys again if they are old, without delaying a request."""
         if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
             self._fetching = self._fetch_soon()
 

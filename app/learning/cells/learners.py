@@ -72,7 +72,7 @@ class CellEnsemble:
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

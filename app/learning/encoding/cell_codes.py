@@ -137,7 +137,7 @@ class CellCodes:
         return cells
 
     def codes_of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the cells of rows, shape ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
+        """Return rows' integer codes ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
         cells = np.empty((len(self.features), len(bits)), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             met = bits[:, feature.test_indices]

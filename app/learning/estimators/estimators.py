@@ -83,7 +83,7 @@ class EstimatorEnsemble:
         return self._class_count
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         rows = self._encoder.encode(values)
         if self._packed is not None:
             return self._packed.vote_counts(rows)

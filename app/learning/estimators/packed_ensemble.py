@@ -74,7 +74,7 @@ class PackedEnsemble:
         return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         return self._packed.vote_counts(self._encoder.encode(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

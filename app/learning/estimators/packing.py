@@ -47,7 +47,7 @@ class PackedVotes(Protocol):
     """The interface of all votes of an ensemble of estimators, computed together."""
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded columns, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded columns, ``(B, L)``; secret."""
         ...
 
 

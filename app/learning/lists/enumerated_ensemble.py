@@ -115,7 +115,7 @@ class EnumeratedEnsemble:
         return scores
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         encoded = self._list.encode(values)
         counts = np.empty((len(values), self._class_count), dtype=np.int64)
         step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
