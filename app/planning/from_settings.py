@@ -223,7 +223,7 @@ def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -
 
 
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn if a release opens although planning, by its public number of rows, advised not to."""
+    """Warn if a release opens although its plan, by public numbers, advises against it."""
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")

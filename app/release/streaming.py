@@ -72,7 +72,7 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the packed encoding by which rows can be streamed, each row into one chunk.
+    """Return the packed encoding with which rows can be streamed, or None.
 
     It follows from the configuration alone; None where rows do not stream.
     """
@@ -253,7 +253,7 @@ def _streamed(
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the computing engine that ``[engine]`` configures."""
+    """Return the computing engine that the section ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

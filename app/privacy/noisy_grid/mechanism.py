@@ -96,12 +96,12 @@ class Parameters:
 
 
 def number_count(class_count: int) -> int:
-    """Return how many numbers count a cell's labels: for two, their difference; else one each."""
+    """Return how many counts a cell has: one (a difference) for two labels, else one each."""
     return 1 if class_count == BINARY else class_count
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Return a budget divided evenly over the resolutions of the grid."""
+    """Return a budget divided evenly over the grids of different resolution."""
     return (epsilon / level_count,) * level_count
 
 
@@ -111,7 +111,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy values of every grid cell at every resolution, shape ``(cells, s)`` each."""
+    """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` each."""
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -129,7 +129,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: Tally, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw as :func:`draw` does, from the counts that :func:`tally` returned."""
+    """Return noisy counts as :func:`draw` does, from the counts of :func:`tally`."""
     invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
     invariant(parameters.unit_count == 1, "rows that are counted by one count for 1 each")
     shapes = [(cells, number_count(parameters.class_count)) for cells in _cell_counts(parameters)]
@@ -142,7 +142,7 @@ def draw_counted(
 def tally(
     parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the exact counts of all cells at all resolutions in one array; secret and additive."""
+    """Return the exact counts of all cells of all grids as one array; secret."""
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])
 
@@ -170,7 +170,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact values of every grid cell at every resolution; secret."""
+    """Return the exact counts of every cell of every grid; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     for rows in parts(len(labels)):

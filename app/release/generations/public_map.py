@@ -1,4 +1,4 @@
-"""The public inputs of the published score: fixed at the opening and stored for later batches.
+"""The public inputs of a published score, fixed when the release opens.
 
 Public points, or public shares where there are none, fix which tests, pairs and numbers are
 inputs, and the map that makes them uncorrelated.  The map's integers are kept, as doubles of two
@@ -58,7 +58,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicInputs:
-    """The public inputs of a score, and the map from them to uncorrelated coordinates.
+    """The public inputs of a score, and the linear map that decorrelates them.
 
     Attributes:
         inputs: terms, alone or with numbers.
@@ -70,7 +70,7 @@ class PublicInputs:
     features: IntegerFeatures
 
     def to_bytes(self) -> bytes:
-        """Return the stored form."""
+        """Return the public inputs and their map as bytes, to be stored."""
         numbers = self.inputs.numbers if isinstance(self.inputs, NumberedTerms) else Numbers()
         terms = self.inputs.terms if isinstance(self.inputs, NumberedTerms) else self.inputs
         features = self.features
@@ -96,7 +96,7 @@ class PublicInputs:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> PublicInputs:
-        """Return what :meth:`to_bytes` wrote.
+        """Return the public inputs and their map that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.
@@ -135,7 +135,7 @@ class PublicInputs:
 def known_inputs(
     configuration: Configuration, points: NDArray[np.float64], *, row_count: int
 ) -> PublicInputs:
-    """Return a score's inputs and map, fixed by public points and the size of the first batch.
+    """Return a score's inputs and map, fixed by public points and the first batch's size.
 
     Args:
         configuration: the release's, whose classifier has a share.
