@@ -16,11 +16,11 @@ PUBLISH: Final = """\
 `answers = 0`) is more accurate than online voting at the same epsilon, and never runs out.** Online
 voting is for learners and classes that cannot be enumerated, for the time before public points
 exist, and for owners who will not publish a model. The last sentence of the output of
-`conclave plan` says this too, and names the `[classifier] learner` to publish with. The table has
-the accuracy of classifiers published in this way, over all test rows, as the mean of 4 seeds. The
-published classifiers have all of epsilon, delta 1e-6 and the public points of part B of this page.
-Next to each classifier is the highest accuracy of online voting among those settings of part B that
-answer nine tenths of the distinct vectors or more:
+`conclave plan` also recommends publishing, and names the `[classifier] learner` to publish with.
+The table has the accuracy of classifiers that `conclave learn` published at once, over all test
+rows, as the mean of 4 seeds. The published classifiers have all of epsilon, delta 1e-6 and the
+public points of part B of this page. Next to each classifier is the highest accuracy of online
+voting among those settings of part B that answer nine tenths of the distinct vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed

@@ -60,7 +60,7 @@ class AccessError(ConclaveError):
 
 
 class NotPublishedError(ConclaveError):
-    """The classifier or the statistics table is not published, now or ever."""
+    """The classifier or the statistics table is not published yet, or never will be."""
 
 
 class LimitReachedError(ConclaveError):
