@@ -254,7 +254,7 @@ class WaitingError(UnavailableError):
 
 
 class OpeningError(UnavailableError):
-    """The release is still being opened."""
+    """The release is still being opened, so no query can be answered yet."""
 
     slug = "opening"
     retry_after_seconds = 5

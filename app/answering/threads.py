@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 
 class WorkThread:
-    """A worker thread that runs functions one after another; it starts with the first function.
+    """A thread that runs given functions one after another; it starts with the first one.
 
     An executor's future takes locks and conditions on both sides; here a result goes
     to the waiting task by one call of its loop, in half the time.  The thread does not

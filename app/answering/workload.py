@@ -39,7 +39,7 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count ``value`` in its bucket."""
+        """Count a value in the bucket (range of values) in which it lies."""
         self._counts[bisect_left(self._bounds, value)] += 1
 
     def cumulative(self) -> list[tuple[str, float]]:
@@ -147,7 +147,7 @@ class Changes:
         self._closed = False
 
     def notify(self) -> None:
-        """Notify every listener of a change."""
+        """Tell every listener that something has changed."""
         for changed in self._listeners:
             changed.set()
 
@@ -158,7 +158,7 @@ class Changes:
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator with one item for each change; changes close together are merged."""
+        """Yield an iterator that yields whenever something changes; close changes are merged."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

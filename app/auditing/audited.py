@@ -83,7 +83,7 @@ class Audited:
 
     @property
     def answering(self) -> Answering:
-        """The public parameters of the mechanism."""
+        """The public parameters of the audited mechanism."""
         return cast("Answering", self.parameters.answering)
 
     @property

@@ -33,7 +33,7 @@ TRIALS_LISTED: Final = 4096
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bound:
-    """A lower bound on epsilon, and the adversary that reaches it."""
+    """A lower bound on epsilon, with the adversary (sequence of queries) that proves it."""
 
     epsilon: float
     adversary: str

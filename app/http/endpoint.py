@@ -192,7 +192,7 @@ class RouteEdge(Generic[ReplyT]):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(RouteEdge[ASGIApp]):
-    """The ASGI application of one route."""
+    """The ASGI application that handles one route."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""

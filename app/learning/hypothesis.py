@@ -53,7 +53,7 @@ class HypothesisClass(Protocol):
 
     @property
     def class_count(self) -> int:
-        """The number of labels."""
+        """The number of labels that hypotheses can give."""
         ...
 
     @property
@@ -160,7 +160,7 @@ class Ensemble(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         ...
 
     @property
@@ -223,7 +223,7 @@ class ChunkwiseEnsemble(Ensemble, Protocol):
 
 
 class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble that was just trained."""
+    """An ensemble of models that was just trained."""
 
     def repeated(self, times: int) -> Ensemble:
         """Return an ensemble with every model repeated, to measure how time grows with k."""

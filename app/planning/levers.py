@@ -27,7 +27,7 @@ Told: TypeAlias = Callable[[int, int], None]
 
 
 class Lever(StrEnum):
-    """A public number that an operator may change, named by its setting."""
+    """A public number of a release that an operator may change, named by its setting."""
 
     EPSILON = "privacy.epsilon"
     CUTOFF = "answers.cutoff"

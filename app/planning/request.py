@@ -172,12 +172,12 @@ class PlanRequest:
 
     @property
     def alpha(self) -> float:
-        """The accuracy target, alpha."""
+        """The accuracy target of the plan, alpha."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """The permitted failure probability, beta."""
+        """The failure probability that the plan permits, beta."""
         return self.targets.beta
 
     @property

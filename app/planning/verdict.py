@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """A stability test, with its effect on k votes and m queries.
+    """A stability test as planned, with its effect on k votes and m queries.
 
     Attributes:
         calibration: Theorem A's table, or the sparse vector's scales and threshold.
@@ -39,7 +39,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyLead:
-    """A noisy vote, with its effect on k votes.
+    """A noisy vote as planned: its noise, and the lead in votes that it needs from k votes.
 
     Attributes:
         calibration: the noise.

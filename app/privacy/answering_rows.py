@@ -270,7 +270,7 @@ class AnsweringRow:
 
     @property
     def name(self) -> str:
-        """The mechanism's name in all tables."""
+        """The name of the answering mechanism in all tables."""
         return self.entry or self.shown
 
     @property

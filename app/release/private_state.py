@@ -46,7 +46,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the stored form of the threshold's noise, by name; empty without noise."""
+    """Return the bytes of the threshold's noise to be stored, by name; empty without noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)

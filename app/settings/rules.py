@@ -207,7 +207,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse a joint account if shares can only add up, or if ``needed`` is missing."""
+    """Refuse one joint account of the budget, with the reason ``needed``, unless that is empty."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 

@@ -48,16 +48,16 @@ set: 5 draws of points and 4 seeds on each. The models of the other libraries ar
 In the table the number after ± is the standard deviation of the runs.
 """
 CHOICES: Final = """\
-**What was tuned, and on which data.** For Conclave's learners nothing was tuned on Adult's labels
-except the tree's depth, the number of intervals (`bins`) and the rule by which its tests are
-selected ([learn.md](learn.md#adult-as-an-example)). The linear score uses the same rule with `bins`
-8, kept from first trials on Adult. The linear score's constants were chosen on other labelled data,
-made-up populations with mixed features and public tables on work, insurance and health ([what was
-tried](#how-the-linear-score-was-tuned)). **Every other private method had its settings chosen for
-each epsilon by accuracy on Adult's own test rows**, with one or two runs for each setting. After
-this choice each method was run with new seeds. Choosing settings by test rows favours the other
-methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids of
-settings and the seeds.
+**Conclave was tuned on other data than Adult, with few exceptions.** For Conclave's learners
+nothing was tuned on Adult's labels except the tree's depth, the number of intervals (`bins`) and
+the rule by which its tests are selected ([learn.md](learn.md#adult-as-an-example)). The linear
+score uses the same rule with `bins` 8, kept from first trials on Adult. The linear score's
+constants were chosen on other labelled data, made-up populations with mixed features and public
+tables on work, insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every
+other private method had its settings chosen for each epsilon by accuracy on Adult's own test
+rows**, with one or two runs for each setting. After this choice each method was run with new seeds.
+Choosing settings by test rows favours the other methods, and must not be done with private rows.
+The folder `benchmarks/utility/` has the grids of settings and the seeds.
 """
 
 

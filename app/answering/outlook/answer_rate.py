@@ -47,7 +47,7 @@ class Pace:
 
     @property
     def newest(self) -> Sample:
-        """The newest recorded counts of answers."""
+        """The newest recorded counts of answers by vote."""
         return self._recent[-1]
 
     def note(self, sample: Sample) -> None:

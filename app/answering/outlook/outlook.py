@@ -79,7 +79,7 @@ class Outlook:
         self._watching = asyncio.create_task(self._watch(changes))
 
     async def close(self) -> None:
-        """Stop recording counts."""
+        """Stop recording the counts of answers."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait({self._watching})

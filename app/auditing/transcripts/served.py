@@ -102,7 +102,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observations from one audit run.
+    """The values that one audit run showed in each part of the replies.
 
     Attributes:
         events: for each order of the sides whether the event came; none of a run that chose.

@@ -85,7 +85,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of an audit: a set of values received from one part of the replies."""
+    """An event that an audit tests: a set of values in one part of a server's replies."""
 
     channel: str
     readings: frozenset[str]
@@ -93,7 +93,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """The events to look for in the test runs, chosen from other runs.
+    """The events that an audit looks for in its test runs, chosen from other runs.
 
     Attributes:
         common: what was read both in the earlier and in the later half of those.
@@ -105,7 +105,7 @@ class Suspicion:
     events: tuple[Event, ...]
 
     def seen_in(self, transcript: Transcript) -> tuple[bool, ...]:
-        """Return for each chosen event whether it occurred in a run."""
+        """Return for each chosen event whether it occurred in an audit run."""
         reduced = _reduced(transcript, self.common)
         return tuple(reduced.get(event.channel, SILENT) in event.readings for event in self.events)
 

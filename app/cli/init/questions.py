@@ -76,7 +76,7 @@ def asked_records(terminal: Terminal, likely: Path) -> Path | None:
 
 
 def asked_names(terminal: Terminal) -> tuple[str, ...]:
-    """Return the names of the columns."""
+    """Return the names of the table's columns, as typed by the operator."""
 
     def read(text: str) -> tuple[str, ...]:
         names = listed(text)

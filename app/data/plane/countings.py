@@ -117,7 +117,7 @@ class Tallying:
         return Tally(first.counts + second.counts, first.row_count + second.row_count)
 
     def finished(self, total: Tally) -> Tally:
-        """Return the sum over all rows."""
+        """Return the sum of the function over all rows."""
         return total
 
 
@@ -221,7 +221,7 @@ class VectorSum:
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum over all rows."""
+        """Return the sum of the function over all rows."""
         return total
 
 

@@ -73,7 +73,7 @@ class ArrowTexts(Texts):
         return cast("NDArray[np.intp]", found.to_numpy(zero_copy_only=False).astype(np.intp))
 
     def are_unicode(self) -> bool:
-        """Return whether every text is UTF-8."""
+        """Return whether every text of the column is UTF-8."""
         try:
             self._array.cast(pa.large_string())
         except pa.ArrowInvalid:

@@ -88,7 +88,7 @@ class Texts(ABC):
 
     @abstractmethod
     def are_unicode(self) -> bool:
-        """Return whether every text is UTF-8."""
+        """Return whether every text of the column is UTF-8."""
 
     @abstractmethod
     def at(self, rows: NDArray[np.bool_]) -> Texts:

@@ -80,7 +80,7 @@ class Found(Protocol):
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles that the credential grants."""
+        """The roles that the request's key or token grants."""
 
     @property
     def limits(self) -> tuple[int | None, int | None]:

@@ -21,7 +21,7 @@ class Status(Body, json_schema_extra=like({"status": "ready"})):
 
 
 class Parameter(Body):
-    """One public parameter of the release."""
+    """One public parameter of the release, with its value and meaning."""
 
     name: str
     value: str

@@ -339,7 +339,7 @@ class LastTransport(Transport):
         self._connection = connection
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes to the client."""
+        """Write bytes of the reply to the client."""
         self._connection.transport.write(data)
 
     def is_closing(self) -> bool:

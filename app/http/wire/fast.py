@@ -46,7 +46,7 @@ class NamedHeaders(Headers):
         return self._first.get(key, default)
 
     def getlist(self, key: str) -> list[str]:
-        """Return every header with a name."""
+        """Return every header of the request with a given name."""
         return super().getlist(key) if key in self._first else []
 
 

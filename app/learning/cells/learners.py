@@ -58,7 +58,7 @@ class CellEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return self._size
 
     @property

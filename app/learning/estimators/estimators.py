@@ -74,7 +74,7 @@ class EstimatorEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._models)
 
     @property

@@ -53,7 +53,7 @@ class PackedCuts:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         count: int = self._selection.tree_count
         return count
 

@@ -70,7 +70,7 @@ class PackedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

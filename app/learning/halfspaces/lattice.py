@@ -111,7 +111,7 @@ class Grid:
 
     @property
     def point_count(self) -> int:
-        """The number of grid cells."""
+        """The number of cells of the public grid."""
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:

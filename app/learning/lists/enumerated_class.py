@@ -170,7 +170,7 @@ class EnumeratedClass:
 
     @property
     def size(self) -> int:
-        """The number of hypotheses."""
+        """The number of hypotheses in the class."""
         return len(self.hypotheses)
 
     @property

@@ -84,7 +84,7 @@ class EnumeratedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._places)
 
     @property

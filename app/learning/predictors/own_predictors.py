@@ -196,7 +196,7 @@ class Predictors:
         return len(self._predictors)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows unchanged."""
+        """Return the rows unchanged, since predictors need no encoding."""
         return values
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint16]:

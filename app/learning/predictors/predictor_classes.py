@@ -52,7 +52,7 @@ DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 
 
 class PredictorClass(Protocol):
-    """A user-defined class of predictors."""
+    """The interface of a class of predictors that a user wrote."""
 
     dimension: int
 

@@ -105,7 +105,7 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the configured tests, plus as many of other features as keep the table small.
+    """Return the configured tests, and as many others as keep the statistics table small.
 
     Every feature keeps the same number at most: of cuts those next to quantiles of
     the points, of categories the commonest.  Tests that no point meets, or every

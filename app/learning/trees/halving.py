@@ -123,7 +123,7 @@ class ZeroErrorRule:
 
 
 class PenaltyRule:
-    """The rule that draws a tree with a weight of ``exp(-2 errors)``.
+    """The rule that draws trees, each with a weight of ``exp(-2 errors)``.
 
     Args:
         generator: the chunk's own.
@@ -135,7 +135,7 @@ class PenaltyRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the log of the total weight of the labels of a leaf."""
+        """Return the log of the summed weights of all labels of a leaf."""
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -88,7 +88,7 @@ class PackedTrees:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._cells) // self.trees_per_vote
 
     @property
@@ -258,7 +258,7 @@ class TreeEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return self._packed.size
 
     @property

@@ -50,7 +50,7 @@ def multiset_count(kind_count: int, size: int) -> int:
 
 
 def multiset_rank(members: Sequence[int]) -> int:
-    """Return the index of one sorted multiset in the list of all."""
+    """Return the index of one sorted multiset in the list of all multisets."""
     return sum(comb(member + place, place + 1) for place, member in enumerate(members))
 
 

@@ -145,11 +145,11 @@ class PooledWriting:
         return _begun(self._engine)
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction."""
+        """Commit the transaction to the database."""
         connection.commit()
 
     def end(self, connection: Connection) -> None:
-        """Return the connection to its pool."""
+        """Return the database connection to its pool."""
         give_back(connection)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class KeptWriting:
         return self._kept
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction."""
+        """Commit the transaction to the database."""
         fetch_all(connection, "COMMIT")
 
     def end(self, connection: Connection) -> None:

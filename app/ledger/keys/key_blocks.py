@@ -55,7 +55,7 @@ class NoBlocks:
     """An empty set of stored blocks, used if another server has written them since."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return no blocks."""
+        """Return no blocks of the index."""
         del level, first, count
         return {}
 

@@ -1,4 +1,4 @@
-"""The formatting of counts for people."""
+"""Formatting of large counts as text for people."""
 
 from __future__ import annotations
 

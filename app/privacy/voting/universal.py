@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return an earlier drawn answer as it counts in the present state, with the next state.
+    """Return the answer that an earlier draw gives in the present state, and the next state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

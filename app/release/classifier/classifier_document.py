@@ -158,7 +158,7 @@ class LevelDocument(msgspec.Struct, frozen=True):
 
 
 class HalfspaceDocument(msgspec.Struct, frozen=True):
-    """A halfspace over integers ``u``, the steps of features from their lower bounds.
+    """A halfspace over features, each measured in integer steps from its lower bound.
 
     ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
     rounded to the nearest integer, a half to the even one, and 0 where it is

@@ -31,7 +31,7 @@ too, values that many points share have cuts, and `bins` that are not configured
 
 
 class ClassifierDraw(Protocol):
-    """The interface of a prepared draw of a classifier, which public values fix."""
+    """The interface of a prepared classifier draw, whose parameters public values fix."""
 
     def worth(self, source: str) -> str:
         """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""

@@ -78,7 +78,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_erasure(self) -> bool:
-        """Whether the change is an erasure."""
+        """Whether the requested change erases the record."""
         return not self.row
 
     @property

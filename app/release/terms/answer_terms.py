@@ -83,7 +83,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
+    """Return the answering rule as a parameter of the first ledger entry; empty if unnamed."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 

@@ -112,7 +112,7 @@ def published_tests(
 def tests_of_scores(
     settings: Settings, public_values: NDArray[np.float64], *, bins: int
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests of a score, some at frequent values of public points.
+    """Return the binary tests that are inputs of a linear or kernel score.
 
     Args:
         settings: the whole configuration.

@@ -39,7 +39,7 @@ class ReleaseName(Shown):
 
 
 class Cost(Shown):
-    """An epsilon and a delta."""
+    """A privacy cost or budget: an epsilon and a delta."""
 
     epsilon: float
     delta: float

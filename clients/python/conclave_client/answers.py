@@ -132,7 +132,7 @@ class ReleaseName(TypedDict):
 
 
 class Cost(TypedDict):
-    """An epsilon and a delta."""
+    """A privacy cost or budget: an epsilon and a delta."""
 
     epsilon: float
     delta: float

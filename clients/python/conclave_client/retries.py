@@ -88,7 +88,7 @@ class Attempts:
 
     @property
     def are_left(self) -> bool:
-        """Whether another attempt is allowed."""
+        """Whether the request may be attempted once more."""
         return self._failures < self._retries.attempts_max
 
     def begin_anew(self) -> None:

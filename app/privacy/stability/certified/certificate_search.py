@@ -267,7 +267,7 @@ class Chance:
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return vertices of a region of threshold pairs that a certificate accepts."""
+    """Return the corners of a region of threshold pairs that a certificate accepts."""
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)
