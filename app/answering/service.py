@@ -494,7 +494,7 @@ class ConclaveService:
         return released_statistics(ledger.read_state(), ledger, self.schema)
 
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield an iterator with one item for each change; changes close together are merged."""
+        """Yield an iterator with one item for each change of the release's public state."""
         return self._changes.subscribe()
 
     def _stop(self, error: IntegrityError) -> None:

@@ -158,7 +158,7 @@ class Changes:
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator that yields whenever something changes; close changes are merged."""
+        """Yield an iterator with one item for each change of the service's public state."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

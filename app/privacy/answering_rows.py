@@ -56,12 +56,12 @@ class Calibration(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """The part of epsilon that the answers may use."""
+        """The share of epsilon that the answers may use."""
         ...
 
     @property
     def delta(self) -> Fraction:
-        """The part of delta that the answers may use."""
+        """The share of delta that the answers may use."""
         ...
 
     @property

@@ -76,7 +76,7 @@ class Rules:
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the state after the batches that voted are charged an unstable answer."""
+        """Return the state after an unstable answer is charged to each batch that voted."""
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1

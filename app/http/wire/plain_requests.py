@@ -259,7 +259,7 @@ class PlainProtocol(GuardedProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Note that the parser is inside a request."""
+        """Note that the parser has begun to read a request."""
         self._is_between = False
         super().on_message_begin()
 

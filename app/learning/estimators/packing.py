@@ -110,7 +110,7 @@ def scikit_learn_name(path: str) -> str | None:
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the configured maximum depth of trees, if it is small enough for padding."""
+    """Return the configured maximum depth of trees if complete trees of this depth are small."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None

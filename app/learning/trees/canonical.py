@@ -91,7 +91,7 @@ class CanonicalRule:
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return each leaf's majority label; ties go to the parent's majority, then the first."""
+        """Return each leaf's majority label; the parent node's majority decides ties."""
         tied = leaf_counts == leaf_counts.max(axis=0)
         chosen: NDArray[np.int64] = np.where(tied, parent_counts, -1.0).argmax(axis=0)
         return chosen

@@ -96,7 +96,7 @@ class StoredBlocks:
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the stored blocks among ``count`` blocks of a level, by number."""
+        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)
@@ -131,7 +131,7 @@ def read_image(connection: Connection, release_number: int, answered: int) -> Ke
 def caught_up(
     image: KeyImage | None, connection: Connection, release_number: int, answered: int
 ) -> KeyImage:
-    """Return the in-memory index after ``answered`` answers, with those of other servers.
+    """Return the in-memory index of answers, brought up to date with other servers' answers.
 
     Args:
         image: of earlier; None to read it.

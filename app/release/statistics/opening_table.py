@@ -66,7 +66,7 @@ BETWEEN_DRAWS: Final = (
 
 
 def open_statistics(release: Release, noise: NoiseSource) -> None:
-    """Draw and publish the statistics table after the last answer; on the ledger's thread.
+    """Draw and publish the statistics table after the last answer; called on the ledger's thread.
 
     Raises:
         LedgerUnavailableError: a commit was not taken; nothing was published.
