@@ -487,7 +487,7 @@ def change_from_settings(
         taken = take_down(ledger, changes)
         head = ledger.read_state().head
         receipt = Receipt(taken, before=head, after=None)
-        if now and taken.count:
+        if now:  # nobody known, too: whether a tick comes must not tell who is
             with suppress(LedgerUnavailableError):  # then it is done at the next tick
                 before, after = Ticker(configuration, ledger, noise, clock).change_now()
                 receipt = Receipt(taken, before=before, after=after)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
 from app.learning.registry import class_row
-from app.privacy.published_learners import LINEAR
+from app.privacy.published_learners import KERNEL, LINEAR
 from app.settings.fields import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 DURATION: Final = re.compile(r"([1-9][0-9]{0,5})(s|min|h|d)")
 CALIBRATIONS: Final = ("profile", "certified")
+PUBLISH_IN_TURN: Final = (LINEAR.name, KERNEL.name)
+"""Learners whose next steps go on from public weights, so that every generation adds to them."""
+IN_TURN_WORDS: Final = " or ".join(f'"{name}"' for name in PUBLISH_IN_TURN)
 
 
 def seconds_of(duration: str) -> int:
@@ -178,9 +181,9 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     ("privacy.shares.answers", "must be above 0", lambda given: given.privacy.shares.answers > 0),
     (
         "classifier.learner",
-        f'must be "{LINEAR.name}" where privacy.shares.classifier is above 0,',
+        f"must be {IN_TURN_WORDS} where privacy.shares.classifier is above 0,",
         lambda given: (
-            given.privacy.shares.classifier == 0 or given.classifier.learner == LINEAR.name
+            given.privacy.shares.classifier == 0 or given.classifier.learner in PUBLISH_IN_TURN
         ),
     ),
     (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.budget.composition import Mechanism
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent import choice_of
+from app.privacy.published_learners import KERNEL
 
 if TYPE_CHECKING:
     from app.planning.mechanisms.planned_row import Document
@@ -68,9 +69,10 @@ def _part(request: PlanRequest | None) -> dict[str, float] | None:
     charge = next((each for each in request.charges if each.mechanism is CLASSIFIER), None)
     if charge is None or request.rare_share is None:
         return None
-    epsilon = float(charge.epsilon)
+    epsilon, has_waves = float(charge.epsilon), request.learner == KERNEL.name
+    choice = choice_of(row_count=request.row_count, epsilon=epsilon, has_waves=has_waves)
     return {
-        "steps": descent_choice(row_count=request.row_count, epsilon=epsilon).step_count,
+        "steps": choice.step_count,
         "epsilon": epsilon,
         "delta": float(charge.delta),
         "smallest_share": request.rare_share,

@@ -87,6 +87,12 @@ def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
 
 
+def choice_of(*, row_count: int, epsilon: float, has_waves: bool) -> DescentChoice:
+    """Return the choices for a score of tests alone, or with random cosine features (waves)."""
+    chosen = kernel_choice if has_waves else descent_choice
+    return chosen(row_count=row_count, epsilon=epsilon)
+
+
 def score_bins(*, row_count: int, epsilon: float, number_count: int) -> int:
     """Return the default number of intervals into which a numeric feature is divided.
 

@@ -15,7 +15,12 @@ from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
-from app.learning.linear.kernel_scores import KernelScores, NumberedTerms, numbered_features
+from app.learning.linear.kernel_scores import (
+    KernelInputs,
+    KernelScores,
+    NumberedTerms,
+    numbered_features,
+)
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
@@ -122,13 +127,13 @@ class LinearDraw:
     """A noisy gradient descent, prepared by public values, and the inputs that it weights.
 
     Attributes:
-        inputs: the public terms, alone or with numbers.
+        inputs: the public terms, alone, with numbers, or with cosine features drawn before.
         parameters: of the mechanism.
         unit: what n counts.
 
     """
 
-    inputs: Terms | NumberedTerms
+    inputs: Terms | NumberedTerms | KernelInputs
     parameters: noisy_gradient.Parameters
     unit: Unit = "row"
 
@@ -169,9 +174,9 @@ class LinearDraw:
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
         count = self.parameters.class_count
-        if isinstance(self.inputs, NumberedTerms):
-            return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
-        return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
+        if isinstance(self.inputs, Terms):
+            return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
+        return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
         """Return the linear score in its published form; its budget was charged before."""

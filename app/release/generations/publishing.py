@@ -17,11 +17,12 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.linear.integers import score_count
+from app.learning.linear.kernel_scores import KernelInputs
 from app.ledger.entries.entry_kinds import ClassifierPublished2
 from app.ledger.entries.generations import CLASSIFIER, generations_of
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent import choice_of
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS, whole_weights
 from app.release.classifier.linear import LinearDraw, written_scores
 from app.release.classifier.published import published_document
@@ -118,7 +119,11 @@ def generation_draw(
 
     """
     epsilon, delta = map(Fraction, generation.shares[CLASSIFIER])
-    choice = descent_choice(row_count=generation.slots, epsilon=float(epsilon))
+    choice = choice_of(
+        row_count=generation.slots,
+        epsilon=float(epsilon),
+        has_waves=isinstance(known.inputs, KernelInputs),
+    )
     parameters = noisy_gradient.Parameters(
         features=known.features,
         rate=choice.rate,

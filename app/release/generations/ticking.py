@@ -56,6 +56,7 @@ TICK_GRAIN_SECONDS: Final = 0.1
 """A tick is committed whole multiples of this after it began: requests are a little work of it."""
 
 FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
+TICKED_ELSEWHERE: Final = "another process made a tick meanwhile; nothing was committed"
 
 
 class NotFittedError(MachineError):
@@ -186,17 +187,25 @@ class Ticker:
     def change_now(self) -> tuple[Head, Head]:
         """Make an update now, with all requests; return the newest entry before and after it.
 
+        It is committed as a scheduled one is, a whole multiple of the grain after it began, with
+        the fit of changed chunks, which a scheduled one has behind it.
+
         Raises:
-            LedgerUnavailableError: a generation is due, whose server makes the tick, or the
-                ledger took nothing: requests stay, and are done at the next tick.
+            LedgerUnavailableError: a generation is due, whose server makes the tick, or another
+                tick was made meanwhile, or the ledger took nothing: requests stay, and are done
+                at the next tick.
 
         """
+        started = time.monotonic()
         with self._fitting:
             self._prepare()
             with self.ledger.transaction() as transaction:
                 before = transaction.state.head
                 known = generations_of(transaction.state.generations)
+                if self._changed is None or self._changed.tick != known.tick:
+                    raise LedgerUnavailableError(TICKED_ELSEWHERE)
                 self._append(transaction, known, max(self.period, known.period))
+                wait_for_multiple(TICK_GRAIN_SECONDS, started=started)
             self._tidy(generations_of(transaction.state.generations))
         return before, transaction.state.head
 
