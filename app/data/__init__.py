@@ -1,4 +1,4 @@
-"""The public schema, feature vectors and private rows; ``sources/`` has the readers of rows.
+"""The public schema, feature vectors and private rows; ``sources/`` has the readers of files.
 
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners take.

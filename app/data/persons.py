@@ -77,7 +77,7 @@ class Persons:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Return each row's weight, one over its person's row count, shape ``(n,)``."""
+        """Return the weight of each row, shape ``(n,)``: one over its person's number of rows."""
         units = WEIGHT_UNITS // self._counts
         weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
         return weights
@@ -207,16 +207,16 @@ class PersonReader:
 
     @property
     def count(self) -> int:
-        """Return the number of persons read so far."""
+        """Return the number of persons whose rows were read so far."""
         return len(self._found)
 
     @property
     def expected(self) -> int | None:
-        """Return the public number of persons, if it is known before reading."""
+        """Return the public number of persons, if it is known before the rows are read."""
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the persons of all rows read so far, as numbers ordered by keyed digest.
+        """Return the person of each row read so far, numbered in the order of keyed hashes.
 
         Args:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
@@ -233,7 +233,7 @@ class PersonReader:
         )
 
     def identities(self) -> NDArray[np.uint8]:
-        """Return the keyed digest of each person's name, by number, uint8 (n_p, 16)."""
+        """Return the keyed hash of each person's name, by the person's number, uint8 (n_p, 16)."""
         new = itertools.islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
         keyed = blake2b(key=self._column.key, digest_size=IDENTITY_BYTES)
         for identifier in new:

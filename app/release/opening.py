@@ -179,7 +179,7 @@ def begin_release(
     public_values: NDArray[np.float64] | None = None,
     tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
-    """Spend a new release's budget, or compare the settings of an open one; draw nothing.
+    """Charge a new release's budget, or compare the settings of an open one; draw nothing.
 
     Args:
         configuration: the release's.
@@ -385,7 +385,7 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
 
 
 def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Return the state of a ledger, whose release, if any, must have these settings.
+    """Return the state of a ledger, whose release must have been opened with these settings.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

@@ -273,7 +273,7 @@ def _streamed(
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the computing engine that ``[engine]`` configures."""
+    """Return the computing engine that the section ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

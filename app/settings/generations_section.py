@@ -83,12 +83,12 @@ class GenerationsSettings(Section):
 
     @property
     def tick_seconds(self) -> int:
-        """Return the time between scheduled updates (ticks), in seconds."""
+        """Return the time between scheduled updates of rows (ticks), in seconds."""
         return seconds_of(self.tick)
 
 
 class ErasureSettings(Section):
-    """``[erasure]``: what is told of records that are forgotten."""
+    """``[erasure]``: whether the number of erased records is published."""
 
     count: Annotated[
         Literal["secret", "public"],
@@ -100,7 +100,7 @@ class ErasureSettings(Section):
 
 
 class Grown(NamedTuple):
-    """The settings on which the checks of ``[generations]`` depend."""
+    """The settings that the checks of ``[generations]`` use."""
 
     generations: GenerationsSettings | None
     privacy: PrivacySettings

@@ -1,4 +1,4 @@
-"""Computations on parts of the rows: counts, which are added up, and fits of learners.
+"""Computations on parts of the rows: counts, which are added up, and training of models.
 
 Each is sent to whoever holds parts, and holds no row itself.
 """
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The count that gives the summary (sizes, ranges, fingerprint) of all parts."""
+    """The computation of a summary (sizes, ranges, fingerprint) of all parts of the rows."""
 
     def of(self, part: PackedRows | Vectors) -> Summary:
-        """Return the summary of a part."""
+        """Return the summary of one part of the rows."""
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the joint summary of two parts."""
+        """Return the joint summary of two parts of the rows."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
-        """Return the total summary unchanged."""
+        """Return the summary of all rows unchanged."""
         return total
 
 
@@ -104,7 +104,7 @@ class LabelCounts:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tables:
-        """Count the rows of a part."""
+        """Return the counts of one part's rows by label and tests."""
         total: Tables = {}
         for rows in parts(len(part.labels)):
             counted = cell_tables(
@@ -119,7 +119,7 @@ class LabelCounts:
         return total
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Return the sum of two counts."""
+        """Return the sum of the counts of two parts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
@@ -129,7 +129,7 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """Sums of a per-row function (a tally) over the rows, from which a hypothesis is drawn.
+    """Sums over the rows of a function of one row, from which a hypothesis is drawn.
 
     Attributes:
         tally: whole numbers of encoded rows and their labels; those of parts add up.
@@ -160,13 +160,13 @@ class Tallying:
         return Tally(first.counts + second.counts, total, self.unit_count)
 
     def finished(self, total: Tally) -> Tally:
-        """Return the counts."""
+        """Return the sum of the function over all rows."""
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(Generic[CountsT, ResultT]):
-    """A count over rows read a second time, with the summary that shows they are the same rows.
+    """A count over rows read again, with a summary that shows they are the same rows as before.
 
     Attributes:
         counting: of parts.
@@ -176,23 +176,23 @@ class Verified(Generic[CountsT, ResultT]):
     counting: Counting[PackedRows, CountsT, ResultT]
 
     def of(self, counted: tuple[Summary, CountsT]) -> tuple[Summary, CountsT]:
-        """Return what was counted of a part."""
+        """Return the count and the summary of one part of the rows."""
         return counted
 
     def merged(
         self, first: tuple[Summary, CountsT], second: tuple[Summary, CountsT]
     ) -> tuple[Summary, CountsT]:
-        """Add counts, and merge summaries."""
+        """Return the joint count and the joint summary of two parts."""
         return first[0].merged(second[0]), self.counting.merged(first[1], second[1])
 
     def finished(self, total: tuple[Summary, CountsT]) -> tuple[Summary, ResultT]:
-        """Return the summary of all rows, and what follows from the counts."""
+        """Return the summary of all rows, and the result of the count."""
         return total[0], self.counting.finished(total[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedPart(Generic[CountsT, ResultT]):
-    """A computation that reads one part, counts its rows and frees their memory.
+    """A computation that reads one part of the rows, counts them and frees their memory.
 
     Attributes:
         reading: of parts.
@@ -204,7 +204,7 @@ class CountedPart(Generic[CountsT, ResultT]):
     counting: Counting[PackedRows, CountsT, ResultT]
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, CountsT]:
-        """Return the summary and the counts of a part."""
+        """Return the summary and the counts of one part of the rows."""
         part = self.reading.packed(numbered)
         return part.summary, self.counting.of(part)
 
@@ -267,11 +267,11 @@ class VectorSum:
         return self.total(part.vectors, part.labels, row_counts)
 
     def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add sums."""
+        """Return the sum of two parts' sums."""
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum."""
+        """Return the sum of the function over all rows."""
         return total
 
 
@@ -297,7 +297,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks (one chunk per learner), encoded for a class when they are needed.
+    """The rows of some chunks (one chunk per model), encoded for a class of rules when needed.
 
     Attributes:
         placed: the rows.
@@ -324,7 +324,7 @@ class PlacedCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFit:
-    """The fitting of the learners of some chunks (sets of rows, one per learner).
+    """The training of the models of some chunks (disjoint sets of rows, one per model).
 
     Attributes:
         learner: the public choice.
@@ -342,7 +342,7 @@ class ChunkFit:
     secret: bytes = field(repr=False)
 
     def of(self, placed: PlacedRows) -> NDArray[np.int64] | FittedEnsemble:
-        """Return one tree or learner per chunk, fitted on a part that holds these chunks whole."""
+        """Return one trained model per chunk, from a part that holds these chunks as a whole."""
         offsets = placed.offsets_of(self.chunks)
         if self.trees is not None:
             codes, labels, numbers = placed.of_chunks(self.chunks)

@@ -1,4 +1,4 @@
-"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count in them.
+"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
 
 Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
 merged already, tests and trees.  What a worker computes is a pure function of the source, so
@@ -58,7 +58,7 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every part on the workers; the first invalid row ends the reading."""
+        """Read every part of the rows on the workers; the first invalid row ends the reading."""
         futures = [self._submit(read, item) for item in items]
         places = {future.key: place for place, future in enumerate(futures)}
         for future in self._completed(futures):
@@ -66,7 +66,7 @@ class DaskEngine:
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join the parts that each worker holds."""
+        """Join the parts of the rows that each worker holds."""
         by_worker: dict[str, list[Future]] = {}
         futures = cast("list[Future]", held.parts)
         for future, worker in zip(futures, self._holders(futures), strict=True):
@@ -116,7 +116,7 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Move rows between workers, once and packed, so that each holds some chunks whole."""
+        """Move packed rows between workers, once, so that each worker holds whole chunks."""
         futures = cast("list[Future]", held.parts)
         ends = [size * place // len(futures) for place in range(len(futures) + 1)]
         ranges = [slice(*pair) for pair in pairwise(ends)]
@@ -145,7 +145,7 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run each function on the worker that holds its part; only results are sent back."""
+        """Run each function on the worker that holds its part of the rows; return only results."""
         futures = [self._submit(run, held.parts[place]) for place, run in functions]
         places = {future.key: place for place, future in enumerate(futures)}
         for future in self._completed(futures):
@@ -153,7 +153,7 @@ class DaskEngine:
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
-        """Delete everything that the cluster holds of this opening."""
+        """Delete all rows of this opening from the cluster."""
         self._client.close(timeout=CONNECT_SECONDS)
 
     def _holders(self, futures: Sequence[Future]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The interface of a computing engine, which applies counts to parts of rows and adds them up.
+"""The interface of an engine that reads parts of the rows, counts them and adds counts up.
 
 No answer depends on it: the functions are the same, their results are whole numbers, and adding
 them does not depend on order.
@@ -23,10 +23,10 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
-    """The interface of a count over parts of rows."""
+    """The interface of a count over parts of the rows."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part of the source; other parts play no role."""
+        """Return the counts of the rows in one part of the source, independent of other parts."""
         ...
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
@@ -34,13 +34,13 @@ class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return the result that follows from the counts of all parts."""
+        """Return the result that is computed from the counts of all parts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held(Generic[PartT]):
-    """A handle on parts that an engine holds in memory.
+    """A handle on parts of the rows that an engine holds in memory.
 
     Attributes:
         parts: them, or what stands for those that other machines hold.
@@ -56,7 +56,7 @@ class Engine(Protocol):
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return a handle on parts that were read and are held in memory.
+        """Return a handle on parts of the rows, which are read and held in memory.
 
         Args:
             read: a pure function of an item.
@@ -67,7 +67,7 @@ class Engine(Protocol):
         ...
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return a handle on the parts joined, each with others in the same process."""
+        """Return a handle on the parts of the rows, joined within each process."""
         ...
 
     def completed(
@@ -92,7 +92,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return the result of each count over all parts, in order.
+        """Return the result of each count over all parts of the rows, in order.
 
         Args:
             countings: one a result.
@@ -109,7 +109,7 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the rows divided anew, so that each part holds all rows of some chunks.
+        """Return a handle on the rows, divided anew so that each part holds whole chunks.
 
         Args:
             cut: some chunks of a part.
@@ -129,7 +129,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return the result of each function on its part, in order.
+        """Return the result of each function on its part of the rows, in order.
 
         Args:
             functions: each with the place of its part among those held.
@@ -140,5 +140,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release all parts that the engine holds."""
+        """Release all parts of the rows that the engine holds."""
         ...

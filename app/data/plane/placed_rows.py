@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRows:
-    """Rows of consecutive chunks, in the order of their chunks; secret, and not in ``repr``.
+    """Rows of consecutive chunks, sorted by chunk; secret, and not shown by ``repr``.
 
     Attributes:
         columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
@@ -52,14 +52,14 @@ class PlacedRows:
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
-        """Return the offsets at which the rows of the given chunks begin and end."""
+        """Return the positions at which the rows of the given chunks begin and end."""
         first = self.first_chunk
         return self.offsets[chunks.start - first : chunks.stop - first + 1]
 
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the codes, labels and chunk numbers (from 0) of all rows of some chunks."""
+        """Return the packed features, labels and chunk numbers of all rows of some chunks."""
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))

@@ -1,4 +1,4 @@
-"""The keyed fingerprint of a multiset of rows, as a sum over parts in any order.
+"""The keyed fingerprint of all rows in any order, as a sum over parts.
 
 Each row, with its label, is hashed to 128 bits by AES in CBC mode without an initial vector: a
 pseudo-random function of rows of one length, under a key of its own.  The hashes are added

@@ -54,7 +54,7 @@ CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
-    """Private rows that are counted part by part, and loaded into memory only on request.
+    """Private rows that are counted part by part, and loaded into memory only if asked for.
 
     Args:
         reading: how a part is read.
@@ -141,7 +141,7 @@ class StreamedRows:
         return self._of_sum(self.summary)
 
     def in_memory(self) -> PrivateRows:
-        """Return all rows in memory, after reading the source again.
+        """Return all rows in memory, by reading the source again.
 
         Raises:
             DataError: they are not the rows that were counted.
@@ -339,7 +339,7 @@ def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
 
 
 def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> str:
-    """Return a fingerprint of rows, by one of two rules: 64 hexadecimal digits.
+    """Return the fingerprint of the rows by one of two rules: 64 hexadecimal digits.
 
     Args:
         rule: ``row sums``, or any other for the digest of sorted rows.

@@ -1,4 +1,4 @@
-"""A part of the private rows: read once, packed into bytes, and summed up.
+"""One part of the private rows: read once, packed into bytes, and summarized.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
@@ -37,7 +37,7 @@ TakenT = TypeVar("TakenT", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The facts about some parts of the rows that an opening needs; secret.
+    """The facts about some parts of the rows that the opening of a release needs; secret.
 
     Attributes:
         row_counts: rows of each part, by its number.
@@ -52,7 +52,7 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """Number of rows."""
+        """The number of rows in these parts."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
@@ -77,7 +77,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedRows:
-    """The rows of one part as small integer codes; secret, and never shown by ``repr``.
+    """The rows of one part as small integers; secret, and never shown by ``repr``.
 
     Attributes:
         number: of the part in the public order of parts.
@@ -143,7 +143,7 @@ class TakenRows(Generic[TakenT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The rule by which parts are read and packed, the same in every process.
+    """The settings by which parts of the rows are read and packed, equal in every process.
 
     Attributes:
         source: whose parts they are.

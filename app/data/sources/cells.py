@@ -1,4 +1,4 @@
-"""One column of fields converted to float64, with every field validated.
+"""Conversion of one column of fields to float64, with every field validated.
 
 ``read`` of a column is a function of one value and the public schema, and everything
 that encodes a row comes to it.  Cells are read together only where that gives what each
@@ -91,7 +91,7 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, and each field's index."""
+        """Return the distinct texts of these fields and ``others``, with each field's index."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -99,7 +99,7 @@ class Texts(ABC):
 
     @abstractmethod
     def are_unicode(self) -> bool:
-        """Return whether every text is UTF-8."""
+        """Return whether every text of the column is UTF-8."""
 
     @abstractmethod
     def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
@@ -113,12 +113,12 @@ class Texts(ABC):
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows need single parsing; None if none do."""
+        """Return finite decimal numbers, and which rows need single parsing; None if none."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column of fields of any Python types.
+    """A column of fields with any Python types.
 
     Attributes:
         distinct: the values, or texts; secret.
@@ -148,10 +148,10 @@ def dates(moments: NDArray[np.generic]) -> Values:
 
 
 class ColumnReader(Protocol):
-    """The interface of a column's parser, which reads each value by itself."""
+    """The interface of a column's parser, which reads each value independently."""
 
     def read(self, value: object) -> float:
-        """Return the encoding of one value as a number.
+        """Return one value of the column, encoded as a number.
 
         Raises:
             CellError: the value does not fit the column.
@@ -161,7 +161,7 @@ class ColumnReader(Protocol):
 
 
 class SourceColumn(dict[str, float]):
-    """A column of a source, whose parser reads every distinct text once.
+    """A column of a source, with a parser that reads every distinct text once.
 
     Attributes:
         name: of the column in the source.
@@ -186,16 +186,16 @@ class SourceColumn(dict[str, float]):
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether numbers are accepted as an array, without their texts."""
+        """Whether the column accepts numbers as an array, without their texts."""
         return isinstance(self.reader, NumericColumn)
 
     @property
     def takes_dates(self) -> bool:
-        """Whether typed dates and timestamps are accepted."""
+        """Whether the column accepts typed dates and timestamps."""
         return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Return a block of fields, encoded as float64 of shape (len(cells),).
+        """Return a block of the column's fields, encoded as float64 of shape (len(cells),).
 
         Raises:
             CellError: some cell does not fit; which one is for the caller.
@@ -381,7 +381,7 @@ class SourcePersons(IdentifierColumn):
         return np.zeros(len(cells))
 
     def take_numbers(self) -> NDArray[np.int64]:
-        """Return the person numbers of the rows read since the last call, shape (m,)."""
+        """Return the numbers of the persons of rows read since the last call, shape (m,)."""
         self._look_up()
         numbers = np.concatenate([np.zeros(0), *self._numbers]).astype(np.int64)
         self._numbers.clear()
@@ -525,7 +525,7 @@ class BooleanColumn:
 
 
 class NamedColumn:
-    """A parser of values that have public names: text matched exactly, numbers by value."""
+    """A parser of values with public names: text is matched exactly, and numbers by value."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Store the names; if two names are the same number, the first is used."""
@@ -599,7 +599,7 @@ class LabelColumn(NamedColumn):
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
-    """Return a new parser for each feature's column, with that of the label at the end.
+    """Return a new parser for each feature's column, and at the end that of the label.
 
     Args:
         schema: the public schema.
@@ -637,7 +637,7 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 
 
 class NearNames:
-    """A look-up of public names for misspelt texts, by blanks, capitals, dashes or numbers.
+    """A look-up of public names for misspelt texts, which ignores blanks, capitals and dashes.
 
     Such a text is no public name: in a feature it is other, as a label it is refused.  That
     it is near one is said to the operator by the public name, never by the text.

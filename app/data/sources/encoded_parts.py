@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedRows:
-    """Some consecutive encoded rows of a part; secret, and never shown by ``repr``.
+    """Some consecutive encoded rows of one part; secret, and never shown by ``repr``.
 
     Attributes:
         values: float64 (m, d), as :class:`app.data.rows.PrivateRows` has them.

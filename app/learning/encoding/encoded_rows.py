@@ -24,7 +24,7 @@ ROWS_PER_PART: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts that stand in for rows, as a hypothesis class counts them; secret.
+    """Counts that a hypothesis class needs in place of the rows; secret.
 
     Attributes:
         counts: whole numbers of units, of which those of parts add up.
@@ -62,7 +62,7 @@ class EncodedRows(Protocol):
 
 
 class RowsByPart:
-    """Rows that are encoded part by part, again at every request, to save memory.
+    """Rows that are encoded part by part at every request, to save memory.
 
     Args:
         encode: of a class; a row's code is a function of its own values.
@@ -94,7 +94,7 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows that are requested chunk by chunk in order, and encoded a few chunks ahead.
+    """Rows that are requested chunk by chunk in order, and encoded a few chunks in advance.
 
     Args:
         rows: all of them.
@@ -129,7 +129,7 @@ def parts(row_count: int) -> Iterator[slice]:
 def weighed_parts(
     encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
 ) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
-    """Yield parts of the rows in which all rows have one weight, with that weight.
+    """Yield parts of the rows in which all rows have the same weight, with that weight.
 
     Args:
         encoded: rows as a class encodes them, n of them.
@@ -151,7 +151,7 @@ def weighed_parts(
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:
-    """Return the labels that a hypothesis gives to the rows, shape ``(n,)``, part by part."""
+    """Return the labels that a hypothesis gives to all rows, shape ``(n,)``."""
     labels = np.empty(len(encoded), dtype=np.int64)
     for rows in parts(len(encoded)):
         labels[rows] = predict(encoded[rows])

@@ -1,4 +1,4 @@
-"""Counts of rows by the coded values of up to three features, and the counts per test they give.
+"""Counts of rows by the coded values of up to three features, and counts by tests from them.
 
 Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
 one addition a row and set of features, whatever the number of tests.  Counts are whole
@@ -45,7 +45,7 @@ def feature_sets(coding: CellCodes, size: int) -> list[Features]:
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return how many counters one group of rows needs, for sets of up to ``size`` features."""
+    """Return the number of counters for one group of rows and sets of ``size`` features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -108,13 +108,13 @@ def _cell_tables(
 
 
 def merged_tables(first: Tables, second: Tables) -> Tables:
-    """Return the sum of two parts' counts."""
+    """Return the sum of the row counts of two parts."""
     return {features: first[features] + second[features] for features in first}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestCounts:
-    """Counts of the rows that satisfy up to ``size`` tests of different features at once.
+    """Counts of the rows that pass up to ``size`` tests of different features at once.
 
     Attributes:
         coding: of the tests.
@@ -127,7 +127,7 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Return counts of rows by the tests that they satisfy, from counts by coded values.
+        """Return counts of rows by the tests that they pass, from counts by coded values.
 
         Args:
             coding: of the tests.
@@ -201,7 +201,7 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows that are represented only by counts of the rows that satisfy a few tests at once.
+    """Rows of which only counts are known: how many pass a few tests at once.
 
     Attributes:
         satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
@@ -262,7 +262,7 @@ class CountedRows:
         return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
+        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
@@ -271,13 +271,13 @@ class CountedRows:
         return replace(self, satisfied=satisfied)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
-        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only those rows for which the test ``test_index`` has ``outcome``."""
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
         return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
+        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
         both = self._first_axes(2).sum(axis=0)
         quadrants = np.empty((self.test_count, 2, self.test_count, 2))
         whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
@@ -292,11 +292,11 @@ class CountedRows:
         return self._first_axes(0)
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return as one array all counts that the weights of depth-2 trees on these rows need.
+        """Return all counts that the weights of trees of depth 2 on these rows need, as an array.
 
         The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
         """

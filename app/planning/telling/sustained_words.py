@@ -1,4 +1,4 @@
-"""The number of answers that a release with regularly added rows sustains, as JSON and table."""
+"""The number of answers that a release with regularly added rows can give for ever."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PART: Final = (
 
 
 def sustained_document(found: Sustained, request: PlanRequest | None = None) -> Document:
-    """Return the sustained numbers of answers, and the advised number of voters, for ``--json``."""
+    """Return the lasting numbers of answers, and the advised quorum, for ``--json``."""
     return {
         "generations": {
             "unit": found.unit,
@@ -48,7 +48,7 @@ def sustained_document(found: Sustained, request: PlanRequest | None = None) -> 
 
 
 def sustained_lines(found: Sustained, request: PlanRequest | None = None) -> list[str]:
-    """Return a table of sustained answers by the number of row batches that vote."""
+    """Return a table of lasting numbers of answers, by the number of batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

@@ -147,7 +147,7 @@ def draw_counted(
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:
-    """Return a bound on the drawn hypothesis's error rate above the best of the class.
+    """Return a bound on the error rate of a drawn hypothesis above the best one's.
 
     ``2 (ln|H| + ln(1/beta)) / (n epsilon)``, which a draw of the exponential
     mechanism exceeds with probability at most ``beta``.

@@ -96,12 +96,12 @@ class Parameters:
 
 
 def number_count(class_count: int) -> int:
-    """Return how many numbers count a cell's labels: for two, their difference; else one each."""
+    """Return how many counts a cell has: one (a difference) for two labels, else one each."""
     return 1 if class_count == BINARY else class_count
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Return a budget divided evenly over the resolutions of the grid."""
+    """Return a budget divided evenly over the grids of different resolution."""
     return (epsilon / level_count,) * level_count
 
 
@@ -111,7 +111,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy values of every grid cell at every resolution, shape ``(cells, s)`` each."""
+    """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` each."""
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -174,7 +174,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact values of every grid cell at every resolution; secret."""
+    """Return the exact counts of every cell of every grid; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     unit_count = 1 if row_weights is None else parameters.unit_count

@@ -70,7 +70,7 @@ def _ignore(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a new release begins with, all of it public.
+    """The public values with which a new release begins.
 
     Attributes:
         parameters: of its learners.
@@ -94,7 +94,7 @@ def open_living(
     ticker: Ticker,
     warn: Callable[[str], None] = _ignore,
 ) -> LivingRelease:
-    """Return the release of ``ledger`` that accepts further rows, newly opened or continued.
+    """Return a release that accepts further rows, newly opened or continued.
 
     Args:
         configuration: the release's.
@@ -134,7 +134,7 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Return what a new release starts with; refuse settings or rows with which none may open.
+    """Return the public values of a new release; refuse settings that cannot open.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.

@@ -1,4 +1,4 @@
-"""The public inputs of the published score: fixed at the opening and stored for later batches.
+"""The public inputs of a published score, fixed when the release opens.
 
 Public points, or public shares where there are none, fix which tests, pairs and numbers are
 inputs, and the map that makes them uncorrelated; the public coins of cosine features are drawn
@@ -75,7 +75,7 @@ class _Kept(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicInputs:
-    """The public inputs of a score, and the map from them to uncorrelated coordinates.
+    """The public inputs of a score, and the linear map that decorrelates them.
 
     Attributes:
         inputs: terms, alone, with numbers, or with random cosine features of numbers.
@@ -87,7 +87,7 @@ class PublicInputs:
     features: IntegerFeatures
 
     def to_bytes(self) -> bytes:
-        """Return the stored form."""
+        """Return the public inputs and their map as bytes, to be stored."""
         numbers = self.inputs.numbers if isinstance(self.inputs, NumberedTerms) else Numbers()
         waves = self.inputs.waves if isinstance(self.inputs, KernelInputs) else None
         terms = self.inputs if isinstance(self.inputs, Terms) else self.inputs.terms
@@ -115,7 +115,7 @@ class PublicInputs:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> PublicInputs:
-        """Return what :meth:`to_bytes` wrote.
+        """Return the public inputs and their map that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.

@@ -1,4 +1,4 @@
-"""One row batch's part in the published classifier: descent steps on its rows, before it votes.
+"""The contribution of one batch of rows to the published classifier, before it votes.
 
 Descent goes on from the weights that the generation before has published: they are public, so
 that nothing of an earlier generation's budget is touched.  What is published is a mean over all
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One row batch's improvement of the classifier; secret until the next scheduled update.
+    """The classifier as improved by one batch of rows; secret until the next update.
 
     Attributes:
         start: the public weights that it went on from, one list a coordinate; None for zero.
@@ -57,7 +57,7 @@ class Part:
 
 
 def newest_weights(state: LedgerState) -> list[list[int]] | None:
-    """Return the weights that were published last; None before there are any."""
+    """Return the weights that were published last; None before the first ones."""
     event = state.classifier
     return event.weights if isinstance(event, ClassifierPublished2) else None
 
@@ -71,7 +71,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier, drawn with its budget; None if it has none.
+    """Return a batch's improvement of the classifier, drawn with its own budget, or None.
 
     Args:
         configuration: the release's.
@@ -110,7 +110,7 @@ def draw_part(
 def generation_draw(
     configuration: Configuration, known: PublicInputs, generation: Generation
 ) -> LinearDraw:
-    """Return the noisy descent that a batch's part of the budget allows, by public numbers.
+    """Return the noisy descent that a batch's share of the budget allows.
 
     Args:
         configuration: the release's.

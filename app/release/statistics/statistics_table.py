@@ -53,7 +53,7 @@ ALPHA_MAX: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDraw:
-    """Every public parameter of one draw of a statistics table.
+    """Every public parameter of one draw of the statistics table.
 
     Attributes:
         tests: what the hypotheses ask.
@@ -69,7 +69,7 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the statistics table; its budget is already spent."""
+        """Draw the statistics table, whose budget was charged before."""
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
