@@ -11,12 +11,11 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.answer_query import CONTAINED, QueryAnswerer
+from app.answering.answer_query import CONTAINED, Observer, QueryAnswerer, observe_nothing
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.current_service import ServiceSlot
 from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
-from app.answering.types import Observer, observe_nothing
 from app.errors import (
     ConclaveError,
     ConfigurationError,

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from app.answering.types import Observer, observe_nothing
+from app.answering.answer_query import Observer, observe_nothing
 from app.http.access.door import Access
 from app.http.endpoint import (
     INFER_PATH,

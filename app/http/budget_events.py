@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.access.door import Caller, caller_of
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of

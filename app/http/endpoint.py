@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from app.answering.types import Observer, observe_nothing
+from app.answering.answer_query import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
 from app.http.access.door import CALLER, caller_of, key_field
 from app.http.access.keys import Role

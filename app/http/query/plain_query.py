@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.answering.answer_query import Edge, Step, observe_nothing
+from app.answering.answers import Answer
 from app.answering.queries import IdentifiedQueries, alone
 from app.answering.queue import Decided
-from app.answering.types import Answer, Edge, Step, observe_nothing
 from app.errors import ConclaveError
 from app.http.access.door import Caller
 from app.http.access.keys import FoundKey, Role
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from app.answering.answers import Told
-    from app.answering.queries import Queries
+    from app.answering.queries import Asker, Queries
     from app.answering.service import ConclaveService
-    from app.answering.types import Asker
     from app.http.endpoint import Endpoint
     from app.http.wire.plain_requests import Exchange
 

@@ -6,8 +6,9 @@ import msgspec
 from fastapi import Depends
 from starlette.requests import Request
 
+from app.answering.answer_query import Edge, Step
+from app.answering.answers import Answer
 from app.answering.queries import alone
-from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
 from app.http.endpoint import BusyRoute, CurrentApi, router_of
 from app.http.openapi import query_models as models

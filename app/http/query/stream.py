@@ -19,9 +19,9 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.answering.answers import in_turn
-from app.answering.queries import NO_QUERIES, in_columns
-from app.answering.types import Answer, Edge, Query, Step
+from app.answering.answer_query import Edge, Step
+from app.answering.answers import Answer, in_turn
+from app.answering.queries import NO_QUERIES, Query, in_columns
 from app.errors import (
     IntegrityError,
     RequestError,
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from app.answering.queries import Queries
-    from app.answering.types import Asker
+    from app.answering.queries import Asker, Queries
     from app.data.validate import Schema
     from app.http.access.door import Caller
     from app.http.query.lines import Line

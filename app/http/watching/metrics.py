@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from app.answering.current_service import STATES
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.answering.workload import ANSWER_KINDS, Buckets, Workload
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of

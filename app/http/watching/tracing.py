@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from app.answering.types import Edge, Observer, Step
+from app.answering.answer_query import Edge, Observer, Step
 from app.errors import ConfigurationError
 from app.http.version import installed_version
 

@@ -18,7 +18,7 @@ import structlog
 from grpc import StatusCode
 from starlette.requests import ClientDisconnect
 
-from app.answering.types import Edge, Step
+from app.answering.answer_query import Edge, Step
 from app.errors import IntegrityError, MachineError, UnavailableError
 from app.http.access.door import asker_of
 from app.http.access.keys import Role
