@@ -11,12 +11,19 @@ from app.answering.batch import DEFERRED, EXHAUSTED, WAITING, Deferred
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.beside.other_servers import Abreast
 from app.answering.beside.tick_clock import TickClock
-from app.answering.outlook.hourly import Hourly
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
-from app.answering.workload import CLASSIFIED, FRESH, REPEATED, AnswerCounts, Changes, Workload
+from app.answering.workload import (
+    CLASSIFIED,
+    FRESH,
+    REPEATED,
+    AnswerCounts,
+    Changes,
+    Hourly,
+    Workload,
+)
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
 from app.errors import (
