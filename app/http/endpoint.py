@@ -33,7 +33,7 @@ from app.http.limits import OpenStreams
 from app.http.problems import slug_of
 from app.http.watching.identity import Identity, identity_of, is_named, known_identity
 from app.http.watching.observability import STARTED, RequestMeter, Watching, count_reply
-from app.http.wire.fast import NamedRequest
+from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, MutableMapping

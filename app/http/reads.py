@@ -42,7 +42,7 @@ from app.http.openapi.read_models import (
 from app.http.openapi.refusal_replies import UNREADABLE, refused
 from app.http.problems import InvalidParameterError, NotAcceptableError
 from app.http.version import installed_version
-from app.http.wire.bodies import JSON
+from app.http.wire.headers_and_bodies import JSON
 
 WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 

@@ -35,7 +35,14 @@ from app.http.openapi.read_models import Status
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError
 from app.http.query.query_body import idempotency_key, refuse_repeated_members
-from app.http.wire.bodies import CSV, JSON, check_media_type, media_type, read_body, read_csv
+from app.http.wire.headers_and_bodies import (
+    CSV,
+    JSON,
+    check_media_type,
+    media_type,
+    read_body,
+    read_csv,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

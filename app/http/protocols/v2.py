@@ -48,16 +48,16 @@ from app.http.protocols.v2_tensors import (
 )
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
-from app.http.wire.bodies import (
+from app.http.wire.headers_and_bodies import (
     ENCODINGS,
     JSON,
     OCTETS,
+    JsonReply,
     check_media_type,
     content_encoding,
     inflate,
     read_body,
 )
-from app.http.wire.fast import JsonReply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

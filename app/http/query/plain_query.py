@@ -24,8 +24,7 @@ from app.http.access.rate_limits import rate_limit_headers
 from app.http.endpoint import GIVEN
 from app.http.query.query_body import parse_body, parse_numbers_alone
 from app.http.watching.observability import STARTED, count_reply
-from app.http.wire.bodies import JSON_TYPES, check_media_type
-from app.http.wire.fast import NamedHeaders
+from app.http.wire.headers_and_bodies import JSON_TYPES, NamedHeaders, check_media_type
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -15,8 +15,13 @@ from app.http.openapi import query_models as models
 from app.http.openapi.declaring import takes
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.query.query_body import idempotency_key, parse_body
-from app.http.wire.bodies import JSON, JSON_TYPES, check_media_type, read_body
-from app.http.wire.fast import JsonReply
+from app.http.wire.headers_and_bodies import (
+    JSON,
+    JSON_TYPES,
+    JsonReply,
+    check_media_type,
+    read_body,
+)
 
 router = router_of(BusyRoute)
 

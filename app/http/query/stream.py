@@ -40,7 +40,7 @@ from app.http.query.lines import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
 from app.http.watching.identity import Identity, identity_of
 from app.http.watching.observability import QUERY_STREAMS
-from app.http.wire.bodies import LINE_TYPES, NDJSON, check_media_type
+from app.http.wire.headers_and_bodies import LINE_TYPES, NDJSON, check_media_type
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
