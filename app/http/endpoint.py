@@ -31,8 +31,16 @@ from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
 from app.http.problems import slug_of
-from app.http.watching.identity import Identity, identity_of, is_named, known_identity
-from app.http.watching.observability import STARTED, RequestMeter, Watching, count_reply
+from app.http.watching.observability import Watching
+from app.http.watching.request_ids_and_times import (
+    STARTED,
+    Identity,
+    RequestMeter,
+    count_reply,
+    identity_of,
+    is_named,
+    known_identity,
+)
 from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:

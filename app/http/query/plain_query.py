@@ -23,7 +23,7 @@ from app.http.access.keys import FoundKey, Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.endpoint import GIVEN
 from app.http.query.query_body import parse_body, parse_numbers_alone
-from app.http.watching.observability import STARTED, count_reply
+from app.http.watching.request_ids_and_times import STARTED, count_reply
 from app.http.wire.headers_and_bodies import JSON_TYPES, NamedHeaders, check_media_type
 
 if TYPE_CHECKING:

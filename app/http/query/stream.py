@@ -38,8 +38,7 @@ from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError, RequestTimeoutError, problem_body
 from app.http.query.lines import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
-from app.http.watching.identity import Identity, identity_of
-from app.http.watching.observability import QUERY_STREAMS
+from app.http.watching.request_ids_and_times import QUERY_STREAMS, Identity, identity_of
 from app.http.wire.headers_and_bodies import LINE_TYPES, NDJSON, check_media_type
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from app.http.version import installed_version
 if TYPE_CHECKING:
     from prometheus_client import Metric as Family
 
-    from app.http.watching.observability import RequestMeter
+    from app.http.watching.request_ids_and_times import RequestMeter
 
 COUNTER: Final = "counter"
 GAUGE: Final = "gauge"

@@ -43,7 +43,7 @@ from app.http.protocols.v2_grpc.messages import (
 )
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
-from app.http.watching.identity import known_identity
+from app.http.watching.request_ids_and_times import known_identity
 from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:
