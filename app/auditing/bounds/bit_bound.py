@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.laws.step_law import answers_moved, label_words
+from app.auditing.laws.step_law import answers_moved, label_words, vote_of_bit
 from app.auditing.outcome_events import Bound, counting_bounds, epsilon_between, strongest
 from app.noise.source import WORD_BOUND
 
@@ -41,7 +41,7 @@ def label_table(audited: Audited) -> Floats:
 def bit_bound(audited: Audited) -> Bound:
     """Return the largest lower bound on epsilon from asking one query m times."""
     table, moved = label_table(audited), audited.votes_moved
-    answers, delta = answers_moved(audited), float(audited.delta)
+    answers, delta = answers_moved(audited, vote_of_bit), float(audited.delta)
     one, other = table[:-moved, 0], table[moved:, 0]
     shown = counting_bounds(one, other, trials=answers, delta=delta)
     lead = int(np.argmax(shown))
@@ -51,7 +51,7 @@ def bit_bound(audited: Audited) -> Bound:
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
     """Return the largest lower bound on epsilon from adversaries that adapt their queries."""
-    answers = answers_moved(audited)
+    answers = answers_moved(audited, vote_of_bit)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])
     epsilon = max(constant.epsilon, 1e-3) * BEYOND

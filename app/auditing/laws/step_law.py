@@ -260,16 +260,30 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
     return found
 
 
-def answers_allowed(audited: Audited) -> int:
-    """Return the number of answers of the noisy vote before it ends."""
+def answers_allowed(audited: Audited, vote: Callable[[Audited, State], State]) -> int:
+    """Return the number of answers of the noisy vote before it ends.
+
+    Args:
+        audited: what answers.
+        vote: answers a query: :func:`vote_without_noise`, or :func:`vote_of_bit`.
+
+    """
     paid = audited.parameters.answer_limit
     state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
-    return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
+    return _count_allowed(audited, state, paid, lambda state: vote(audited, state))
 
 
-def answers_moved(audited: Audited) -> int:
-    """Return the number of the noisy vote's answers that one record can change."""
-    return audited.decisions_moved if audited.row.counts_decisions else answers_allowed(audited)
+def answers_moved(audited: Audited, vote: Callable[[Audited, State], State]) -> int:
+    """Return the number of the noisy vote's answers that one record can change.
+
+    Args:
+        audited: what answers.
+        vote: as :func:`answers_allowed` takes it.
+
+    """
+    if audited.row.counts_decisions:
+        return audited.decisions_moved
+    return answers_allowed(audited, vote)
 
 
 def answers_paid(audited: Audited) -> int:
@@ -329,11 +343,14 @@ def _opened_plainly(audited: Audited) -> State:
     return audited.start(audited.parameters, _quiet())
 
 
-def _vote(audited: Audited, state: State) -> State:
-    """Answer a query of the noisy vote: of counts without noise, of a bit by any word."""
-    if isinstance(audited.answering, bit_vote.Parameters):
-        noise = ScriptedNoise(seeded_words(0))
-        return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
+def vote_of_bit(audited: Audited, state: State) -> State:
+    """Answer a query of the noisy vote of two labels, by any random word."""
+    noise = ScriptedNoise(seeded_words(0))
+    return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
+
+
+def vote_without_noise(audited: Audited, state: State) -> State:
+    """Answer a query of the noisy vote by counts to which no noise is added."""
     parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
     return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
 
