@@ -20,7 +20,21 @@ NOTHING: Final = ScriptedNoise([])
 WORDS_HEARD: Final = 2
 
 
-class PrescribedLaplace(DiscreteLaplace):
+class _Prescribed:
+    """A distribution that returns given values in order."""
+
+    def prescribe(self, values: Iterable[int]) -> None:
+        """Set the next values to return."""
+        object.__setattr__(self, "_values", iter(values))
+
+    def draw(self, noise: NoiseSource) -> int:
+        """Return the next given value."""
+        del noise
+        value: int = next(self.__dict__["_values"])
+        return value
+
+
+class PrescribedLaplace(_Prescribed, DiscreteLaplace):
     """A Laplace distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
@@ -28,34 +42,14 @@ class PrescribedLaplace(DiscreteLaplace):
         super().__init__(Fraction(1))
         self.prescribe(values)
 
-    def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values to return."""
-        object.__setattr__(self, "_values", iter(values))
 
-    def draw(self, noise: NoiseSource) -> int:
-        """Return the next given value."""
-        del noise
-        value: int = next(self.__dict__["_values"])
-        return value
-
-
-class PrescribedGaussian(DiscreteGaussian):
+class PrescribedGaussian(_Prescribed, DiscreteGaussian):
     """A Gaussian distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with the values to return."""
         super().__init__(Fraction(1))
         self.prescribe(values)
-
-    def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values to return."""
-        object.__setattr__(self, "_values", iter(values))
-
-    def draw(self, noise: NoiseSource) -> int:
-        """Return the next given value."""
-        del noise
-        value: int = next(self.__dict__["_values"])
-        return value
 
 
 class ListeningLaplace(PrescribedLaplace):
