@@ -11,12 +11,11 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.answer_query import CONTAINED, QueryAnswerer
+from app.answering.answer_query import CONTAINED, Observer, QueryAnswerer, observe_nothing
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.current_service import ServiceSlot
 from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
-from app.answering.types import Observer, observe_nothing
 from app.errors import (
     ConclaveError,
     ConfigurationError,
@@ -94,7 +93,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
+    import numpy as np
     from fastapi import FastAPI
+    from numpy.typing import NDArray
 
     from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
@@ -593,6 +594,33 @@ def _rows_before_ledger(
     return None if settings.data.person or settings.data.id else rows
 
 
+def _rows_beside_points(
+    configuration: Configuration,
+    public_values: NDArray[np.float64],
+    progress: Progress,
+    tell: Callable[[str], None],
+    check: Callable[..., object],
+) -> PrivateRows | None:
+    """Return the rows for a draw on public points; as :func:`_rows_before_ledger` does.
+
+    Args:
+        configuration: the new release's.
+        public_values: the points, encoded.
+        progress: shows how far it has come.
+        tell: told how many points equal a row.
+        check: raises where the draw is impossible on so many rows.
+
+    """
+    settings = configuration.settings
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    return _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check(configuration, public_values, row_count=rows.count),
+    )
+
+
 def _is_to_be_made(settings: Settings) -> bool:
     """Return whether a ledger's file is not there yet.
 
@@ -638,13 +666,7 @@ def learn_from_settings(
     if settings.generations is not None:
         raise ConfigurationError("generations", LEARNS_BY_ITSELF)
     public_values = read_points(settings, public)
-    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
-    rows = _rows_before_ledger(
-        configuration,
-        progress,
-        lambda: read_rows_beside(public_values, settings, progress, first_told),
-        lambda rows: check_first_classifier(configuration, public_values, row_count=rows.count),
-    )
+    rows = _rows_beside_points(configuration, public_values, progress, tell, check_first_classifier)
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
         if rows is None:
@@ -697,13 +719,7 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)
-    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
-    rows = _rows_before_ledger(
-        configuration,
-        progress,
-        lambda: read_rows_beside(public_values, settings, progress, first_told),
-        lambda rows: check_first_table(configuration, public_values, row_count=rows.count),
-    )
+    rows = _rows_beside_points(configuration, public_values, progress, tell, check_first_table)
     with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()

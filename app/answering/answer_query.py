@@ -1,5 +1,6 @@
 """The main function for a batch of queries: look up, vote, decide and commit, on the writer thread.
 
+The steps of a query have one name in code, docs, logs and crash tests: :class:`Step`.
 ``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
 (``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
 touched leaves this module before its transaction has committed.
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
+from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,7 +23,6 @@ from app.answering.asked_vectors import AskedVectors
 from app.answering.batch import Batch, key_limit_refusal
 from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
-from app.answering.types import Edge, Observer, Step, observe_nothing
 from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.data.vectors import encode_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
@@ -38,15 +40,42 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.answering.batch import Decision
-    from app.answering.queries import Fresh, Queries
+    from app.answering.queries import Asker, Fresh, Queries
     from app.answering.replays import Records, ReplayIndex
-    from app.answering.types import Asker
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.privacy.voting.universal import Phase
     from app.release.release import Release
+
+
+class Step(StrEnum):
+    """The steps of a query, in order; see ``docs/life-of-a-query.md``."""
+
+    VALIDATE = "validate"
+    REPLAY = "replay"
+    ENQUEUE = "enqueue"
+    VOTE = "vote"
+    STEP = "step"
+    COMMIT = "commit"
+    RESPOND = "respond"
+
+
+class Edge(StrEnum):
+    """The side of a step, before or after it, at which an observer is called."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+Observer = Callable[[Step, Edge], None]
+"""Called on both sides of a step: crash tests kill the process in it."""
+
+
+def observe_nothing(step: Step, edge: Edge) -> None:
+    """Do nothing; this is the observer in production."""
+    del step, edge
 
 
 class Undelivered(NamedTuple):

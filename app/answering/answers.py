@@ -1,4 +1,4 @@
-"""Replies to clients, made from decisions, recorded answers or the published classifier.
+"""Answers as clients get them, of decisions, recorded answers or the published classifier.
 
 Results in the order of what was asked: those known at once, and those that come in parts.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+import msgspec
+
 from app.answering.batch import Deferred
 from app.answering.queries import Fresh
 from app.answering.replays import released_bin
-from app.answering.types import Answer, with_score
 from app.errors import RequestError, UnavailableError
 from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import Phase
@@ -21,6 +22,63 @@ if TYPE_CHECKING:
     from app.answering.batch import Decision
     from app.answering.queue import Decisions
     from app.data.schema import Schema
+    from app.privacy.soft_labels.mechanism import ScoreBin
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """A released answer; its fields are the members of the HTTP reply, in order.
+
+    Attributes:
+        query_id: number of the fresh answer, from 1; None from the classifier.
+        label: a class of the public schema; None where unstable and abstaining.
+        stable: whether the votes agreed far enough; True from the classifier.
+        phase: the phase that answered.
+        replayed: whether this is a recorded answer given again.
+
+    """
+
+    query_id: int | None
+    label: str | None
+    stable: bool
+    phase: str
+    replayed: bool
+
+
+class Bin(msgspec.Struct, frozen=True):
+    """The interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
+
+    lower: float
+    upper: float
+
+
+class ScoredAnswer(Answer, frozen=True, gc=False):
+    """A released answer of a release with scores.
+
+    Attributes:
+        score: mid-point of the bin; None where unstable, and from the classifier.
+        bin: what holds the score; None with it.
+        precision: bins that were asked for; None from the classifier.
+
+    """
+
+    score: float | None
+    bin: Bin | None
+    precision: int | None
+
+
+def with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
+    """Return an answer with the mid-point of its score bin, if it has one."""
+    return ScoredAnswer(
+        query_id=answer.query_id,
+        label=answer.label,
+        stable=answer.stable,
+        phase=answer.phase,
+        replayed=answer.replayed,
+        score=None if released is None else float(released.midpoint),
+        bin=None if released is None else Bin(float(released.lower), float(released.upper)),
+        precision=precision,
+    )
+
 
 _ENSEMBLE: Final = Phase.ENSEMBLE.value
 Told: TypeAlias = Answer | RequestError | UnavailableError

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.answering.asked_vectors import AskedVectors
-    from app.answering.queries import IdentifiedQueries
-    from app.answering.types import Asker
+    from app.answering.queries import Asker, IdentifiedQueries
     from app.noise.source import NoiseSource
     from app.privacy.voting.tallies import PrivateValues
     from app.privacy.voting.universal import Parameters

@@ -1,4 +1,4 @@
-"""Batches of queries, held as columns (vectors, keys and more); one query is a batch of one.
+"""Queries and their askers, and batches of queries in columns; one query is a batch of one.
 
 The answers that a batch makes of them.
 """
@@ -12,13 +12,49 @@ from typing import TYPE_CHECKING, Final, Self
 import msgspec
 from msgspec.structs import astuple
 
-from app.answering.types import Asker, Query
-from app.data.vectors import replay_key, replay_keys
+from app.data.vectors import Vector, replay_key, replay_keys
 from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class Asker(msgspec.Struct, frozen=True):
+    """The API key or token under whose name a client's queries are counted.
+
+    Attributes:
+        name: of the key.
+        answer_limit: fresh answers that it may have; None for as many as there are.
+        unstable_limit: the same of unstable ones; with scores, of units of the cutoff.
+
+    """
+
+    name: str
+    answer_limit: int | None = None
+    unstable_limit: int | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit of new answers is set for this API key."""
+        return self.answer_limit is not None or self.unstable_limit is not None
+
+
+class Query(msgspec.Struct, frozen=True, gc=False):
+    """A validated feature vector, with the caller's idempotency key if there is one.
+
+    Attributes:
+        vector: as posted, in schema order.
+        idempotency_key: the caller's; None without one.
+        precision: bins of the score that is asked for; None leaves it to the release.
+        asker: whose query it is; None on a server without keys.
+
+    """
+
+    vector: Vector
+    idempotency_key: str | None = None
+    precision: int | None = None
+    asker: Asker | None = None
 
 
 class Queries(msgspec.Struct, frozen=True, gc=False):

@@ -6,18 +6,24 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from app.answering.answers import answer_of, answers_for, classified_as, in_turn
+from app.answering.answers import Answer, answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, WAITING, Deferred
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.beside.other_servers import Abreast
 from app.answering.beside.tick_clock import TickClock
-from app.answering.outlook.hourly import Hourly
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
-from app.answering.types import Answer
-from app.answering.workload import CLASSIFIED, FRESH, REPEATED, AnswerCounts, Changes, Workload
+from app.answering.workload import (
+    CLASSIFIED,
+    FRESH,
+    REPEATED,
+    AnswerCounts,
+    Changes,
+    Hourly,
+    Workload,
+)
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
 from app.errors import (
@@ -37,7 +43,8 @@ from app.privacy.voting.universal import Phase
 from app.release.classifier.forms import PublishedForms
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.released import released_statistics
-from app.release.views.budget import Budget, budget_view
+from app.release.views.budget import Budget as Budget  # noqa: PLC0414 -- HTTP names it here
+from app.release.views.budget import budget_view
 from app.release.views.parameters_in_words import explained
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
-"""Counts of answers and of the writer's work, and durations in coarse public buckets.
+"""Counts of answers, of work and of durations, in coarse public buckets, and by the hour.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
 as it is known which bucket it is in, and buckets are not told apart by what was
 answered, by whom it was asked, or whether it was stable.
+
+The history by the hour is shared by all servers of a ledger and kept over restarts.  Its counts
+are public totals.  They are written once a minute, and when the server ends, in a transaction
+of their own on a thread beside the event loop: no answer waits for them but by the ledger's
+lock, for as long as one small commit.
 
 Telling whoever listens that what is public has changed.
 """
@@ -13,19 +18,28 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
+from app.errors import ConclaveError
+from app.ledger.database.hour_counts import HourCounts
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from app.ledger.ledger import Ledger
 
 SECONDS_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 """Upper bounds of the buckets of times, in seconds: each about five times the last."""
 
 QUERIES_BOUNDS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
 """Upper bounds of the buckets of batches, in queries."""
+
+log = structlog.get_logger("conclave.service")
 
 
 class Buckets:
@@ -39,7 +53,7 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count a value in the bucket (range of values) in which it lies."""
+        """Count ``value``, by a look-up in a short tuple and one addition."""
         self._counts[bisect_left(self._bounds, value)] += 1
 
     def cumulative(self) -> list[tuple[str, float]]:
@@ -70,7 +84,7 @@ RATE_SECONDS_MAX: Final = 300
 
 
 class AnswerCounts:
-    """The numbers and rates of answers by kind, since this process started.
+    """The number and rate of answers that this process gave since it started, by kind.
 
     Counts at the ends of the last seconds are kept, for rates; nothing finer.
     """
@@ -118,9 +132,88 @@ class AnswerCounts:
         return (self._counts[kind] - before) / max(1, min(window_seconds, now))
 
 
+HOUR_SECONDS: Final = 3600
+WRITE_SECONDS: Final = 60.0
+
+
+class Hourly:
+    """Counts of this process that are yet to be written; used on the event loop."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
+        """Start at nothing.
+
+        Args:
+            ledger: with the history.
+            clock: seconds since 1970.
+
+        """
+        self._ledger = ledger
+        self._clock = clock
+        self._counts: dict[int, Counter[str]] = {}
+        self._writing: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+
+    def add(self, kind: str, count: int, *, unstable: int = 0) -> None:
+        """Add requests of one kind, and their unstable answers, to the counts of this hour."""
+        counts = self._counts.setdefault(int(self._clock()) // HOUR_SECONDS, Counter())
+        counts[kind] += count
+        if unstable:
+            counts["unstable"] += unstable
+
+    def start(self) -> None:
+        """Write what is counted from now on, on the running event loop."""
+        self._writing = asyncio.get_running_loop().create_task(self._write_on())
+
+    async def close(self) -> None:
+        """Write what is left."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await self.write()
+
+    async def write(self) -> None:
+        """Write what is counted; what the ledger does not take is kept for the next time."""
+        async with self._turn:
+            taken, self._counts = self._counts, {}
+            if not taken:
+                return
+            counts = {hour: HourCounts(**each) for hour, each in taken.items()}
+            try:
+                await asyncio.to_thread(self._ledger.add_hours, counts)
+            except ConclaveError as error:
+                # Of an altered ledger the next answer tells; a history stops no release.
+                log.warning("history_postponed", error=type(error).__name__)
+                for hour, each in taken.items():
+                    self._counts.setdefault(hour, Counter()).update(each)
+
+    async def document(self) -> dict[str, object]:
+        """Return the body of ``GET /budget/history``; counts of other servers are a minute old.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        async with self._turn:
+            hours = await asyncio.to_thread(self._ledger.hour_counts)
+            for hour, mine in self._counts.items():
+                before = hours.get(hour, HourCounts())
+                hours[hour] = HourCounts(
+                    *(count + mine[name] for name, count in before._asdict().items())
+                )
+        return {
+            "hours": [
+                {"time": hour * HOUR_SECONDS, **hours[hour]._asdict()} for hour in sorted(hours)
+            ]
+        }
+
+    async def _write_on(self) -> None:
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            await self.write()
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The number of waiting queries, and the writer's counters since the process started.
+    """The writer's queue length, and its counters since the process started.
 
     Attributes:
         waiting: queries in the queue, and those that wait for the switch.
@@ -139,7 +232,7 @@ class Workload:
 
 
 class Changes:
-    """The listeners that are notified of changes of one service; used on the event loop."""
+    """The listeners for changes of one service; used on the event loop."""
 
     def __init__(self) -> None:
         """Start without listeners."""
@@ -147,18 +240,18 @@ class Changes:
         self._closed = False
 
     def notify(self) -> None:
-        """Tell every listener that something has changed."""
+        """Notify every listener of a change."""
         for changed in self._listeners:
             changed.set()
 
     def close(self) -> None:
-        """End the iterators of all listeners for changes."""
+        """End the iterators of all listeners."""
         self._closed = True
         self.notify()
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator with one item for each change of the service's public state."""
+        """Yield an iterator that yields after every change; changes close together are merged."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

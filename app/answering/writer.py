@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import structlog
 
+from app.answering.answer_query import Edge, Step
 from app.answering.batch import DEFERRED
 from app.answering.queue import (
     Arrivals,
@@ -24,7 +25,6 @@ from app.answering.queue import (
     parted,
 )
 from app.answering.threads import WorkThread
-from app.answering.types import Edge, Step
 from app.answering.workload import QUERIES_BOUNDS, Buckets
 from app.errors import IntegrityError, SwitchingError, UnavailableError
 

@@ -196,6 +196,14 @@ class Schema:
         )
 
     @cached_property
+    def other_codes(self) -> tuple[int | None, ...]:
+        """Return each feature's code of unlisted strings; None for a numeric feature."""
+        return tuple(
+            None if isinstance(feature, NumericFeature) else feature.other_code
+            for feature in self.features
+        )
+
+    @cached_property
     def category_names(self) -> tuple[Names | None, ...]:
         """Return the look-up from names to categories of each feature; None for a numeric one."""
         tokens = sorted(self.missing_tokens)

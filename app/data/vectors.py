@@ -261,13 +261,13 @@ def _encode_by_column(
     schema: Schema, vectors: Sequence[Vector], values: NDArray[np.float64]
 ) -> None:
     """Put numbers and codes in their columns, with NaN for a number that is missing."""
-    columns = zip(*vectors, strict=True)
-    for index, (feature, column) in enumerate(zip(schema.features, columns, strict=True)):
-        codes = schema.category_codes[index]
-        if codes is None or isinstance(feature, NumericFeature):
+    columns = zip(
+        schema.category_codes, schema.other_codes, zip(*vectors, strict=True), strict=True
+    )
+    for index, (codes, other_code, column) in enumerate(columns):
+        if codes is None or other_code is None:
             values[:, index] = [value if type(value) is float else math.nan for value in column]
         else:
-            other_code = feature.other_code
             values[:, index] = [codes.get(value, other_code) for value in column]
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from app.answering.types import ScoredAnswer
+from app.answering.answers import ScoredAnswer
 from app.data.persons import PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows
 from app.data.sources.cells import LabelColumn
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from sklearn.utils import Tags
 
-    from app.answering.types import Answer
+    from app.answering.answers import Answer
     from app.release.terms.configuration import Configuration
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from app.answering.answers import Answer, with_score
 from app.answering.replays import AnswerSource, answer_source
-from app.answering.types import Answer, with_score
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
 from app.learning.ensemble import cells_of

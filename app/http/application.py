@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from app.answering.types import Observer, observe_nothing
+from app.answering.answer_query import Observer, observe_nothing
 from app.http.access.door import Access
 from app.http.endpoint import (
     INFER_PATH,
@@ -30,8 +30,8 @@ from app.http.protocols.v2_plain import PlainInferences
 from app.http.query.plain_query import PlainQueries
 from app.http.routes import ROUTES
 from app.http.version import installed_version
-from app.http.watching.identity import identity_of
-from app.http.watching.observability import RequestMeter, Watching
+from app.http.watching.observability import Watching
+from app.http.watching.request_ids_and_times import RequestMeter, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

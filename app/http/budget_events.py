@@ -15,14 +15,14 @@ from pydantic import BeforeValidator
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.access.door import Caller, caller_of
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
 from app.http.openapi.declaring import gives
 from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError
-from app.http.watching.observability import EVENT_STREAMS
+from app.http.watching.request_ids_and_times import EVENT_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

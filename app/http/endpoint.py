@@ -24,16 +24,24 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from app.answering.types import Observer, observe_nothing
+from app.answering.answer_query import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
 from app.http.access.door import CALLER, caller_of, key_field
 from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
 from app.http.problems import slug_of
-from app.http.watching.identity import Identity, identity_of, is_named, known_identity
-from app.http.watching.observability import STARTED, RequestMeter, Watching, count_reply
-from app.http.wire.fast import NamedRequest
+from app.http.watching.observability import Watching
+from app.http.watching.request_ids_and_times import (
+    STARTED,
+    Identity,
+    RequestMeter,
+    count_reply,
+    identity_of,
+    is_named,
+    known_identity,
+)
+from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, MutableMapping

@@ -39,7 +39,7 @@ from app.errors import (
     UnsupportedMediaTypeError,
     WaitingError,
 )
-from app.http.wire.bodies import JSON
+from app.http.wire.headers_and_bodies import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

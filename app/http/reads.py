@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.answering.workload import ANSWER_KINDS, AnswerCounts
 from app.data.validate import describe_schema
 from app.errors import IntegrityError, NotExportableError, NotPublishedError, UnavailableError
@@ -42,7 +42,7 @@ from app.http.openapi.read_models import (
 from app.http.openapi.refusal_replies import UNREADABLE, refused
 from app.http.problems import InvalidParameterError, NotAcceptableError
 from app.http.version import installed_version
-from app.http.wire.bodies import JSON
+from app.http.wire.headers_and_bodies import JSON
 
 WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 

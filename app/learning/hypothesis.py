@@ -305,6 +305,8 @@ class ClassRow:
         codes: the bytes of which the encoding of rows follows; None where rows do not stream.
         joined: the learners of consecutive chunks together.
         read: those learners, from their bytes.
+        read_drawn: a drawn hypothesis, from its plain values; None for a class whose hypotheses are
+            not kept to label further rows.
         best: the hypothesis of least errors, which a student learns.
         check: refuses a rule, or scores, that its learners do not have.
         tests: what its hypotheses ask.
@@ -333,6 +335,7 @@ class ClassRow:
     codes: Callable[..., RowCodes | None] = lambda _: None
     joined: Callable[..., FittedEnsemble]
     read: Callable[..., Ensemble]
+    read_drawn: Callable[[dict[str, list[int]]], Hypothesis] | None = None
     best: Callable[..., Hypothesis]
     check: Callable[..., None] = lambda *_: None
     tests: Callable[..., Sequence[BinaryTest]] = lambda _: ()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.privacy.budget.account import Account, Draw
     from app.privacy.budget.composition import Charge
+    from app.privacy.generations.accounts import ProfileAccount
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.privacy.voting.votes import Tally
 
@@ -229,6 +230,8 @@ class AnsweringRow:
             at which draws before and after them may be accounted with them.
         ends_before_classifier: whether its account has exact draws alone, the classifier's after
             the last answer; a new release has one only if it is asked for.
+        open_account: opens the account of a batch of rows that has a budget of its own; None where
+            all batches have the release's.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -265,6 +268,7 @@ class AnsweringRow:
     counts_decisions: bool = False
     may_share_account: bool = False
     ends_before_classifier: bool = False
+    open_account: Callable[..., ProfileAccount] | None = None
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

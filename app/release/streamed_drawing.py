@@ -16,6 +16,7 @@ from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
 from app.learning.ensemble import counted_ensemble, joined_ensemble
 from app.learning.registry import row_of
+from app.privacy.answering_rows import own
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.voting.keyed_slots import KEY_BYTES
 
@@ -92,17 +93,16 @@ def drawn_hypothesis(
     """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept."""
     if parameters.relabel is None:
         return None
-    if not isinstance(parameters.relabel, exponential.Parameters):
-        raise InvariantError("labellings of private rows are not drawn from counts")
-    counting = draw_counting(parameters.relabel.hypotheses, coding, rows.unit_count)
+    relabel = own(parameters.relabel, exponential.Parameters)
+    counting = draw_counting(relabel.hypotheses, coding, rows.unit_count)
     if counting is None:
         raise InvariantError("what relabels rows that stream is drawn from counts")
     counts: CountedRows | Tally
-    if isinstance(counting, LabelCounts):
+    if isinstance(counting, LabelCounts):  # each of its own type, by one call
         (counts,) = rows.engine.counted([counting], held, lambda _: None)
     else:
         (counts,) = rows.engine.counted([counting], held, lambda _: None)
-    return exponential.draw_counted(parameters.relabel, counts, noise)
+    return exponential.draw_counted(relabel, counts, noise)
 
 
 def fitted_from_parts(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -194,6 +194,19 @@ JOBS_UNUSED: Final = (
 )
 
 
+EstimatorPath: TypeAlias = Annotated[
+    str | None,
+    Field(
+        pattern=ESTIMATOR_PATTERN,
+        max_length=200,
+        description="Import path of a scikit-learn classifier, in place of a rule.",
+    ),
+]
+EstimatorParameters: TypeAlias = Annotated[
+    Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
+]
+
+
 class LearnerSettings(Section):
     """``[learner]``: the non-private learner that is trained on each chunk of the rows."""
 
@@ -201,17 +214,8 @@ class LearnerSettings(Section):
         Literal["canonical", "halving"],
         Field(description="Built-in rule; without effect where an `estimator` is given."),
     ] = "canonical"
-    estimator: Annotated[
-        str | None,
-        Field(
-            pattern=ESTIMATOR_PATTERN,
-            max_length=200,
-            description="Import path of a scikit-learn classifier, in place of a rule.",
-        ),
-    ] = None
-    params: Annotated[
-        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
-    ] = {}
+    estimator: EstimatorPath = None
+    params: EstimatorParameters = {}
     packed: Annotated[
         bool,
         Field(
@@ -238,17 +242,8 @@ class StudentSettings(Section):
         Literal["canonical"] | None,
         Field(description="Least errors over the class of `[hypotheses]`."),
     ] = None
-    estimator: Annotated[
-        str | None,
-        Field(
-            pattern=ESTIMATOR_PATTERN,
-            max_length=200,
-            description="Import path of a scikit-learn classifier, in place of a rule.",
-        ),
-    ] = None
-    params: Annotated[
-        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
-    ] = {}
+    estimator: EstimatorPath = None
+    params: EstimatorParameters = {}
 
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
         """Return the section, with the estimator of ``[learner]`` if none is set here.

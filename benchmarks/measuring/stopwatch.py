@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.queries import Fresh, in_columns
-from app.answering.types import Edge, Query, Step
+from app.answering.answer_query import Edge, Step
+from app.answering.queries import Fresh, Query, in_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.queries import Fresh, in_columns
-from app.answering.types import Query
+from app.answering.queries import Fresh, Query, in_columns
 from app.data.vectors import parse_features
 from app.main import open_from_settings
 from app.noise.system import SystemNoise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.types import Step
+from app.answering.answer_query import Step
 from tests.builders.crash.campaign import Campaign, Counts, Kill, campaign, planned
 from tests.builders.crash.planted import EARLY_REPLIES
 

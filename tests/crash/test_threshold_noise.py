@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.types import Edge, Step
+from app.answering.answer_query import Edge, Step
 from tests.builders.crash.clients import Clients, check_ledger, connect
 from tests.builders.crash.killing import kill_at
 from tests.builders.ledger.releases import tamper

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app import cli, errors
-from app.answering.types import Step
+from app.answering.answer_query import Step
 from app.http import problems
 from app.http.routes import ROUTES
 from app.ledger.entries.entry_kinds import EVENT_TYPES

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx
 from msgspec import structs
 
+from app.answering.answers import Answer, Bin, ScoredAnswer
 from app.answering.current_service import ServiceSlot
-from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.answering.types import Answer, Bin, Budget, Query, ScoredAnswer
+from app.answering.queries import Query
+from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN, Budget
 from app.answering.workload import Workload
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.vectors import decode_key

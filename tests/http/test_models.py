@@ -10,7 +10,7 @@ import pytest
 import structlog
 from pydantic import RootModel, ValidationError
 
-from app.answering.types import Bin, ScoredAnswer
+from app.answering.answers import Bin, ScoredAnswer
 from app.http.openapi import protocol_models, query_models
 from app.http.openapi.openapi_document import MODELS, build_document
 from app.http.openapi.protocol_models import Invocation

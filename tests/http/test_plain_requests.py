@@ -13,9 +13,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.answering.queries import IdentifiedQueries
+from app.answering.answers import Answer
+from app.answering.queries import IdentifiedQueries, Query
 from app.answering.queue import Decided
-from app.answering.types import Answer, Query
 from app.data.vectors import decode_key
 from app.errors import ContainedError, IntegrityError, KeyLimitError, UnavailableError
 from app.http.access.keys import Key, KeyRing, Role, hash_of

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from app.answering.types import Edge, Step
+from app.answering.answer_query import Edge, Step
 from app.errors import ConfigurationError
 from app.http.watching import tracing as tracing_module
 from app.http.watching.observability import Watching

@@ -33,6 +33,9 @@ MASKS: Final = (
     # Which entry the head file noted last: it is written now and then.
     (rb"(?m)^conclave_ledger_head_file_sequence .*\n", b""),
     (rb"(?m)^(.*route=\"/budget\".*|.*path=\"/budget\".*) \S+$", rb"\1 <polls>"),
+    # GET /ledger/storage: what is left of the disk, and the entry that the head file noted last.
+    (rb'"bytes_free": ?\d+', b'"bytes_free":<bytes>'),
+    (rb'"noted_sequence": ?\d+', b'"noted_sequence":<sequence>'),
     # Addresses of this run.
     (rb"http://127\.0\.0\.1:\d+", b"http://<address>"),
 )

@@ -16,9 +16,8 @@ from msgspec import structs
 
 from app.answering.answers import answer_of, answers_for
 from app.answering.batch import Batch
-from app.answering.queries import Fresh, in_columns
+from app.answering.queries import Asker, Fresh, Query, in_columns
 from app.answering.replays import ReplayIndex
-from app.answering.types import Asker, Query
 from app.data.schema import NumericFeature, Schema
 from app.data.vectors import (
     TOGETHER_MIN,

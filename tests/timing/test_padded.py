@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import structlog
 
-from app.answering.types import Query
+from app.answering.queries import Query
 from app.main import Server
 from app.noise.system import SystemNoise
 from app.release.terms.padding import (

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from app.answering.answer_query import QueryAnswerer, Undelivered, unknown_of
+from app.answering.answer_query import Edge, QueryAnswerer, Step, Undelivered, unknown_of
 from app.answering.batch import Batch
 from app.answering.queries import NO_QUERIES
-from app.answering.types import Edge, Step
 from app.data.vectors import encode_keys
 from app.errors import InvariantError, UncountedDrawsError
 from app.ledger.entries.entry_kinds import GenerationRetired

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.laws.step_law import answers_moved, label_words
+from app.auditing.laws.step_law import answers_moved, label_words, vote_of_bit
 from app.auditing.outcome_events import Bound, counting_bounds, epsilon_between, strongest
 from app.noise.source import WORD_BOUND
 
@@ -33,15 +33,15 @@ BEYOND: Final = 1.02
 
 
 def label_table(audited: Audited) -> Floats:
-    """Return the probabilities of both labels for each lead in votes, shape (leads, 2)."""
+    """Return both labels' probabilities, by how many votes one leads, shape (leads, 2)."""
     words = [label_words(audited, lead) for lead in range(audited.lead_max + 1)]
     return np.array([[float(word), float(WORD_BOUND - word)] for word in words]) / WORD_BOUND
 
 
 def bit_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound on epsilon from sending one query m times (two labels)."""
+    """Return the largest lower bound on epsilon from asking one query m times."""
     table, moved = label_table(audited), audited.votes_moved
-    answers, delta = answers_moved(audited), float(audited.delta)
+    answers, delta = answers_moved(audited, vote_of_bit), float(audited.delta)
     one, other = table[:-moved, 0], table[moved:, 0]
     shown = counting_bounds(one, other, trials=answers, delta=delta)
     lead = int(np.argmax(shown))
@@ -50,8 +50,8 @@ def bit_bound(audited: Audited) -> Bound:
 
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound on epsilon from adversaries that choose queries adaptively."""
-    answers = answers_moved(audited)
+    """Return the largest lower bound on epsilon from adversaries that adapt their queries."""
+    answers = answers_moved(audited, vote_of_bit)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])
     epsilon = max(constant.epsilon, 1e-3) * BEYOND
@@ -62,7 +62,7 @@ def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
 
 
 def pairs_of(table: Floats, *, moved: int) -> Floats:
-    """Return the probabilities of both labels on both data sets, in both orders, (pairs, 2, 2)."""
+    """Return both labels' probabilities on both data sets, in both orders, (pairs, 2, 2)."""
     leads = np.unique(np.linspace(0, len(table) - 1 - moved, LEADS).astype(np.int64))
     forward = np.stack([table[leads], table[leads + moved]], axis=2)
     both = np.concatenate([forward, forward[:, :, ::-1]])
@@ -71,7 +71,7 @@ def pairs_of(table: Floats, *, moved: int) -> Floats:
 
 
 def planned_outcomes(pairs: Floats, *, answers: int, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the probability of each interval of the log likelihood ratio, on both data sets.
+    """Return the probability of each grid cell of log likelihood ratios, on both data sets.
 
     Args:
         pairs: chances of either label on both sides, shape (pairs, 2, 2).

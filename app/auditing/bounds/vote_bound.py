@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.laws.step_law import answers_moved, label_noise
+from app.auditing.laws.step_law import answers_moved, label_noise, vote_without_noise
 from app.auditing.outcome_events import Bound, counting_bound, strongest
 from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
@@ -34,7 +34,7 @@ def vote_bound(audited: Audited) -> Bound:
     """Return the largest lower bound on epsilon from the answers to m equal queries."""
     answering = own(audited.answering, noisy_vote.Parameters)
     law = _law(float(answering.vote_noise.variance))
-    moved, found, answers = audited.votes_moved, [], answers_moved(audited)
+    moved, found, answers = audited.votes_moved, [], answers_moved(audited, vote_without_noise)
     for lead in _leads(audited, answering):
         one, other = (_second_label(audited, law, at) for at in (lead, lead + moved))
         shown = counting_bound(one, other, trials=answers, delta=float(audited.delta))

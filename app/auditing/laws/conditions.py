@@ -35,6 +35,8 @@ from app.auditing.laws.step_law import (
     outcome_of_a_hit,
     released_from,
     threshold_noises,
+    vote_of_bit,
+    vote_without_noise,
     words_heard,
 )
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -143,7 +145,8 @@ def of_votes(audited: Audited) -> Checks:
     return {
         FRESH: _draws_afresh(audited) and heard.are_fresh,
         EVERY_BIT: heard.are_whole,
-        LAST_ANSWER: answers_allowed(audited) == audited.parameters.answer_limit,
+        LAST_ANSWER: answers_allowed(audited, vote_without_noise)
+        == audited.parameters.answer_limit,
         ONE_VOTE: _moves_one_vote(audited),
         LARGEST_WINS: _largest_wins(audited),
         ANSWERS_PAID: answers_are_paid(audited),
@@ -155,7 +158,7 @@ def of_bits(audited: Audited) -> Checks:
     return {
         FRESH: _draws_afresh(audited) and _each_label_alone(audited),
         EVERY_BIT: _table_decides(audited),
-        LAST_ANSWER: answers_allowed(audited) == audited.parameters.answer_limit,
+        LAST_ANSWER: answers_allowed(audited, vote_of_bit) == audited.parameters.answer_limit,
         ONE_VOTE: _moves_one_vote(audited),
         ANSWERS_PAID: bits_are_paid(audited),
     }

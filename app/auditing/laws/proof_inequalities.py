@@ -28,6 +28,8 @@ from app.auditing.laws.step_law import (
     hit_words,
     hits_allowed,
     label_words,
+    vote_of_bit,
+    vote_without_noise,
 )
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
@@ -158,7 +160,7 @@ def answers_are_paid(audited: Audited) -> bool:
     is_binary = audited.parameters.class_count == BINARY
     noisy = slice(1, 2) if is_binary else slice(None)
     squared = int(((one - other)[:, noisy] ** 2).sum(axis=1).max())
-    shift = answers_moved(audited) * squared
+    shift = answers_moved(audited, vote_without_noise) * squared
     variance = float(answering.vote_noise.variance)
     spent = _log_delta(shift / (2 * variance), float(audited.epsilon))
     if spent <= math.log(audited.delta) + SLACK:
@@ -178,7 +180,8 @@ def bits_are_paid(audited: Audited) -> bool:
         epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit, draws=audited.draws
     )
     with localcontext(Context(prec=DIGITS)):
-        price = _order(audited, made.alpha, audited.delta, hits=answers_moved(audited))
+        moved = answers_moved(audited, vote_of_bit)
+        price = _order(audited, made.alpha, audited.delta, hits=moved)
         reach = range(-audited.lead_max - audited.votes_moved, audited.lead_max + 1)
         words = [label_words(audited, lead) for lead in reach]
         exchanged = {*zip(words, words[audited.votes_moved :], strict=False)}

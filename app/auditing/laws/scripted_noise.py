@@ -1,4 +1,4 @@
-"""Noise distributions that return given values, to observe how a mechanism responds."""
+"""Scripted noise distributions that return given values, to observe a mechanism's response."""
 
 from __future__ import annotations
 
@@ -20,46 +20,40 @@ NOTHING: Final = ScriptedNoise([])
 WORDS_HEARD: Final = 2
 
 
-class PrescribedLaplace(DiscreteLaplace):
-    """A Laplace noise distribution that returns given values in order."""
+class _Prescribed:
+    """A distribution that returns given values in order."""
+
+    def prescribe(self, values: Iterable[int]) -> None:
+        """Set the next values to return."""
+        object.__setattr__(self, "_values", iter(values))
+
+    def draw(self, noise: NoiseSource) -> int:
+        """Return the next given value."""
+        del noise
+        value: int = next(self.__dict__["_values"])
+        return value
+
+
+class PrescribedLaplace(_Prescribed, DiscreteLaplace):
+    """A Laplace distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with the values to return."""
         super().__init__(Fraction(1))
         self.prescribe(values)
 
-    def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values that this noise distribution returns."""
-        object.__setattr__(self, "_values", iter(values))
 
-    def draw(self, noise: NoiseSource) -> int:
-        """Return the next given value as the noise."""
-        del noise
-        value: int = next(self.__dict__["_values"])
-        return value
-
-
-class PrescribedGaussian(DiscreteGaussian):
-    """A Gaussian noise distribution that returns given values in order."""
+class PrescribedGaussian(_Prescribed, DiscreteGaussian):
+    """A Gaussian distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with the values to return."""
         super().__init__(Fraction(1))
         self.prescribe(values)
-
-    def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values that this noise distribution returns."""
-        object.__setattr__(self, "_values", iter(values))
-
-    def draw(self, noise: NoiseSource) -> int:
-        """Return the next given values as the noise."""
-        del noise
-        value: int = next(self.__dict__["_values"])
-        return value
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A Laplace noise distribution that returns one value, and records the random words it got."""
+    """A Laplace distribution that returns one value, and records the random words it was given."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Set the value of every draw; the given random words are appended to ``heard``."""
@@ -67,13 +61,13 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the given value as the noise."""
+        """Return the given value."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """A Gaussian noise distribution that returns zeros, and records the random words it got."""
+    """A Gaussian distribution that returns zeros, and records the random words it was given."""
 
     def __init__(self, heard: list[int]) -> None:
         """Set zero as the value of every draw; random words are appended to ``heard``."""
@@ -81,6 +75,6 @@ class ListeningGaussian(PrescribedGaussian):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return zeros as the noise."""
+        """Return zero."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.cli.query.client import QueryClient
 from app.data.embedded_demo import demo_queries
 

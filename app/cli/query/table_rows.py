@@ -12,7 +12,7 @@ from app.data.sources.cells import NearNames
 from app.data.sources.csv_dialect import OPTION, PLAIN_CSV
 from app.data.spelling import with_point
 from app.errors import ConfigurationError
-from app.http.wire.bodies import number_in
+from app.http.wire.headers_and_bodies import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.types import Scope
 
-    from app.answering.types import Asker
+    from app.answering.queries import Asker
     from app.http.access.keys import Keys
     from app.http.access.tokens import Tokens
     from app.settings.settings import Settings

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
 
-from app.answering.types import Asker
+from app.answering.queries import Asker
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import structlog
 
-from app.answering.types import Asker
+from app.answering.queries import Asker
 from app.errors import ConfigurationError, UnauthorizedError
 from app.http.access.keys import Role
 from app.http.problems import IssuerUnavailableError

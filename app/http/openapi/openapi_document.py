@@ -11,7 +11,7 @@ from fastapi.openapi.models import HTTPBase
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.http.openapi import protocol_models as protocols
 from app.http.openapi import query_models as queries
 from app.http.openapi.declaring import REFERENCE, Problem, V2Error

@@ -50,7 +50,7 @@ from app.http.problems import (
 )
 from app.http.query import query_body
 from app.http.wire import connection_guard
-from app.http.wire.bodies import JSON
+from app.http.wire.headers_and_bodies import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import Depends
 from starlette.requests import Request
 
-from app.answering.queries import in_columns
-from app.answering.types import Answer, Edge, Query, Step
+from app.answering.answer_query import Edge, Step
+from app.answering.answers import Answer
+from app.answering.queries import Query, in_columns
 from app.data.validate import Schema, Vector, parse_features
 from app.errors import (
     BudgetExhaustedError,
@@ -34,14 +35,20 @@ from app.http.openapi.read_models import Status
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError
 from app.http.query.query_body import idempotency_key, refuse_repeated_members
-from app.http.wire.bodies import CSV, JSON, check_media_type, media_type, read_body, read_csv
+from app.http.wire.headers_and_bodies import (
+    CSV,
+    JSON,
+    check_media_type,
+    media_type,
+    read_body,
+    read_csv,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.answering.queries import Queries
+    from app.answering.queries import Asker, Queries
     from app.answering.service import ConclaveService
-    from app.answering.types import Asker
 
 router = router_of(QueryRoute)
 WINDOW_ROWS: Final = 512

@@ -12,8 +12,8 @@ from fastapi import Depends, Header, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.answering.answer_query import Edge, Step
 from app.answering.service import ConclaveService
-from app.answering.types import Edge, Step
 from app.errors import MalformedBodyError
 from app.http.access.door import asker_of
 from app.http.endpoint import Api, BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
@@ -48,21 +48,21 @@ from app.http.protocols.v2_tensors import (
 )
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
-from app.http.wire.bodies import (
+from app.http.wire.headers_and_bodies import (
     ENCODINGS,
     JSON,
     OCTETS,
+    JsonReply,
     check_media_type,
     content_encoding,
     inflate,
     read_body,
 )
-from app.http.wire.fast import JsonReply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.types import Answer
+    from app.answering.answers import Answer
     from app.http.protocols.v2_body import Inference
 
 

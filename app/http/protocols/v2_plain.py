@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from app.answering.queries import alone
-from app.answering.types import Query
+from app.answering.queries import Query, alone
 from app.http.endpoint import INFER
 from app.http.protocols.v2 import inference_document, service_of_model
 from app.http.protocols.v2_body import Inference, parse_inference
@@ -17,9 +16,9 @@ from app.http.query.plain_query import PlainQueries
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from app.answering.queries import Queries
+    from app.answering.answers import Answer
+    from app.answering.queries import Asker, Queries
     from app.answering.service import ConclaveService
-    from app.answering.types import Answer, Asker
     from app.http.query.plain_query import Admitted, Asked
 
 ResultT = TypeVar("ResultT")

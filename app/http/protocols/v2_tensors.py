@@ -12,7 +12,7 @@ from app.errors import InvalidFeaturesError, MalformedBodyError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from app.answering.types import Answer
+    from app.answering.answers import Answer
     from app.data.validate import Schema
 
 FEATURES: Final = "features"

@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.answering.answer_query import Edge, Step, observe_nothing
+from app.answering.answers import Answer
 from app.answering.queries import IdentifiedQueries, alone
 from app.answering.queue import Decided
-from app.answering.types import Answer, Edge, Step, observe_nothing
 from app.errors import ConclaveError
 from app.http.access.door import Caller
 from app.http.access.keys import FoundKey, Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.endpoint import GIVEN
 from app.http.query.query_body import parse_body, parse_numbers_alone
-from app.http.watching.observability import STARTED, count_reply
-from app.http.wire.bodies import JSON_TYPES, check_media_type
-from app.http.wire.fast import NamedHeaders
+from app.http.watching.request_ids_and_times import STARTED, count_reply
+from app.http.wire.headers_and_bodies import JSON_TYPES, NamedHeaders, check_media_type
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
     from app.answering.answers import Told
-    from app.answering.queries import Queries
+    from app.answering.queries import Asker, Queries
     from app.answering.service import ConclaveService
-    from app.answering.types import Asker
     from app.http.endpoint import Endpoint
     from app.http.wire.plain_requests import Exchange
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
 
-from app.answering.queries import Queries
-from app.answering.types import Query
+from app.answering.queries import Queries, Query
 from app.data.validate import (
     BIN_COUNT_MAX,
     BIN_COUNT_MIN,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
-    from app.answering.types import Asker
+    from app.answering.queries import Asker
 
 SHAPE: Final = (
     'send one JSON object {"features": [...]} with the values in schema order, or '

@@ -19,9 +19,9 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.answering.answers import in_turn
-from app.answering.queries import NO_QUERIES, in_columns
-from app.answering.types import Answer, Edge, Query, Step
+from app.answering.answer_query import Edge, Step
+from app.answering.answers import Answer, in_turn
+from app.answering.queries import NO_QUERIES, Query, in_columns
 from app.errors import (
     IntegrityError,
     RequestError,
@@ -38,17 +38,15 @@ from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError, RequestTimeoutError, problem_body
 from app.http.query.lines import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
-from app.http.watching.identity import Identity, identity_of
-from app.http.watching.observability import QUERY_STREAMS
-from app.http.wire.bodies import LINE_TYPES, NDJSON, check_media_type
+from app.http.watching.request_ids_and_times import QUERY_STREAMS, Identity, identity_of
+from app.http.wire.headers_and_bodies import LINE_TYPES, NDJSON, check_media_type
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from app.answering.queries import Queries
-    from app.answering.types import Asker
+    from app.answering.queries import Asker, Queries
     from app.data.validate import Schema
     from app.http.access.door import Caller
     from app.http.query.lines import Line

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from app.answering.current_service import STATES
-from app.answering.types import Budget
+from app.answering.service import Budget
 from app.answering.workload import ANSWER_KINDS, Buckets, Workload
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
@@ -36,7 +36,7 @@ from app.http.version import installed_version
 if TYPE_CHECKING:
     from prometheus_client import Metric as Family
 
-    from app.http.watching.observability import RequestMeter
+    from app.http.watching.request_ids_and_times import RequestMeter
 
 COUNTER: Final = "counter"
 GAUGE: Final = "gauge"

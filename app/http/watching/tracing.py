@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from app.answering.types import Edge, Observer, Step
+from app.answering.answer_query import Edge, Observer, Step
 from app.errors import ConfigurationError
 from app.http.version import installed_version
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.id_generator import IdGenerator as Ids
     from opentelemetry.trace import Span
 
-    from app.http.watching.identity import Identity
+    from app.http.watching.request_ids_and_times import Identity
     from app.settings.server_sections import TelemetrySettings
 
 NANOSECONDS: Final = 1_000_000_000

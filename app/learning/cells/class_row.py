@@ -54,6 +54,7 @@ CELLS: Final = ClassRow(
     read=lambda searched, body: CellEnsemble.from_bytes(
         searched.splits, searched.class_count, body
     ),
+    read_drawn=lambda plain: CellLabels(tuple(plain["cell_labels"])),
     best=CellClass.best,
     check=_check,
     splits=lambda searched: searched.splits,

@@ -18,7 +18,7 @@ A learner fits one chunk:
 
 The k learners vote:
 
-* ``packed.py`` holds their trees as arrays, and asks the tests.
-* ``leaves.py`` goes from outcomes of tests to leaves, votes and scores, by the same work for any.
+* ``packed.py`` holds their trees as arrays, asks the tests, and goes from outcomes to leaves, votes
+  and scores, by the same work for any.
 * ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
 """

@@ -176,6 +176,7 @@ TREES: Final = ClassRow(
     codes=lambda searched: CellCodes.of(searched.tests),
     joined=lambda searched, fitted: TreeEnsemble.joined(searched.tests, fitted),
     read=lambda searched, body: TreeEnsemble.from_bytes(searched.tests, body),
+    read_drawn=Tree.from_dict,
     best=_best,
     check=_check,
     tests=lambda searched: searched.tests,

@@ -17,8 +17,7 @@ from app.learning.chunks import (
 from app.learning.learner_seeds import chunk_seed, generator
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees import canonical, halving
-from app.learning.trees.leaves import leaf_scores
-from app.learning.trees.packed import PackedTrees
+from app.learning.trees.packed import PackedTrees, leaf_scores
 from app.learning.trees.tree import Tree
 
 if TYPE_CHECKING:

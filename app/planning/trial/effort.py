@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.learning.estimators.packed_fit import block_fit_of
 from app.learning.registry import row_of
-from app.planning.trial.agreement import votes_by_cell
+from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.people import MadeUpRules
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from app.learning.ensemble import Learner
     from app.planning.request import PlanRequest
+    from app.planning.trial.agreement import Agreement
     from app.planning.trial.people import Population
 
 HYPOTHESES: Final = 32
@@ -71,6 +72,30 @@ class Extent:
 
     hypothesis_count: int
     learner_count: int
+
+
+def agreement_of(
+    trial: Trial, rules: MadeUpRules, *, chunk_row_count: int, ensemble_size: int
+) -> Agreement | None:
+    """Return the measured agreement of a release's learners; None if it would take too long.
+
+    Args:
+        trial: whom and what to try.
+        rules: what relabels, and whom rows and queries are like.
+        chunk_row_count: rows of a chunk, at least 1.
+        ensemble_size: k.
+
+    """
+    extent = extent_of(trial, chunk_row_count=chunk_row_count)
+    if extent is None:
+        return None
+    return try_out(
+        rules,
+        trial.learner,
+        chunk_row_count=chunk_row_count,
+        learner_count=min(ensemble_size, extent.learner_count),
+        hypothesis_count=extent.hypothesis_count,
+    )
 
 
 def extent_of(

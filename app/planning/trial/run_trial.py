@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.planning.mechanisms.planned import forecast_answers
-from app.planning.trial.agreement import try_out, votes_by_cell
+from app.planning.trial.agreement import votes_by_cell
 from app.planning.trial.cliff import find_cliff
-from app.planning.trial.effort import extent_of
+from app.planning.trial.effort import agreement_of
 from app.planning.trial.prediction import Prediction, as_printed
 from app.planning.trial.recommendation import recommend
 from app.privacy.mechanisms import MECHANISMS
@@ -35,16 +35,9 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
     rules = trial.rules(request)
     if size is None or not rows or calibration is None or rules is None:
         return None
-    extent = extent_of(trial, chunk_row_count=rows)
-    if extent is None:
+    agreement = agreement_of(trial, rules, chunk_row_count=rows, ensemble_size=size)
+    if agreement is None:
         return None
-    agreement = try_out(
-        rules,
-        trial.learner,
-        chunk_row_count=rows,
-        learner_count=min(size, extent.learner_count),
-        hypothesis_count=extent.hypothesis_count,
-    )
     limit = request.query_count
     own = forecast_answers(calibration, agreement, ensemble_size=size, limit=limit)
     return Prediction(
@@ -61,7 +54,7 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
             tests=trial.tests,
         ),
         best=recommend(request, trial),
-        hypothesis_count=extent.hypothesis_count,
+        hypothesis_count=len(agreement.leads),
         learner_count=agreement.learner_count,
         with_points=trial.population.points is not None,
     )

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.planning.trial.agreement import try_out
-from app.planning.trial.effort import extent_of
+from app.planning.trial.effort import agreement_of
 from app.planning.trial.forecast import unstable_rates
 
 if TYPE_CHECKING:
@@ -102,16 +101,9 @@ def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
     hits = getattr(calibration, "hit_probability", None)
     if size is None or not rows or cutoff is None or hits is None or rules is None:
         return None
-    extent = extent_of(trial, chunk_row_count=rows)
-    if extent is None:
+    agreement = agreement_of(trial, rules, chunk_row_count=rows, ensemble_size=size)
+    if agreement is None:
         return None
-    agreement = try_out(
-        rules,
-        trial.learner,
-        chunk_row_count=rows,
-        learner_count=min(size, extent.learner_count),
-        hypothesis_count=extent.hypothesis_count,
-    )
     table = np.array([hits(distance) for distance in range(COMPANIES[-1] * size // 2 + 1)])
     rates = {
         each: unstable_rates(lambda d: table[d.astype(np.int64)], agreement, each * size)

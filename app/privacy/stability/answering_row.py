@@ -13,6 +13,7 @@ from app.privacy.budget.ensemble_size import (
     hits_alike,
     size_of_test,
 )
+from app.privacy.generations.accounts import open_account
 from app.privacy.stability import decision_table, hit_table
 from app.privacy.stability import mechanism as stability
 
@@ -112,6 +113,7 @@ PROFILE: Final = AnsweringRow(
     tests=_tests,
     decides_cells=True,
     may_share_account=True,
+    open_account=open_account,
 )
 
 
@@ -135,4 +137,5 @@ PROFILE_OF_CELLS: Final = replace(
     ),
     serve=lambda table, _: stability.HitProfile(table.thresholds),
     counts_decisions=True,
+    open_account=None,
 )

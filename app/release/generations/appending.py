@@ -22,8 +22,9 @@ from app.errors import (
 )
 from app.ledger.entries.entry_kinds import GenerationAppended, GenerationAppended2, slots_name
 from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generations_of
+from app.privacy.answering_rows import own
 from app.privacy.budget.composition import Mechanism
-from app.privacy.generations.accounts import open_account
+from app.privacy.mechanisms import row_of
 from app.privacy.stability.hit_table import ProfileTable
 from app.release.generations.cohort import refuse_cohort
 from app.release.generations.owners import put_owners, sorted_out
@@ -183,14 +184,15 @@ def account_for(configuration: Configuration, calibration: Calibration) -> Profi
     charge = configuration.charges[Mechanism.ANSWERS]
     if (charge.epsilon, charge.delta) == (calibration.epsilon, calibration.delta):
         return None
-    if not isinstance(calibration, ProfileTable):
+    open_account = row_of(calibration).open_account
+    if open_account is None:
         raise ConfigurationError(EPSILON, ONE_CLASS)
-    table = configuration.settings.privacy.table
+    own_table, table = own(calibration, ProfileTable), configuration.settings.privacy.table
     try:
-        account = open_account(calibration, epsilon=charge.epsilon, delta=charge.delta)
+        account = open_account(own_table, epsilon=charge.epsilon, delta=charge.delta)
     except ConfigurationError as error:
         raise ConfigurationError(EPSILON, error.problem) from None
-    most = calibration.cutoff if table is None else table.hits_max
+    most = own_table.cutoff if table is None else table.hits_max
     return replace(account, cutoff=min(account.cutoff, most))
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.errors import InvariantError, invariant
+from app.errors import invariant
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.ledger.entries.generations import RELABEL, generations_of
+from app.privacy.answering_rows import own
 from app.privacy.exponential import mechanism as exponential
 from app.release.generations.slots import read_slots
 from app.release.terms.answer_terms import release_budget
@@ -105,6 +106,4 @@ def labelling_parameters(configuration: Configuration, count: int) -> exponentia
     """
     budget = release_budget(configuration.settings)
     parameters = budget and relabel_draw(configuration, budget, sampled_row_count=count)
-    if not isinstance(parameters, exponential.Parameters):
-        raise InvariantError("labels are drawn from a public class")
-    return parameters
+    return own(parameters, exponential.Parameters)

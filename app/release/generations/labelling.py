@@ -18,10 +18,9 @@ import msgspec
 
 from app.data.persons import WEIGHT_UNITS
 from app.errors import ConfigurationError, InvariantError
-from app.learning.cells.cell_class import CellClass, CellLabels
+from app.learning.cells.cell_class import CellLabels
 from app.learning.encoding.encoded_rows import RowsByPart, predicted
-from app.learning.trees.tree import Tree
-from app.learning.trees.tree_class import TreeClass
+from app.learning.registry import row_of
 from app.ledger.entries.entry_kinds import labelling_name
 from app.ledger.entries.generations import RELABEL, generations_of
 from app.privacy.budget.composition import Mechanism
@@ -87,7 +86,7 @@ def refuse_labelling(configuration: Configuration) -> None:
             no such form.
 
     """
-    takes = isinstance(configuration.hypotheses, TreeClass | CellClass)
+    takes = row_of(configuration.hypotheses).read_drawn is not None
     if _rule(configuration) in SHARED and not takes:
         raise ConfigurationError(KEY, NOT_INHERITED)
     if configuration.settings.data.unit == "person" and not can_label_again(configuration):
@@ -184,7 +183,7 @@ def labels_by(
 def can_label_again(configuration: Configuration) -> bool:
     """Return whether a corrected record can be labelled by what is stored."""
     is_labelled = Mechanism.RELABEL in configuration.charges
-    return not is_labelled or isinstance(configuration.hypotheses, TreeClass | CellClass)
+    return not is_labelled or row_of(configuration.hypotheses).read_drawn is not None
 
 
 def given_labels(
@@ -272,10 +271,11 @@ def _counted(
 
 def _parameters(configuration: Configuration, *, slot_count: int) -> pooled_labels.Parameters:
     searched = configuration.hypotheses
-    if not isinstance(searched, CellClass):
+    splits = row_of(searched).splits
+    if splits is None:
         raise InvariantError("labels are pooled over public cells")
     return pooled_labels.Parameters(
-        cell_count=searched.splits.cell_count,
+        cell_count=splits(searched).cell_count,
         class_count=searched.class_count,
         slot_count=slot_count,
         epsilon=Fraction(configuration.charges[Mechanism.RELABEL].epsilon),
@@ -285,7 +285,7 @@ def _parameters(configuration: Configuration, *, slot_count: int) -> pooled_labe
 
 def _read_labelling(hypotheses: HypothesisClass, body: bytes) -> Hypothesis:
     """Return a labelling that was kept for further rows."""
-    plain = msgspec.json.decode(body, type=dict[str, list[int]])
-    if isinstance(hypotheses, CellClass):
-        return CellLabels(tuple(plain["cell_labels"]))
-    return Tree.from_dict(plain)
+    read_drawn = row_of(hypotheses).read_drawn
+    if read_drawn is None:
+        raise InvariantError("labellings are kept of classes that can read them")
+    return read_drawn(msgspec.json.decode(body, type=dict[str, list[int]]))

@@ -17,6 +17,8 @@ from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import ReleaseOpened
 from app.ledger.entries.generations import TABLE, generations_of
 from app.ledger.ledger import RELEASE_SECRET
+from app.privacy.answering_rows import own
+from app.privacy.mechanisms import row_of
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.composed_budget import Beside
@@ -232,8 +234,8 @@ def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
     served = answering_parameters(settings, release_budget(settings), calibration, ensemble_size=0)
     check_accounts(ledger.read_state(), calibration)
     answering, table = served.answering, settings.privacy.table
-    if isinstance(answering, stability.Parameters) and table is not None:
-        answering = replace(answering, cutoff=table.hits_max)
+    if table is not None and row_of(answering).open_account is not None:
+        answering = replace(own(answering, stability.Parameters), cutoff=table.hits_max)
     mechanism = Parameters(
         answering=answering,
         class_count=served.class_count,

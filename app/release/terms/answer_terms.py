@@ -18,7 +18,7 @@ from app.learning.registry import class_row
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.entries.generations import account_of
-from app.privacy.answering_rows import RULE_KEY, AnswersAsked
+from app.privacy.answering_rows import RULE_KEY, AnswersAsked, own
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations.accounts import check as check_account
 from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_row
@@ -254,9 +254,7 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
     known = state.generations
     for each in () if known is None else known.all:
         if each.account:
-            invariant(isinstance(calibration, ProfileTable), "accounts are of Theorem A's tables")
-            if isinstance(calibration, ProfileTable):
-                check_account(account_of(each), calibration.thresholds)
+            check_account(account_of(each), own(calibration, ProfileTable).thresholds)
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.answering.types import Step
+from app.answering.answer_query import Step
 from app.cli import run
 from tests.builders.crash.killing import marks_of, start_to_kill_at
 from tests.builders.crash.killing_server import NOWHERE

@@ -36,7 +36,7 @@ from tests.builders.crash.marks import Marks
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from app.answering.types import Edge, Step
+    from app.answering.answer_query import Edge, Step
     from app.noise.source import NoiseSource
     from app.release.classifier.published import PublishedClassifier, TrainedStudent
     from app.release.release import Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from app.answering.types import Edge, Step
+from app.answering.answer_query import Edge, Step
 
 if TYPE_CHECKING:
     from pathlib import Path

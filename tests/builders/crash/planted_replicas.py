@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.answering.queries import IdentifiedQueries
-    from app.answering.types import Budget
+    from app.answering.service import Budget
     from app.privacy.voting.universal import Phase
 
 SHORT_TURNS = "short turns"

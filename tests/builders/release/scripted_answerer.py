@@ -15,10 +15,9 @@ from tests.builders.release.small_release import ask, identified
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.answering.answer_query import QueryAnswerer
+    from app.answering.answer_query import Edge, QueryAnswerer, Step
     from app.answering.batch import Decision
     from app.answering.queries import IdentifiedQueries
-    from app.answering.types import Edge, Step
     from app.errors import IntegrityError
 
 PATIENCE_SECONDS = 120.0

@@ -6,9 +6,9 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from app.answering.answers import Answer
 from app.answering.queries import Queries, in_columns
 from app.answering.service import ConclaveService
-from app.answering.types import Answer
 from app.release.classifier.switch import switch_phase
 from app.release.statistics.opening_table import open_statistics
 from tests.builders.release.small_release import SmallRelease, VotesByMargin, seeded_noise
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.answers import Told
-    from app.answering.types import Query
+    from app.answering.queries import Query
     from app.errors import IntegrityError
 
 PATIENCE_SECONDS = 120.0

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.queries import IdentifiedQueries, in_columns
-from app.answering.types import Query
+from app.answering.queries import IdentifiedQueries, Query, in_columns
 from app.data.rows import PrivateRows
 from app.ledger.ledger import Ledger, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words

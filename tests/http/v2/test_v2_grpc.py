@@ -16,7 +16,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from structlog.testing import capture_logs
 from tritonclient.grpc import service_pb2
 
-from app.answering.types import Answer
+from app.answering.answers import Answer
 from app.errors import (
     ConfigurationError,
     ContainedError,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering.answer_query import Edge, Step
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
-from app.answering.types import Edge, Step
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,

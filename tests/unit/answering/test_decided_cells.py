@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.answering.answers import Answer
 from app.answering.asked_vectors import AskedVectors
 from app.answering.queries import Fresh
 from app.answering.replays import RecentReplays, ReplayIndex
-from app.answering.types import Answer
 from app.data.vectors import encode
 from app.errors import (
     IdempotencyConflictError,

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.answering.batch import Deferred
-from app.answering.queries import Fresh
-from app.answering.types import Asker, Query
+from app.answering.queries import Asker, Fresh, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount
 from app.ledger.ledger import RecordedAnswer

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answers import Answer
 from app.answering.replays import RecentReplays
-from app.answering.types import Answer
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,

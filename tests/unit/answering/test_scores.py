@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.answering.batch import Decision
-    from app.answering.types import Query
+    from app.answering.queries import Query
 
 SCORES = {"answers__output": "score"}
 LAST = ScoreBin(10, 9, shifted=False)

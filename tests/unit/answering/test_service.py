@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.types import Answer
+from app.answering.answers import Answer
 from app.answering.writer import CLOSING
 from app.errors import (
     BudgetExhaustedError,

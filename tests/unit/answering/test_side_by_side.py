@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.queries import Queries
-from app.answering.types import Asker
+from app.answering.queries import Asker, Queries
 from app.data.vectors import replay_key
 from app.errors import BudgetExhaustedError
 from tests.builders.release.served import run, serving

@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.answering import batch
-from app.answering.queries import Queries, in_columns
-from app.answering.types import Asker
+from app.answering.queries import Asker, Queries, in_columns
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError
 from app.ledger.verification import verify

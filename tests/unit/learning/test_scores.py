@@ -18,8 +18,7 @@ from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.learners import side_scores
 from app.learning.registry import hypothesis_class
 from app.learning.trees import canonical
-from app.learning.trees.leaves import leaf_scores, reached_leaves
-from app.learning.trees.packed import PackedTrees
+from app.learning.trees.packed import PackedTrees, leaf_scores, reached_leaves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -29,7 +29,7 @@ from tests.builders.release.svt_release import NOISY_VOTE, RELEASED, svt_answere
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.answering.types import Query
+    from app.answering.queries import Query
 
 SQLITE_PAGES_MAX = 1 << 30
 BATCH: list[Query] = [ask(margin) for margin in range(-45, 45)]

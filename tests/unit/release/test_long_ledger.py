@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.answering.answer_query import READ_AT_ONCE_MAX
-from app.answering.queries import Fresh
-from app.answering.types import Query
+from app.answering.queries import Fresh, Query
 from app.ledger.entries.checkpoint import CHECKPOINT_ENTRIES
 from app.ledger.ledger import RecordedAnswer, open_ledger
 from app.main import open_from_settings

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.queries import Fresh
-from app.answering.types import Query
+from app.answering.queries import Fresh, Query
 from app.data.persons import Persons
 from app.data.rows import PrivateRows
 from app.errors import (

@@ -18,7 +18,7 @@ import structlog
 from grpc import StatusCode
 from starlette.requests import ClientDisconnect
 
-from app.answering.types import Edge, Step
+from app.answering.answer_query import Edge, Step
 from app.errors import IntegrityError, MachineError, UnavailableError
 from app.http.access.door import asker_of
 from app.http.access.keys import Role
@@ -43,8 +43,8 @@ from app.http.protocols.v2_grpc.messages import (
 )
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
-from app.http.watching.identity import known_identity
-from app.http.wire.fast import NamedRequest
+from app.http.watching.request_ids_and_times import known_identity
+from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request

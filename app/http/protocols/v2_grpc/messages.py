@@ -37,7 +37,7 @@ from app.http.protocols.v2_tensors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.types import Answer
+    from app.answering.answers import Answer
     from app.data.validate import Schema
     from app.http.protocols.v2_body import Inference
 

@@ -53,5 +53,6 @@ CERTIFIED: Final = replace(
         (table.cutoff, table.shared) == (asked.cutoff, shared_with(asked, table.epsilon))
     ),
     ends_before_classifier=True,
+    open_account=None,
     serve=lambda table, _: CertifiedParameters(table.thresholds, table.cutoff),
 )

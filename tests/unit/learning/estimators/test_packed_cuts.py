@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from app.learning.estimators.packed_cuts import single_precision
 from app.learning.estimators.packing import pack_trees, packing_of
-from app.learning.trees import leaves as leaf_selection
+from app.learning.trees import packed as packed_trees
 
 COLUMNS = 5
 
@@ -68,7 +68,7 @@ def test_blocks_of_trees_and_of_queries_change_nothing(monkeypatch: pytest.Monke
         _trees(generator, 40, 3, 3), column_count=COLUMNS, class_count=3, fallback=0, depth=3
     )
     together = packed.vote_counts(rows)
-    monkeypatch.setattr(leaf_selection, "TREES_PER_BLOCK", 7)
+    monkeypatch.setattr(packed_trees, "TREES_PER_BLOCK", 7)
     assert np.array_equal(packed.vote_counts(rows), together)
     alone = [packed.vote_counts(row[np.newaxis])[0] for row in rows]
     assert np.array_equal(alone, together)

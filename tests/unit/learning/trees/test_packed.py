@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
-from app.learning.trees import leaves as leaf_selection
+from app.learning.trees import packed as packed_trees
 from app.learning.trees.packed import PackedTrees, TreeEnsemble
 from app.learning.trees.tree import Tree
 from tests.builders.learners.enumeration import unit_tests
@@ -54,7 +54,7 @@ def test_votes_are_those_of_every_tree(
     depth: int, class_count: int, trees_per_vote: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches around 8 and 64 queries, blocks of trees, and ties within a vote."""
-    monkeypatch.setattr(leaf_selection, "TREES_PER_BLOCK", 10)
+    monkeypatch.setattr(packed_trees, "TREES_PER_BLOCK", 10)
     generator = np.random.default_rng(depth)
     trees = _random_trees(generator, count=24, depth=depth, class_count=class_count)
     packed = PackedTrees(trees, depth=depth, class_count=class_count, trees_per_vote=trees_per_vote)

@@ -106,5 +106,5 @@ def test_without_learners_or_a_test_of_hits_nothing_is_told() -> None:
 
 def test_a_learner_that_takes_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no trial is small enough, nothing is predicted."""
-    monkeypatch.setattr("app.planning.trial.sustained.extent_of", lambda *_, **__: None)
+    monkeypatch.setattr("app.planning.trial.effort.extent_of", lambda *_, **__: None)
     assert tried() is None
