@@ -112,6 +112,7 @@ PROFILE: Final = AnsweringRow(
     tests=_tests,
     decides_cells=True,
     may_share_account=True,
+    orders_by_cutoff=True,
 )
 
 
@@ -134,5 +135,6 @@ PROFILE_OF_CELLS: Final = replace(
         == (decision_table.DECISIONS_MOVED, asked.draws_at(table.epsilon))
     ),
     serve=lambda table, _: stability.HitProfile(table.thresholds),
+    orders_by_cutoff=False,
     counts_decisions=True,
 )
