@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.ensemble import cells_of, votes_by_cell
+from app.ledger.entries.fold import JOINT
 from app.planning.plan import Plan, cell_notes, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.mechanisms import MECHANISMS
 from app.privacy.published_learners import AUTO, learner_of
 from app.release.classifier.learner_row import ClassifierAsked
 from app.release.classifier.learner_table import (
@@ -126,6 +128,26 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         rare_share=_rare_share(settings, charged, chosen, row_count=row_count),
         cell_count=_cell_count(settings, searched),
         counts_decisions=counts_decisions(settings),
+        is_growing=settings.generations is not None,
+        joint_rows=_joint_rows(settings),
+    )
+
+
+def _joint_rows(settings: Settings) -> frozenset[str]:
+    """Return the names of mechanisms whose new releases would have one account with the draws."""
+    by_row = {
+        row.name: settings.model_copy(
+            update={
+                "answers": settings.answers.model_copy(update={"mechanism": row.mechanism}),
+                "privacy": settings.privacy.model_copy(
+                    update={"calibration": row.calibration or settings.privacy.calibration}
+                ),
+            }
+        )
+        for row in MECHANISMS.values()
+    }
+    return frozenset(
+        name for name, each in by_row.items() if each.accounting == JOINT and not each.why_sum
     )
 
 

@@ -241,16 +241,15 @@ def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
 def _calibrations(request: PlanRequest, budget: PipelineBudget) -> Iterator[Weighed]:
     """Return what may serve at a request's budget; what has no parameters is left out."""
     epsilon, delta = budget.answers_epsilon, budget.answers_delta
-    compared = [planned for planned in PLANNED.values() if planned.is_compared_by(request)]
+    tried = [each for each in PLANNED.values() if each.variants and request.may_serve(each.row)]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
-        asked = replace(request.asked, cutoff=cutoff)
-        for planned in compared:
+        for planned in tried:
             if planned.takes_cutoff:
-                own = asked.epsilon_of(planned.row, epsilon)
+                asked, own = request.asked_of(planned.row, epsilon)
                 with suppress(ConfigurationError):
-                    yield planned.quick(asked, epsilon=own, delta=delta)
-    for planned in compared:
+                    yield planned.quick(replace(asked, cutoff=cutoff), epsilon=own, delta=delta)
+    for planned in tried:
         if not planned.takes_cutoff:
-            own = request.asked.epsilon_of(planned.row, epsilon)
+            asked, own = request.asked_of(planned.row, epsilon)
             with suppress(ConfigurationError):
-                yield planned.quick(request.asked, epsilon=own, delta=delta)
+                yield planned.quick(asked, epsilon=own, delta=delta)
