@@ -1,7 +1,7 @@
 """How many questions do cells answer that are each decided once, at epsilon 1, and how right?
 
-Rows are relabelled at a tenth of epsilon, or at three, and two decisions have the rest of one
-account, by the table that serves a new release, or by the noisy vote's.  Every distinct test
+Rows are relabelled at a tenth of epsilon, on Adult at three too, and two decisions have the rest
+of one account, by the table that serves a new release, or by the noisy vote's.  Every distinct test
 vector is asked: a cell is decided by the first, and gives what came out to all.  *Answered* counts
 vectors with a label, *unstable* is the probability that a vector's cell has none, over releases,
 *right* the share of all test rows that are given their own label, of those with one.  Nothing
@@ -110,7 +110,7 @@ def decided(release_count: int, *, only: str | None = None) -> dict[str, Json]:
 
 
 def _settings(data: str) -> list[Setting]:
-    """Return benchmark B's partitions, finer ones, and each with more of epsilon to relabel."""
+    """Return benchmark B's partitions, finer ones, and Adult's with more of epsilon to relabel."""
     found = [each for each in settings_of(data, EPSILON) if each.method == "cells"]
     first = found[0]
     for share in FINER[data]:
@@ -125,7 +125,7 @@ def _settings(data: str) -> list[Setting]:
     more = [
         replace(each, name=f"{each.name}, .3", changes={**each.changes, **MORE_TO_RELABEL})
         for each in found
-        if "second" in each.name or data == "skin" or each.cell_count > MANY_CELLS
+        if data == "adult" and ("second" in each.name or each.cell_count > MANY_CELLS)
     ]
     return found + more
 
