@@ -39,8 +39,8 @@ def verify(
 ) -> None:
     """Check the ledger from its first entry: hashes, order, counts, budget, every table.
 
-    If answers and draws are one account, the command checks that account too, from its stored
-    table.
+    The command also decides exactly, from the stored table or certificate, whether the answers
+    keep what the first entry promises.  The configuration must be that of the release.
 
     The exit code is 0, or 1 with one line about the first failed check.
     """
@@ -48,7 +48,7 @@ def verify(
     from app.ledger.ledger import open_ledger
     from app.release.opening import found_state
     from app.release.terms.accounting import as_opened
-    from app.release.terms.answer_terms import check_cells, check_pieces
+    from app.release.terms.answer_terms import check_cells, check_pieces, keeps_calibration
     from app.release.terms.configuration import configure
     from app.settings.settings import load_settings
 
@@ -57,11 +57,10 @@ def verify(
     try:
         report = ledger_verify.verify(ledger, expect_head)
         state = ledger.read_state()
-        if state.decides_cells:
-            check_cells(configure(settings), ledger)
-        if state.is_joint or state.generations is not None:
+        if state.is_joint or state.generations is not None or keeps_calibration(state):
             configuration = as_opened(configure(settings), state.release)
             found_state(configuration, ledger)
+            check_cells(configuration, ledger)
             check_pieces(configuration.settings, ledger)
         _compare_with_head_file(settings, ledger)
     finally:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.ensemble import cells_of, votes_by_cell
+from app.ledger.entries.fold import JOINT
 from app.planning.plan import Plan, cell_notes, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.mechanisms import MECHANISMS
 from app.privacy.published_learners import AUTO, learner_of
 from app.release.classifier.learner_row import ClassifierAsked
 from app.release.classifier.learner_table import (
@@ -44,9 +46,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import HypothesisClass
     from app.privacy.budget.composition import Charge
     from app.privacy.budget.pipeline import PipelineBudget
-    from app.release.classifier.learner_row import LearnerRow
     from app.release.classifier.learner_table import ChosenLearner
-    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 
@@ -88,13 +88,11 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
 
     """
     refuse_unknown(settings)
-    answers, privacy = settings.answers, settings.privacy
-    row_count, budget = settings.data.unit_count if rows is None else rows, release_budget(settings)
+    answers, privacy, budget = settings.answers, settings.privacy, release_budget(settings)
+    row_count = settings.data.unit_count if rows is None else rows
     charged, searched = charges_by_mechanism(settings), public_class(settings)
-    _refuse_long_relabelling(searched, budget, row_count, settings.data.unit)
-    chosen = chosen_learner(settings, row_count=row_count, opened=None)
-    learner, published = _classifier(settings, charged, chosen.row, row_count=row_count)
-    check_statistics_draw(settings, row_count=row_count)
+    _refuse_draws(settings, searched, budget, row_count)
+    chosen, learner, published = _classifier(settings, charged, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
         mechanism=answers.mechanism,
@@ -126,6 +124,26 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         rare_share=_rare_share(settings, charged, chosen, row_count=row_count),
         cell_count=_cell_count(settings, searched),
         counts_decisions=counts_decisions(settings),
+        is_growing=settings.generations is not None,
+        joint_rows=_joint_rows(settings),
+    )
+
+
+def _joint_rows(settings: Settings) -> frozenset[str]:
+    """Return the names of mechanisms whose new releases would have one account with the draws."""
+    by_row = {
+        row.name: settings.model_copy(
+            update={
+                "answers": settings.answers.model_copy(update={"mechanism": row.mechanism}),
+                "privacy": settings.privacy.model_copy(
+                    update={"calibration": row.calibration or settings.privacy.calibration}
+                ),
+            }
+        )
+        for row in MECHANISMS.values()
+    }
+    return frozenset(
+        name for name, each in by_row.items() if each.accounting == JOINT and not each.why_sum
     )
 
 
@@ -135,13 +153,17 @@ def _cell_count(settings: Settings, searched: HypothesisClass) -> int | None:
     return cells_of(searched).cell_count if by_cell else None
 
 
-def _refuse_long_relabelling(
-    searched: HypothesisClass, budget: PipelineBudget | None, row_count: int | None, unit: Unit
+def _refuse_draws(
+    settings: Settings,
+    searched: HypothesisClass,
+    budget: PipelineBudget | None,
+    row_count: int | None,
 ) -> None:
-    """Refuse a draw from a public class that would take hours."""
+    """Refuse a draw from a public class that would take hours, and one of impossible statistics."""
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
-        refuse_long_draw(SEARCHED, searched, row_count=sampled, unit=unit)
+        refuse_long_draw(SEARCHED, searched, row_count=sampled, unit=settings.data.unit)
+    check_statistics_draw(settings, row_count=row_count)
 
 
 def _at_once(settings: Settings, *, row_count: int | None) -> str:
@@ -185,26 +207,27 @@ def _rare_share(
 def _classifier(
     settings: Settings,
     charged: Mapping[Mechanism, Charge],
-    row: LearnerRow,
     *,
     row_count: int | None,
-) -> tuple[str | None, HypothesisClass | None]:
-    """Name what learns the classifier, and return the class that it is drawn from.
+) -> tuple[ChosenLearner, str | None, HypothesisClass | None]:
+    """Return the choice of the classifier's learner, its name, and the class that it is drawn from.
 
     Raises:
         ConfigurationError: a draw that could not be made.
 
     """
     charge = charged.get(Mechanism.CLASSIFIER)
+    chosen = chosen_learner(settings, row_count=row_count, opened=None)
+    row = chosen.row
     if charge is None:
-        return None, published_class(settings, no_points(settings))
+        return chosen, None, published_class(settings, no_points(settings))
     if row.drawn_class is not None:
         hypotheses = row.drawn_class(settings, no_points(settings))
         refuse_long_draw(PUBLISHED, hypotheses, row_count=row_count, unit=settings.data.unit)
-        return row.learner.name, hypotheses
+        return chosen, row.learner.name, hypotheses
     if row_count is not None:
         row.prepare(ClassifierAsked(settings, charge, no_points(settings), row_count))
-    return row.learner.name, None
+    return chosen, row.learner.name, None
 
 
 def _relabel_count(

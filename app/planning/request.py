@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -67,6 +67,9 @@ class PlanRequest:
         cell_count: public cells that learners vote by; None where they do not.
         counts_decisions: whether each of them is decided once, and two decisions are paid for.
         statistics: tables on few public points and on many; none without a share, or n.
+        is_growing: whether further rows are added, so that tables have the first rule's order.
+        joint_rows: names of the mechanisms whose new releases have one account with these
+            shares; None where those of this request say it of each.
 
     """
 
@@ -101,6 +104,8 @@ class PlanRequest:
     counts_decisions: bool = False
     unit: Unit = "row"
     statistics: tuple[StatisticsForecast, ...] = ()
+    is_growing: bool = False
+    joint_rows: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what the settings never let through."""
@@ -158,7 +163,29 @@ class PlanRequest:
             class_count=self.class_count,
             cutoff=self.cutoff,
             account=None if self.budget is None or self.budget.account is None else self.account,
+            is_by_cutoff=not self.is_growing,
         )
+
+    def asked_of(self, row: AnsweringRow, epsilon: Fraction) -> tuple[AnswersAsked, Fraction]:
+        """Return what a mechanism would be calibrated for if it were configured.
+
+        Args:
+            row: the mechanism's.
+            epsilon: the answers' in this request, with the draws that share their account.
+
+        Returns:
+            Its public numbers, and the epsilon of its answers with what shares their account.
+
+        """
+        asked, answers = self.asked, self.charge(Mechanism.ANSWERS)
+        if self.joint_rows is None or answers is None or self.row.is_printed:
+            return asked, asked.epsilon_of(row, epsilon)
+        is_joint = row.name in self.joint_rows
+        if is_joint == (asked.account is not None):
+            return asked, asked.epsilon_of(row, epsilon)
+        if is_joint:
+            return replace(asked, account=self.account), self.account.epsilon
+        return replace(asked, account=None), answers.epsilon
 
     @property
     def account(self) -> Account:

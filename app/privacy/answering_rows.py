@@ -35,6 +35,14 @@ RULE_KEY: Final = "answers.rule"
 Ledgers of versions that knew one rule do not have it.
 """
 
+ORDER_KEY: Final = "answers.order"
+"""Parameter of the first entry that says how Theorem A's table has its order and split of delta.
+
+Absent where the table shares an account, and in ledgers of versions that knew one rule.
+"""
+BY_CUTOFF: Final = "by cutoff"
+"""Its text where both are those for which the table is shortest at the cutoff T."""
+
 Plain: TypeAlias = Mapping[str, str | list[str]]
 OwnT = TypeVar("OwnT")
 
@@ -89,8 +97,8 @@ class AnswersAsked:
         cutoff: T, unstable answers until the ensemble ends.
         account: what the answers share with draws; None where shares add up.
         hits_max: the most unstable answers that a generation may buy; None for T.
-        is_by_cutoff: whether a table has the order and split of delta for T; those of
-            generations, which buy their own T of it, have the first rule's.
+        is_by_cutoff: whether a table has the order and split of delta for T, as the first
+            entry says; those of generations, which buy their own T of it, have the first rule's.
 
     """
 
@@ -228,6 +236,8 @@ class AnsweringRow:
             one record moves in place of hits, or answers.
         may_share_account: whether its answers are accounted at an order of Renyi divergence,
             at which draws before and after them may be accounted with them.
+        orders_by_cutoff: whether its table has the order and split of delta for T in a new
+            release that shares no account.
         ends_before_classifier: whether its account has exact draws alone, the classifier's after
             the last answer; a new release has one only if it is asked for.
         open_account: opens the account of a batch of rows that has a budget of its own; None where
@@ -267,6 +277,7 @@ class AnsweringRow:
     decides_cells: bool = False
     counts_decisions: bool = False
     may_share_account: bool = False
+    orders_by_cutoff: bool = False
     ends_before_classifier: bool = False
     open_account: Callable[..., ProfileAccount] | None = None
     own_size: Callable[[AnswersAsked], int] | None = None

@@ -58,6 +58,8 @@ from app.release.terms.answer_terms import (
     answering_parameters,
     answering_row,
     calibration_piece,
+    checked_piece,
+    is_as_checked,
     read_calibration,
     release_budget,
 )
@@ -287,6 +289,7 @@ def _drawn(
     pieces = {
         **private_pieces,
         **calibration_piece(parameters.calibration),
+        **checked_piece(parameters.calibration),
         **threshold_noise_piece(0, start.private_threshold_noise),
     }
     return DrawnEnsemble(parts, pieces, parameters.size)
@@ -309,7 +312,9 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
         read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
     private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))
-    return _parts(configuration, calibration, private_ensemble)
+    return _parts(
+        configuration, calibration, private_ensemble, is_checked=is_as_checked(settings, ledger)
+    )
 
 
 def _relabel(
@@ -339,11 +344,19 @@ def _relabel(
 
 
 def _parts(
-    configuration: Configuration, calibration: Calibration, private_ensemble: Ensemble
+    configuration: Configuration,
+    calibration: Calibration,
+    private_ensemble: Ensemble,
+    *,
+    is_checked: bool = False,
 ) -> AnsweringParts:
     settings = configuration.settings
     mechanism = answering_parameters(
-        settings, release_budget(settings), calibration, ensemble_size=private_ensemble.size
+        settings,
+        release_budget(settings),
+        calibration,
+        ensemble_size=private_ensemble.size,
+        is_checked=is_checked,
     )
     return AnsweringParts(mechanism, private_ensemble)
 

@@ -30,7 +30,7 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.entries.fold import ACCOUNTING, REPLAYED_BY
 from app.ledger.entries.generations import TABLE
 from app.ledger.ledger import RELEASE_SECRET
-from app.privacy.answering_rows import RULE_KEY
+from app.privacy.answering_rows import ORDER_KEY, RULE_KEY
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
@@ -55,7 +55,13 @@ from app.release.streaming import (
     parts_piece,
 )
 from app.release.terms.accounting import accounting_parameter, as_opened, check_accounting
-from app.release.terms.answer_terms import answering_row, replay_parameter, rule_parameter
+from app.release.terms.answer_terms import (
+    answering_row,
+    opened_by_cutoff,
+    order_parameter,
+    replay_parameter,
+    rule_parameter,
+)
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
 from app.release.terms.draw_parameters import ensemble_parameters
@@ -94,6 +100,7 @@ FURTHER: Final = frozenset(
         AUTO_RULE_KEY,
         INPUTS_KEY,
         RULE_KEY,
+        ORDER_KEY,
         ACCOUNTING,
         TABLE,
     }
@@ -230,6 +237,7 @@ def begin_release(
         }
         if configuration.has(Mechanism.ANSWERS):
             further |= rule_parameter(answering_row(configuration.settings))
+            further |= order_parameter(configuration.settings)
             further |= accounting_parameter(configuration.settings)
         _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:
@@ -407,6 +415,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}
     check_bound(bound, configuration.bound)
     check_accounting(configuration.settings, opened)
+    opened_by_cutoff(configuration.settings, opened)
     auto_rule(opened)
     inputs_rule(opened)
 

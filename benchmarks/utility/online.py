@@ -3,7 +3,8 @@
 Expected: cells with a learner a row answer every distinct test vector at all targets but
 the last of the table, and E passes its goals; trees with hundreds of learners reach the
 easier ones; without relabelling fewer.  About 20 minutes of one processor; ``--quick``
-takes one tree and one release of each setting, in some five minutes.
+takes one tree and one release of each setting, in some five minutes.  Cells that are each
+decided once, as new releases do, come last (``online_decided.py``).
 
     python -m benchmarks.utility.online [--quick] [--only adult|skin]
 """
@@ -20,6 +21,7 @@ import numpy as np
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.utility.online_constants import constants
 from benchmarks.utility.online_data import test_set
+from benchmarks.utility.online_decided import decided
 from benchmarks.utility.online_page import draw_plot
 from benchmarks.utility.online_papers import papers
 from benchmarks.utility.online_passes import (
@@ -61,6 +63,7 @@ def main() -> None:
         "papers": papers(),
         "constants": constants(),
         "served": served(),
+        **decided(1 if arguments.quick else RELEASES, only=arguments.only),
     }
     is_whole = arguments.only is None and not arguments.quick
     keep("online", found, quick=not is_whole)

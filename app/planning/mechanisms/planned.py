@@ -111,7 +111,6 @@ def calibrations(
         has no parameters for this budget is left out.
 
     """
-    asked = request.asked
     found: dict[str, Weighed] = {}
     for planned in PLANNED.values():
         most = planned.cutoff_compared_max
@@ -125,7 +124,7 @@ def calibrations(
             ):
                 found[name] = known
                 continue
-            own = asked.epsilon_of(planned.row, epsilon)
+            asked, own = request.asked_of(planned.row, epsilon)
             with suppress(ConfigurationError):
                 found[name] = calibrate(asked, epsilon=own, delta=delta)
     return found

@@ -51,7 +51,9 @@ def _sections(settings: Settings, request: PlanRequest, choice: Choice | None) -
             Mechanism.ANSWERS: choice.answers_share,
         }
         privacy["calibration"] = row.calibration or settings.privacy.calibration
-        if settings.privacy.accounting == "joint" and not row.may_share_account:
+        joint = request.joint_rows
+        may_share = row.may_share_account if joint is None else row.name in joint
+        if settings.privacy.accounting == "joint" and not may_share:
             privacy["accounting"] = "sum"
         answers |= {"mechanism": row.mechanism, "ensemble": choice.ensemble_size}
         if choice.cutoff is not None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import ANSWERS_MAX, USUAL_AGREEMENT
 from app.planning.levers import Lever
+from app.planning.mechanisms.planned import PLANNED
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
 from app.privacy.budget.account import ACCOUNT_PROOF
-from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:
     from app.planning.capacity import Capacity
@@ -146,15 +146,14 @@ def _mechanism(plan: Plan) -> str:
 
 
 def _proofs(plan: Plan) -> str:
-    """Say where each compared mechanism is proved, and the account that they may share."""
-    rows = {
-        row_of(calibration).shown: row_of(calibration) for calibration in plan.calibrations.values()
-    }
-    places = [f"{_named(name)} in {row.proof}" for name, row in rows.items()]
+    """Say by which theorem each mechanism keeps its claim, and the account that they may share."""
+    request = plan.request
+    rows = [each.row for each in PLANNED.values() if each.variants and request.may_serve(each.row)]
+    places = [f"{_named(row.shown)} by {row.theorem}, in {row.proof}" for row in rows]
     budget = plan.request.budget
     if budget is not None and budget.account is not None:
         places.append(f"one account of all shares in {ACCOUNT_PROOF}")
-    return f"Proved: {'; '.join(places)}." if rows else ""
+    return f"Proved: {'; '.join(places)}." if plan.calibrations else ""
 
 
 def _named(mechanism: str) -> str:

@@ -26,7 +26,7 @@ from app.privacy.budget.proportions import binomial_tail
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,6 +132,25 @@ class Forecast:
     def median_unlimited(self) -> float | None:
         """The number of labels if m were unlimited, for the median made-up hypothesis."""
         return None if self.unlimited is None else float(np.median(self.unlimited))
+
+
+def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
+    """Return each forecast's expected part of the best of them, over the made-up rules.
+
+    On a cliff a mean of labels goes by the rules under which a mechanism gives most, though it
+    gives next to nothing under the others: which of them relabels nobody knows beforehand.  So
+    each rule weighs alike, whatever number of labels its best mechanism gives.
+
+    Args:
+        forecasts: of mechanisms on the same made-up rules, one or more.
+
+    Returns:
+        Numbers in [0, 1], shape ``(len(forecasts),)``.
+
+    """
+    labels = np.stack([each.labels for each in forecasts])
+    parts: Numbers = (labels / np.maximum(labels.max(axis=0), HITS_MIN)).mean(axis=1)
+    return parts
 
 
 def forecast_of_votes(

@@ -12,6 +12,7 @@ from app.planning.mechanisms.planned import PLANNED, forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.effort import SECONDS_COMPARED, extent_of
+from app.planning.trial.forecast import parts_of_best
 from app.privacy.answering_rows import shared_budget
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import (
@@ -45,7 +46,7 @@ RULES_JUDGED: Final = 4
 # Parts of epsilon for relabelling, and the excess error that is small enough.
 RELABEL_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
 RELABEL_EXCESS_MAX: Final = 0.02
-# Choices of which the mean differs by less are as good; the safest of them is taken.
+# Choices that differ by less are as good; the safest of them is taken.
 AS_GOOD: Final = 0.95
 
 
@@ -84,7 +85,9 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     """Return the choice of settings that gives the most labels, among those of a grid.
 
     Relabelling and answers together get what they have; other shares stay.  Of choices
-    that give about as many labels, it is the one that the worst leaf harms least.
+    that give about as many labels, it is the one that the worst leaf harms least.  With its k
+    the mechanism and T are those with the largest expected part of the best
+    (:func:`app.planning.trial.forecast.parts_of_best`), or about as large.
 
     Args:
         request: the release as planned, with n.
@@ -100,10 +103,20 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
         return None
     most = max(choice.forecast.mean for choice in choices)
     good = [choice for choice in choices if choice.forecast.mean >= AS_GOOD * most]
-    best = max(good, key=_safety)
+    size = max(good, key=_safety).ensemble_size
+    best = _picked([choice for choice in choices if choice.ensemble_size == size])
     # Many labels are worth little where they are all the same one.
     accuracy, likeliest = rules.worth(RULES_JUDGED)
     return replace(best, accuracy=accuracy, likeliest=likeliest)
+
+
+def _picked(choices: Sequence[Choice]) -> Choice:
+    """Return the mechanism and T of one k with about the largest expected part of the best."""
+    parts = parts_of_best([choice.forecast for choice in choices])
+    good = [
+        choice for choice, part in zip(choices, parts, strict=True) if part >= AS_GOOD * parts.max()
+    ]
+    return max(good, key=_safety)
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
@@ -241,16 +254,15 @@ def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
 def _calibrations(request: PlanRequest, budget: PipelineBudget) -> Iterator[Weighed]:
     """Return what may serve at a request's budget; what has no parameters is left out."""
     epsilon, delta = budget.answers_epsilon, budget.answers_delta
-    compared = [planned for planned in PLANNED.values() if planned.is_compared_by(request)]
+    tried = [each for each in PLANNED.values() if each.variants and request.may_serve(each.row)]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
-        asked = replace(request.asked, cutoff=cutoff)
-        for planned in compared:
+        for planned in tried:
             if planned.takes_cutoff:
-                own = asked.epsilon_of(planned.row, epsilon)
+                asked, own = request.asked_of(planned.row, epsilon)
                 with suppress(ConfigurationError):
-                    yield planned.quick(asked, epsilon=own, delta=delta)
-    for planned in compared:
+                    yield planned.quick(replace(asked, cutoff=cutoff), epsilon=own, delta=delta)
+    for planned in tried:
         if not planned.takes_cutoff:
-            own = request.asked.epsilon_of(planned.row, epsilon)
+            asked, own = request.asked_of(planned.row, epsilon)
             with suppress(ConfigurationError):
-                yield planned.quick(request.asked, epsilon=own, delta=delta)
+                yield planned.quick(asked, epsilon=own, delta=delta)

@@ -114,6 +114,7 @@ PROFILE: Final = AnsweringRow(
     decides_cells=True,
     may_share_account=True,
     open_account=open_account,
+    orders_by_cutoff=True,
 )
 
 
@@ -136,6 +137,7 @@ PROFILE_OF_CELLS: Final = replace(
         == (decision_table.DECISIONS_MOVED, asked.draws_at(table.epsilon))
     ),
     serve=lambda table, _: stability.HitProfile(table.thresholds),
+    orders_by_cutoff=False,
     counts_decisions=True,
     open_account=None,
 )

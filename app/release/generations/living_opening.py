@@ -42,6 +42,8 @@ from app.release.terms.answer_terms import (
     answers_asked,
     calibration_piece,
     check_accounts,
+    checked_piece,
+    is_as_checked,
     read_calibration,
     release_budget,
 )
@@ -201,6 +203,7 @@ def _begin(
             raise LedgerUnavailableError(OVERTAKEN)
         pieces = {RELEASE_SECRET: noise.secret(SECRET_BYTES)}
         pieces |= calibration_piece(begun.parameters.calibration)
+        pieces |= checked_piece(begun.parameters.calibration)
         if begun.descent is not None:
             pieces[PUBLIC_MAP] = known_inputs(begun.descent, noise).to_bytes()
         digests = put_pieces(transaction, pieces)
@@ -231,7 +234,13 @@ def _release(configuration: Configuration, ledger: Ledger) -> LivingRelease:
     """Return the open release, with everything that it keeps checked."""
     settings = configuration.settings
     calibration = read_calibration(settings, ledger)
-    served = answering_parameters(settings, release_budget(settings), calibration, ensemble_size=0)
+    served = answering_parameters(
+        settings,
+        release_budget(settings),
+        calibration,
+        ensemble_size=0,
+        is_checked=is_as_checked(settings, ledger),
+    )
     check_accounts(ledger.read_state(), calibration)
     answering, table = served.answering, settings.privacy.table
     if table is not None and row_of(answering).open_account is not None:

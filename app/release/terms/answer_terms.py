@@ -5,23 +5,30 @@ From settings to the budget of relabelling and answers; all of it is public.
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from app.data.vectors import encode_keys
-from app.errors import VerificationError, invariant
+from app.errors import (
+    LedgerCorruptError,
+    ReleaseMismatchError,
+    VerificationError,
+    invariant,
+)
 from app.learning.ensemble import cells_of, votes_by_cell
 from app.learning.registry import class_row
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.entries.generations import account_of
-from app.privacy.answering_rows import RULE_KEY, AnswersAsked, own
+from app.privacy.answering_rows import BY_CUTOFF, ORDER_KEY, RULE_KEY, AnswersAsked, own
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations.accounts import check as check_account
-from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_row
+from app.privacy.mechanisms import MECHANISMS, calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.voting.universal import Parameters, Sequel
@@ -37,6 +44,11 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
+
+CHECKED: Final = "calibration-checked"
+"""Name of the stored digest of the calibration that an opening checked exactly."""
+CHECK_RULE: Final = b"conclave exact check 1 "
+"""Begins what that digest is of; a stricter check gets another number and is made once more."""
 
 
 def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
@@ -87,6 +99,32 @@ def rule_parameter(row: AnsweringRow) -> dict[str, str]:
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
+def order_parameter(settings: Settings) -> dict[str, str]:
+    """Return the first entry's parameter for a table with the order for its cutoff, if it has."""
+    is_ordered = answering_row(settings).orders_by_cutoff and settings.generations is None
+    return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
+
+
+def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
+    """Return whether Theorem A's table has the order and split of delta for its cutoff.
+
+    Args:
+        settings: the whole configuration.
+        opened: the release's first entry, whose rule stays; None for a new release.
+
+    Raises:
+        ReleaseMismatchError: the first entry has an order that this version does not know.
+
+    """
+    if opened is None:
+        return settings.generations is None
+    found = opened.parameters.get(ORDER_KEY)
+    if found not in (None, BY_CUTOFF):
+        problem = f"the ledger's release has {found}, which this version does not know"
+        raise ReleaseMismatchError(ORDER_KEY, problem)
+    return found == BY_CUTOFF
+
+
 def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release gives all vectors in a public cell the same answer.
 
@@ -124,8 +162,17 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
             raise VerificationError(problem)
 
 
-def answers_asked(settings: Settings) -> AnswersAsked:
-    """Return the public numbers of a configuration on which its answers depend."""
+def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> AnswersAsked:
+    """Return the public numbers of a configuration on which its answers depend.
+
+    Args:
+        settings: the whole configuration.
+        opened: the release's first entry, whose rules stay; None for a new release.
+
+    Raises:
+        ReleaseMismatchError: as :func:`opened_by_cutoff`.
+
+    """
     charges, answers = charges_by_mechanism(settings), settings.answers
     share, table = charges.get(Mechanism.ANSWERS), settings.privacy.table
     if share is not None and table is not None:  # the class that the table is made for
@@ -141,7 +188,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
         cutoff=answers.cutoff,
         account=account(settings),
         hits_max=None if table is None else table.hits_max,
-        is_by_cutoff=settings.generations is None,
+        is_by_cutoff=opened_by_cutoff(settings, opened),
     )
 
 
@@ -173,7 +220,7 @@ def calibrate_answers(
     if budget is None:
         return None
     epsilon, delta = budget.answers_epsilon, budget.answers_delta
-    row, asked = answering_row(settings, opened), answers_asked(settings)
+    row, asked = answering_row(settings, opened), answers_asked(settings, opened)
     return row.calibrate(asked, epsilon=epsilon, delta=delta)
 
 
@@ -183,6 +230,7 @@ def answering_parameters(
     calibration: Calibration | None,
     *,
     ensemble_size: int,
+    is_checked: bool = False,
 ) -> Parameters:
     """Return the answering mechanism's parameters, after checking the calibration again.
 
@@ -191,6 +239,8 @@ def answering_parameters(
         budget: what the answers may cost; None where they have no share.
         calibration: what was made for that budget; None beside None.
         ensemble_size: k, votes on every query.
+        is_checked: whether :func:`is_as_checked` says so of it; its conditions are not decided
+            again.
 
     Raises:
         InvariantError: the calibration does not hold, or is another budget's.
@@ -198,7 +248,9 @@ def answering_parameters(
     """
     answering = None
     if budget is not None and calibration is not None:
-        check_calibration(settings, budget, calibration)
+        _check_share(settings, budget, calibration)
+        if not is_checked:
+            _row_of(settings, calibration).check(calibration)
         answering = _row_of(settings, calibration).serve(calibration, ensemble_size)
     return Parameters(
         answering=answering,
@@ -218,19 +270,25 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
         InvariantError: at the first thing that does not hold.
 
     """
+    _check_share(settings, budget, calibration)
+    _row_of(settings, calibration).check(calibration)
+
+
+def _check_share(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
+    """Raise an error unless a calibration is for the answers' limits and budget."""
     row, asked = _row_of(settings, calibration), answers_asked(settings)
     same = row.is_of(calibration, asked)
     share = (calibration.epsilon, calibration.delta)
     same = same and share == (budget.answers_epsilon, budget.answers_delta)
     invariant(same, "the calibration is the one of the answers' share")
-    row.check(calibration)
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
     """Refuse to continue if stored private values are damaged, even if not used.
 
     Raises:
-        LedgerCorruptError: a private piece of the release is missing or altered.
+        LedgerCorruptError: a private piece of the release is missing or altered, or the
+            calibration is another than its opening checked.
         InvariantError: the calibration that it keeps does not hold.
 
     """
@@ -242,6 +300,7 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
         calibration = read_calibration(settings, ledger)
         check_calibration(settings, budget, calibration)
         check_accounts(state, calibration)
+        is_as_checked(settings, ledger)
 
 
 def check_accounts(state: LedgerState, calibration: Calibration) -> None:
@@ -260,6 +319,41 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
     """Return the calibrated noise as bytes, to be stored."""
     return {row_of(calibration).piece: msgspec.json.encode(calibration.to_plain())}
+
+
+def keeps_calibration(state: LedgerState) -> bool:
+    """Return whether a ledger's entries bind a table, certificate or noise of the answers."""
+    return any(row.piece in state.private_digests for row in MECHANISMS.values())
+
+
+def checked_piece(calibration: Calibration) -> dict[str, bytes]:
+    """Return the digest of a calibration that was checked exactly, to be stored beside it."""
+    (body,) = calibration_piece(calibration).values()
+    return {CHECKED: CHECK_RULE + sha256(body).digest()}
+
+
+def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
+    """Return whether the stored calibration is the one that the opening checked exactly.
+
+    False where nothing is recorded, by an earlier version, or where this version checks more.
+
+    Raises:
+        LedgerCorruptError: a piece is missing or altered, or the calibration is another than
+            the one that was checked.
+
+    """
+    state = ledger.read_state()
+    if CHECKED not in state.private_digests:
+        return False
+    recorded = read_piece(ledger, CHECKED, state)
+    if not recorded.startswith(CHECK_RULE):
+        return False
+    name = answering_row(settings, state.release).piece
+    found = CHECK_RULE + sha256(read_piece(ledger, name, state)).digest()
+    if not hmac.compare_digest(found, recorded):
+        problem = "holds another calibration than the one that the opening checked"
+        raise LedgerCorruptError(f"the private state {problem}: {name}")
+    return True
 
 
 def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.noisy_vote import vote_table
@@ -20,7 +20,7 @@ from app.privacy.stability.certified.certified_table import CertifiedTable
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_RANGE
 from app.release import drawing as draw_ensemble
-from app.release.terms.answer_terms import calibration_piece
+from app.release.terms.answer_terms import calibration_piece, checked_piece
 from tests.builders.release.svt_release import CERTIFIED, NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 CalibrationT = TypeVar(
     "CalibrationT", ProfileTable, CertifiedTable, SvtCalibration, NoisyVoteCalibration, VoteTable
 )
+
+
+Record: TypeAlias = Literal["none", "good", "altered"]
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,27 @@ class Planted:
             yield
 
     @contextmanager
-    def kept(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        """Let an opening keep it, digest and all, in place of the good one that it checked."""
+    def kept(self, monkeypatch: pytest.MonkeyPatch, record: Record = "none") -> Iterator[None]:
+        """Let an opening keep it, digest and all, in place of the good one that it checked.
+
+        Args:
+            monkeypatch: undone when the block ends.
+            record: what the opening says that it checked: nothing, as earlier versions did, the
+                good one, or the altered one.
+
+        """
+        recorded: dict[Record, Callable[[Calibration], dict[str, bytes]]] = {
+            "none": lambda _: {},
+            "good": checked_piece,
+            "altered": lambda calibration: checked_piece(self.alter(calibration)),
+        }
         with monkeypatch.context() as patched:
             patched.setattr(
                 draw_ensemble,
                 "calibration_piece",
                 lambda calibration: calibration_piece(self.alter(calibration)),
             )
+            patched.setattr(draw_ensemble, "checked_piece", recorded[record])
             yield
 
 

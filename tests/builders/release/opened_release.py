@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
 
 ONE_BYTE_MORE = "CAST(body || x'00' AS BLOB)"
-PIECES = ("release-secret", "hypothesis", "permutation", "ensemble", "profile-table")
+PIECES = (
+    "release-secret",
+    "hypothesis",
+    "permutation",
+    "ensemble",
+    "profile-table",
+    "calibration-checked",
+)
 RESTORE = "restore it, or give the new release a name of its own"
 
 

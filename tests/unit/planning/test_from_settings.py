@@ -1,16 +1,27 @@
-"""Warnings at the opening of a release whose public cells are each decided once."""
+"""From settings to a plan: warnings over cells, and the account of each mechanism."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
-from app.planning.from_settings import warn_of_cells
+from app.planning.from_settings import plan_request, warn_of_cells
+from app.planning.plan import plan_release
+from app.planning.telling.words import summary
+from app.privacy.noisy_vote.answering_row import NOISY_BIT
+from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
+from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.certified.certified_row import CERTIFIED
 from app.settings.settings import load_settings
+from tests.builders.schema import plan_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from app.settings.settings import Settings
 
 CELLS = """
 [release]
@@ -65,3 +76,65 @@ def test_a_class_without_cells_keeps_its_cutoff(tmp_path: Path) -> None:
     lines: list[str] = []
     warn_of_cells(load_settings(path, {}), 5000, lines.append)
     assert not lines
+
+
+CLASSIFIER = (
+    '\nafter = "classifier"\n[privacy.shares]\nrelabel = 0.1\nanswers = 0.6\nclassifier = 0.3\n'
+)
+
+
+JOINT, SUM = 'accounting = "joint"', 'accounting = "sum"'
+
+
+@pytest.mark.parametrize(
+    ("configured", "accounting"),
+    [
+        *(("profile", each) for each in ("", JOINT, SUM)),
+        *(("svt", each) for each in ("", SUM)),
+        *(("certified", each) for each in ("", JOINT, SUM)),
+    ],
+)
+def test_each_mechanism_is_forecast_by_the_account_that_its_release_would_have(
+    tmp_path: Path, configured: str, accounting: str
+) -> None:
+    """As its own configuration says, whichever mechanism the plan is of."""
+    stumps = "\n".join(line for line in CELLS.splitlines() if not line.startswith("cells = "))
+    stumps = stumps.replace('"cells"', '"stumps"').replace("epsilon = 8", "epsilon = 1")
+
+    def settings_by(calibration: str, mechanism: str) -> Settings:
+        path = tmp_path / f"{calibration}.toml"
+        privacy = f'[privacy]\ncalibration = "{calibration}"\n{accounting}'
+        text = stumps.replace("[privacy]", privacy) + f'\nmechanism = "{mechanism}"' + CLASSIFIER
+        path.write_text(text, encoding="utf-8")
+        return load_settings(path, {})
+
+    request = plan_request(settings_by(configured, "stability"), 30_000)
+    assert request.budget is not None
+    for row in (PROFILE, CERTIFIED, SPARSE_VECTOR, NOISY_BIT):
+        if row is SPARSE_VECTOR and accounting == JOINT:
+            own = plan_request(settings_by("profile", "stability"), 30_000)
+            expected = replace(own.asked, account=None), Fraction(6, 10)
+        else:
+            own = plan_request(settings_by(row.calibration or "profile", row.mechanism), 30_000)
+            assert own.budget is not None
+            expected = own.asked, own.budget.answers_epsilon
+        asked, epsilon = request.asked_of(row, request.budget.answers_epsilon)
+        assert (replace(asked, account=None), epsilon) == (
+            replace(expected[0], account=None),
+            expected[1],
+        )
+        assert asked.draws_at(epsilon) == expected[0].draws_at(epsilon)
+
+
+def test_the_text_of_a_plan_names_each_theorem_and_where_it_is_proved() -> None:
+    """Those of every mechanism that could be configured, Theorem C's among them."""
+    text = "\n".join(summary(plan_release(plan_requests.request())))
+    for row in (PROFILE, CERTIFIED, SPARSE_VECTOR, NOISY_BIT):
+        assert f'"{row.shown}" by {row.theorem}, in {row.proof}' in text
+
+
+def test_a_growing_release_is_planned_by_the_first_rules_table() -> None:
+    """Its batches buy their own cutoffs of one table, whose order is not that of its cutoff."""
+    fixed = plan_requests.request()
+    assert fixed.asked.is_by_cutoff
+    assert not replace(fixed, is_growing=True).asked.is_by_cutoff

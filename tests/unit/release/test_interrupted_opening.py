@@ -11,9 +11,13 @@ from app.errors import (
     InvariantError,
     LedgerUnavailableError,
     MachineError,
+    ReleaseMismatchError,
 )
+from app.privacy.answering_rows import BY_CUTOFF, ORDER_KEY
+from app.privacy.stability.hit_table import calibrate
 from app.release import drawing, opening
 from app.release.progress import no_progress
+from app.release.terms.answer_terms import read_calibration
 from tests.builders.learners.plain_estimators import Plain
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.opened_release import NoNoise, changed, kinds, shares
@@ -40,6 +44,65 @@ def test_a_crash_before_the_draw_is_persisted_draws_under_the_same_charge(
     release = small_release.open(noise=seeded_noise(9))
     assert shares(release.state) == shares(charged)
     assert kinds(small_release)[-1] == "EnsembleFitted"
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_a_table_has_the_order_that_its_first_entry_says(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, *, is_earlier: bool
+) -> None:
+    """Stopped between entry and table, a release of an earlier version gets that version's."""
+    small_release = changed(small_release, privacy__accounting="sum")
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "draw_ensemble", _crash)
+        if is_earlier:
+            patched.setattr(opening, "order_parameter", lambda _: {})
+        with pytest.raises(KeyboardInterrupt):
+            small_release.open()
+    opened = small_release.ledger().read_state().release
+    assert opened is not None
+    assert opened.parameters.get(ORDER_KEY) == (None if is_earlier else BY_CUTOFF)
+    small_release.open().ledger.close()
+    settings = small_release.settings()
+    table = read_calibration(settings, small_release.ledger())
+    made = [
+        calibrate(epsilon=table.epsilon, delta=table.delta, cutoff=2, is_by_cutoff=by_cutoff)
+        for by_cutoff in (False, True)
+    ]
+    assert made[0] != made[1]
+    assert table == made[0 if is_earlier else 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "ordered"),
+    [
+        ({"privacy__accounting": "sum"}, True),
+        ({}, False),
+        ({"privacy__calibration": "certified"}, False),
+        ({"privacy__calibration": "svt"}, False),
+    ],
+)
+def test_only_theorem_as_own_table_has_an_order_by_its_cutoff(
+    small_release: SmallRelease, changes: dict[str, str], *, ordered: bool
+) -> None:
+    """Where the table shares an account, or is another mechanism's, its entry says nothing."""
+    opened = changed(small_release, **changes).open().state.release
+    assert opened is not None
+    assert (ORDER_KEY in opened.parameters) == ordered
+
+
+def test_an_order_that_this_version_does_not_know_is_refused(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release of a later version is not gone on with, before its table and after it."""
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "order_parameter", lambda _: {ORDER_KEY: "by weekday"})
+        patched.setattr(opening, "draw_ensemble", _crash)
+        patched.setattr(opening, "_check_same", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            small_release.open()
+    for _ in range(2):
+        with pytest.raises(ReleaseMismatchError, match="by weekday, which this version"):
+            small_release.open()
 
 
 def test_a_fit_that_the_machine_fails_is_fitted_again_under_the_same_charge(

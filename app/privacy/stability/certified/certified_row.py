@@ -52,6 +52,7 @@ CERTIFIED: Final = replace(
     is_of=lambda table, asked: (
         (table.cutoff, table.shared) == (asked.cutoff, shared_with(asked, table.epsilon))
     ),
+    orders_by_cutoff=False,
     ends_before_classifier=True,
     open_account=None,
     serve=lambda table, _: CertifiedParameters(table.thresholds, table.cutoff),

@@ -11,7 +11,12 @@ import pytest
 from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import Agreement
 from app.planning.trial.cliff import find_cliff, labels_at_worst
-from app.planning.trial.forecast import expected_answers, unstable_rates
+from app.planning.trial.forecast import (
+    Forecast,
+    expected_answers,
+    parts_of_best,
+    unstable_rates,
+)
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
@@ -136,3 +141,17 @@ def test_there_is_no_cliff_where_chunks_hold_enough_rows() -> None:
     settings = {"ensemble_size": 1600, "chunk_row_count": 4000, "limit": 1000}
     calm = forecast_answers(table, agreed([1.0], 1600), ensemble_size=1600, limit=1000)
     assert find_cliff(table, calm, **settings, tests=()) is None
+
+
+def test_a_part_of_the_best_weighs_each_rule_alike() -> None:
+    """A mechanism that gives all under one rule in four is no better than one near the best."""
+    lottery = Forecast(np.array([10_000.0, 10.0, 10.0, 10.0]), None)
+    steady = Forecast(np.array([1_000.0, 100.0, 100.0, 100.0]), None)
+    assert lottery.mean > steady.mean
+    assert parts_of_best([lottery, steady]).tolist() == pytest.approx([0.325, 0.775])
+
+
+def test_parts_are_of_what_is_given_even_where_nothing_is() -> None:
+    """A rule under which no mechanism gives a label counts for none of them."""
+    none, one = Forecast(np.array([0.0, 1.0]), None), Forecast(np.array([0.0, 2.0]), None)
+    assert parts_of_best([none, one]).tolist() == [0.25, 0.5]

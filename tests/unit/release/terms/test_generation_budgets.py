@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,16 @@ from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations import accounts
-from app.release.generations import fitting
+from app.release.generations import fitting, living_opening
 from app.release.generations.appending import append_generation
 from app.release.generations.labelling import Labelled, draw_labels
-from app.release.terms.answer_terms import check_accounts, check_pieces, read_calibration
+from app.release.terms.answer_terms import (
+    calibration_piece,
+    check_accounts,
+    check_pieces,
+    checked_piece,
+    read_calibration,
+)
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.small_release import (
@@ -30,9 +37,11 @@ from tests.builders.release.small_release import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
+    from app.privacy.stability.hit_table import ProfileTable
     from app.release.terms.configuration import Configuration
 
 DELTA = Fraction(1, 100)
@@ -204,6 +213,44 @@ def test_a_table_of_the_strictest_class_lets_larger_budgets_buy_more(tmp_path: P
     ledger.close()
     again = growing.answerer([])
     assert again.release.answering_state.unstable_count == 12 - first.cutoff + 3
+
+
+def _kept_altered(
+    monkeypatch: pytest.MonkeyPatch, recorded: Callable[[ProfileTable], dict[str, bytes]]
+) -> None:
+    """Let an opening keep a table whose second word is one lower, with a record of its check."""
+
+    def altered(table: ProfileTable) -> ProfileTable:
+        first, second, *others = table.thresholds
+        return dataclasses.replace(table, thresholds=(first, second - 1, *others))
+
+    pieces = {"calibration_piece": calibration_piece, "checked_piece": recorded}
+    for name, piece in pieces.items():
+        monkeypatch.setattr(living_opening, name, lambda table, piece=piece: piece(altered(table)))
+
+
+def test_a_start_refuses_a_table_of_generations_that_nobody_checked(
+    growing: GrowingRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version kept it: with no record the table is decided exactly."""
+    with monkeypatch.context() as patched:
+        _kept_altered(patched, lambda _: {})
+        with pytest.raises(InvariantError, match="within R"):
+            growing.open()
+    with pytest.raises(InvariantError, match="within R"):
+        growing.open()
+
+
+def test_verify_decides_exactly_about_a_table_of_generations(
+    growing: GrowingRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorded as checked, a wrong word starts, and is found by the check of all pieces."""
+    with monkeypatch.context() as patched:
+        _kept_altered(patched, checked_piece)
+        growing.open().ledger.close()
+    growing.open().ledger.close()
+    with pytest.raises(InvariantError, match="within R"):
+        check_pieces(growing.small.settings(), growing.small.ledger())
 
 
 @pytest.mark.parametrize(
