@@ -24,17 +24,28 @@ const PACE = {
 };
 const STOPPED_STATUS = 500;
 const STOPPED_WORDS = "Nothing is answered any more. These are the last figures that were told.";
-const NAMES = { ensemble: "Ensemble answers", waiting: "Waiting for generations", classifier: "Classifier answers", halted: "Halted" };
+const ANSWERED = "answered"; // the ensemble, in a phase that is over
+const NAMES = {
+  answered: "Ensemble answered",
+  ensemble: "Ensemble answers",
+  waiting: "Waiting for generations",
+  classifier: "Classifier answers",
+  halted: "Halted",
+  stopped: "Stopped",
+};
+const ENDS = { halted: "Halted: ", stopped: "Stopped: " };
 
 /** The figures of this moment; those of the server and its machine are null until they are known. */
 export function showNow({ budget, outlook, server, storage, refusal }) {
   setText("release", budget.release.name);
-  const title = `${budget.phase === "halted" ? "Halted: " : ""}${budget.release.name} · Conclave`;
+  const isStopped = refusal === STOPPED_STATUS;
+  const phase = isStopped ? "stopped" : budget.phase;
+  const title = `${ENDS[phase] ?? ""}${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
-  showPhase(budget);
+  showPhase(budget, phase);
   showGenerations(budget, outlook?.time ?? Date.now() / 1000);
-  const isAnswering = budget.phase === "ensemble";
+  const isAnswering = phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
   const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
   if (isAnswering && outlook?.alarm?.raised) levels.unstable = "alarm";
@@ -44,19 +55,23 @@ export function showNow({ budget, outlook, server, storage, refusal }) {
   showPace(budget, outlook, server);
   // While the server refuses its figures, the notice says why; a page that changes its size shows them again.
   if (refusal === null) showNotice(noticeOf(budget, outlook, storage, levels));
-  if (refusal === STOPPED_STATUS) setText("phase-words", STOPPED_WORDS);
 }
 
-function showPhase(budget) {
-  const key = budget.student && budget.phase === "classifier" ? "student" : budget.phase;
-  const waiting = budget.student ? "training" : "switching";
-  setText("phase-words", MEANING[budget.switching ? waiting : key] ?? budget.phase);
-  const follows = budget.phase === "ensemble" ? [] : [budget.phase];
-  replaceIfChanged("stages", [budget.phase, budget.student], () => ["ensemble", ...follows].map((phase) => {
-    const name = phase === "classifier" && budget.student ? "Student answers" : NAMES[phase];
-    const current = phase === budget.phase ? { "aria-current": "step" } : {};
-    return make("li", { "data-phase": phase, ...current }, name);
+/** The phase, after that of the ensemble where it has given answers and gives none any more. */
+function showPhase(budget, phase) {
+  setText("phase-words", meaningOf(budget, phase));
+  const isAfter = ["classifier", "halted"].includes(phase) && budget.queries.answered > 0;
+  replaceIfChanged("stages", [phase, isAfter, budget.student], () => [...(isAfter ? [ANSWERED] : []), phase].map((each) => {
+    const name = each === "classifier" && budget.student ? "Student answers" : NAMES[each];
+    const current = each === phase ? { "aria-current": "step" } : {};
+    return make("li", { "data-phase": each, ...current }, name);
   }));
+}
+
+function meaningOf(budget, phase) {
+  if (phase === "stopped") return STOPPED_WORDS;
+  if (budget.switching) return MEANING[budget.student ? "training" : "switching"];
+  return MEANING[budget.student && phase === "classifier" ? "student" : phase] ?? phase;
 }
 
 /** How much cause for worry a limit gives. */
