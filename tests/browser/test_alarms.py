@@ -239,6 +239,8 @@ def test_a_release_whose_learners_failed_says_so(tmp_path: Path, browser: Browse
         assert page.page.title() == "Stopped: members · Conclave"
         assert "Nothing is answered any more" in page.text("#phase-words")
         assert page.text("#answers-forecast") == ""
+        assert page.find("#chain").get_attribute("data-state") == "failed"
+        assert "Not verified" in page.text("#chain")
     with serving(release.config) as server, dashboard(browser) as page:
         page.open(server.address)
         seen = notice(page, LEFT)

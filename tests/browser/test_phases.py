@@ -71,7 +71,7 @@ SHOWN = {
         "#unstable-title": "Unstable answers used",
         "#unstable-left": f"{CUTOFF}",
         "#unstable-words": f"of {CUTOFF} at most",
-        "#answers-forecast": "has given its last answer",
+        "#answers-forecast": "answers nothing new any more",
     },
     "classifier": {
         "#stages [aria-current]": "Classifier answers",

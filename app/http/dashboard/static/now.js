@@ -7,6 +7,7 @@ import { count, duration, inLarge, moment, perHundred, perSecond, plural, unitsO
 
 const NEAR = 0.2; // of a limit that is left: from here on it is said
 const MEANING = {
+  growing: "Every new query is answered by a vote and uses what the generations below have left. Asking the same again is free.",
   ensemble: "Every new query is answered by a vote and uses the limits below. Asking the same again is free.",
   classifier: "The published classifier answers every query. It is unlimited and spends no more privacy.",
   student: "A student of the answers answers every query. It is unlimited and spends no more privacy.",
@@ -22,7 +23,7 @@ const PACE = {
   student: ["Student's answers per second", "They are free: nothing is used up by them."],
   repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
-const STOPPED_STATUS = 500;
+export const STOPPED_STATUS = 500;
 const STOPPED_WORDS = "Nothing is answered any more. These are the last figures that were told.";
 const ANSWERED = "answered"; // the ensemble, in a phase that is over
 const NAMES = {
@@ -47,7 +48,7 @@ export function showNow({ budget, outlook, server, storage, refusal }) {
   showGenerations(budget, outlook?.time ?? Date.now() / 1000);
   const isAnswering = phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
-  const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
+  const levels = { answers: level(budget.queries, phase), unstable: level(budget.unstable, phase) };
   if (isAnswering && outlook?.alarm?.raised) levels.unstable = "alarm";
   showAnswers(budget, forecast, outlook, levels.answers);
   showUnstable(budget, forecast, outlook, levels.unstable);
@@ -71,6 +72,7 @@ function showPhase(budget, phase) {
 function meaningOf(budget, phase) {
   if (phase === "stopped") return STOPPED_WORDS;
   if (budget.switching) return MEANING[budget.student ? "training" : "switching"];
+  if (budget.quorum !== null && phase === "ensemble") return MEANING.growing;
   return MEANING[budget.student && phase === "classifier" ? "student" : phase] ?? phase;
 }
 
@@ -116,7 +118,7 @@ function showUnstable(budget, forecast, outlook, worry) {
   element("unstable-tile").dataset.level = worry;
   const isOver = budget.phase !== "ensemble";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
-  setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
+  setText("unstable-left", isOver ? count(used) : cutoff === null ? "no cutoff" : count(left));
   setText("unstable-words", cutoff === null ? withoutCutoff(budget) : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));
@@ -134,7 +136,7 @@ function whyNoRate({ unstable: { cutoff }, quorum }, outlook) {
 }
 
 function whyNone(budget) {
-  return budget.quorum !== null || budget.phase === "ensemble" ? "" : "The ensemble has given its last answer.";
+  return budget.quorum !== null || budget.phase === "ensemble" ? "" : "The ensemble answers nothing new any more.";
 }
 
 /** One moment ahead, in words. */
