@@ -59,8 +59,10 @@ FAILING = {
     "answers": {"ensemble": "700", "reply_padding_milliseconds": "0", "query_seconds_max": "120"},
 }
 FAILED_ON = [99, "common"]
-# 40 answers, and two shares that are still set aside once none is left.
+# 40 answers, and two shares that are still set aside once none is left: in a joint account the
+# table of statistics waits for the classifier.
 SET_ASIDE = {
+    "privacy": {"accounting": '"joint"'},
     "shares": {"relabel": "0.3", "answers": "0.1", "classifier": "0.3", "statistics": "0.3"},
     "answers": {"after": '"halt"'},
 }
