@@ -7,9 +7,10 @@ release are reached in ``test_phases.py`` and ``test_live.py``.
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ import pytest
 from app.http.access.keys import hash_of
 from tests.browser.chromium import PHONE, Dashboard, dashboard
 from tests.browser.phases import CUTOFF, SECONDS_MAX, ask_agreed, ask_split
+from tests.builders.ledger.old_ledgers import HISTORIES
 from tests.builders.ledger.releases import tamper
 from tests.builders.server.chances import Asked
 from tests.builders.server.http_release import SmallRelease
@@ -46,6 +48,7 @@ TWO_FRAMES = (
     "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 )
 RED = "rgb(163, 23, 42)"
+COLOUR_OF_THE_PHASE = "getComputedStyle(document.querySelector('#stages [aria-current]')).color"
 # Learners of which each fails on a vector that is near the upper bound, and on no row.
 FAILING = {
     "learner": {
@@ -56,6 +59,49 @@ FAILING = {
     "answers": {"ensemble": "700", "reply_padding_milliseconds": "0", "query_seconds_max": "120"},
 }
 FAILED_ON = [99, "common"]
+# 40 answers, and two shares that are still set aside once none is left: in a joint account the
+# table of statistics waits for the classifier.
+SET_ASIDE = {
+    "privacy": {"accounting": '"joint"'},
+    "shares": {"relabel": "0.3", "answers": "0.1", "classifier": "0.3", "statistics": "0.3"},
+    "answers": {"after": '"halt"'},
+}
+# As e54552f opened it, which read each column by the types of all its values.
+READ_BY_COLUMNS = """\
+[release]
+name = "typed"
+[data]
+source = "sqlite:///rows.db"
+query = "select * from people"
+label = "answer"
+classes = ["no", "yes"]
+missing = ["99.0"]
+[[data.features]]
+name = "margin"
+kind = "numeric"
+bounds = [0, 100]
+thresholds = [50]
+[[data.features]]
+name = "group"
+kind = "categorical"
+categories = ["a", "b"]
+[hypotheses]
+class = "trees"
+depth = 1
+[privacy]
+epsilon = 20
+delta = 1e-6
+[privacy.shares]
+relabel = 0
+answers = 0.9
+classifier = 0.1
+[answers]
+queries = 40
+cutoff = 3
+ensemble = 100
+[server]
+port = 0
+"""
 LIMIT_OF_A_KEY = 3
 OPERATORS = ("/keys/usage", "/ledger/storage")
 KEYS = {"desk": "admin", "wall": "read", "web": "query"}
@@ -182,19 +228,86 @@ def test_a_closed_copy_refuses_the_command_that_it_is_not_told(
 def test_a_release_whose_learners_failed_says_so(tmp_path: Path, browser: Browser) -> None:
     """A vote that failed ends the release for good, with nearly all its answers left."""
     release = SmallRelease(tmp_path, FAILING).write(asked=Asked(0, 0))
-    with serving(release.config) as server:
+    with serving(release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        page.shows("#stages [aria-current]", "Ensemble answers")
         query = {"features": FAILED_ON}
         failed = httpx.post(f"{server.address}/query", json=query, timeout=SECONDS_MAX)
         assert failed.status_code == httpx.codes.INTERNAL_SERVER_ERROR
+        assert notice(page, "The release has stopped").level == "alarm"
+        # No pill of the page that was open says that anything answers.
+        assert page.text("#stages") == "Stopped"
+        assert page.evaluate(COLOUR_OF_THE_PHASE) == RED
+        assert page.page.title() == "Stopped: members · Conclave"
+        assert "Nothing is answered any more" in page.text("#phase-words")
+        assert page.text("#answers-forecast") == ""
+        assert page.find("#chain").get_attribute("data-state") == "failed"
+        assert "Not verified" in page.text("#chain")
     with serving(release.config) as server, dashboard(browser) as page:
         page.open(server.address)
         seen = notice(page, LEFT)
         assert seen.level == "alarm"
         assert "A failure was contained" in seen.text
         assert "conclave verify --config FILE" in seen.text
-        page.shows("#stages [aria-current]", "Halted")
+        assert page.text("#stages") == "Halted"  # it has never answered
+        assert page.evaluate(COLOUR_OF_THE_PHASE) == RED
         assert page.said == []
     assert command("verify", "--config", str(release.config)).returncode == 0
+
+
+def test_a_halt_at_the_limit_offers_every_share_that_is_set_aside(
+    tmp_path: Path, browser: Browser
+) -> None:
+    """All answers are given: a classifier and a table are still to be had, each by its command."""
+    release = SmallRelease(tmp_path, SET_ASIDE).write(asked=Asked(40, 0))
+    with serving(release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        ask_agreed(server.address, 40)
+        seen = notice(page, HALTED)
+        assert (seen.level, seen.tile) == ("alarm", ("over", "done"))
+        assert "All 40 answers are given." in seen.text
+        assert page.find("#alert .command").all_inner_texts() == [
+            "conclave learn --config FILE",
+            "conclave statistics --config FILE HYPOTHESES",
+        ]
+        assert page.text("#stages").split("\n") == ["Ensemble answered", "Halted"]
+        assert page.evaluate(COLOUR_OF_THE_PHASE) == RED
+        assert page.said == []
+
+
+def test_a_release_on_other_rows_says_so(tmp_path: Path, browser: Browser) -> None:
+    """A ledger that e54552f wrote, whose rows are not those any more as they are read now."""
+    write_rows_of_two_types(tmp_path / "rows.db")
+    ledger, config = tmp_path / "conclave.db", tmp_path / "conclave.toml"
+    config.write_text(READ_BY_COLUMNS, encoding="utf-8")
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.executescript((HISTORIES / "rows_by_columns.sql").read_text(encoding="utf-8"))
+    ledger.chmod(0o600)
+    with serving(config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        seen = notice(page, LEFT)
+        assert seen.level == "alarm"
+        assert "the records are not those that it was opened on" in seen.text
+        assert page.find("#alert .command").all_inner_texts() == ["conclave verify --config FILE"]
+        assert page.text("#stages").split("\n") == ["Ensemble answered", "Halted"]
+        assert page.evaluate(COLOUR_OF_THE_PHASE) == RED
+        statuses = [
+            httpx.post(f"{server.address}/query", json={"features": vector}).status_code
+            for vector in ([10, "a"], [11, "a"])
+        ]
+        assert statuses == [httpx.codes.OK, httpx.codes.GONE]  # recorded, and new
+        assert page.said == []
+    assert command("verify", "--config", str(config)).returncode == 0
+
+
+def write_rows_of_two_types(path: Path) -> None:
+    """Write 200 rows, of which the last has a number that is a text."""
+    rows = [(99 if place % 3 else place, "a", "no") for place in range(199)]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE people (margin, 'group', answer)")
+        values = [*rows, ("37", "b", "yes")]
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", values)
+        connection.commit()
 
 
 def test_a_ledger_that_was_retired_says_so(own_release: SmallRelease, browser: Browser) -> None:

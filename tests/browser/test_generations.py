@@ -35,7 +35,7 @@ def test_what_waits_and_what_is_left_is_told(tmp_path: Path, open_page: Open) ->
             page.shows("#alert", "Fewer generations vote than the quorum")
             page.shows("#alert", "conclave append --config FILE SOURCE")
             page.shows("#answers-left", "0")
-            page.shows("#unstable-left", "no cutoff")
+            page.shows("#unstable-left", "0")
             page.shows("#unstable-words", "None so far; each generation has a cutoff of its own.")
             page.shows("#rate-words", "No answer yet to judge by.")
             page.shows("#parameters", "Each generation has as many of its own")

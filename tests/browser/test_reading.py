@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,3 +101,35 @@ def test_every_parameter_has_its_formula(server: ServerProcess, open_page: Open)
         assert not formula.is_visible()
         page.find("#parameters summary").first.click()
         assert "e^epsilon" in formula.inner_text()
+
+
+def test_its_icon_and_its_links_are_there(server: ServerProcess, open_page: Open) -> None:
+    """The icon and every link at the end are answered; none leads to a classifier before it is."""
+    with open_page(server.address) as page:
+        page.shows("#version", ".")
+        links = page.evaluate(
+            "[...document.querySelectorAll('link[rel=icon], footer a:not([hidden])')]"
+            ".map((each) => each.href)"
+        )
+        statuses = {link: page.page.request.get(link).status for link in links}
+        assert set(statuses.values()) == {200}, statuses
+        paths = {link.removeprefix(server.address) for link in links}
+        assert paths == {
+            "/dashboard/icon.svg",
+            "/docs",
+            "/budget",
+            "/budget/outlook",
+            "/parameters",
+            "/ledger/head",
+            "/metrics",
+        }
+
+
+def test_every_rate_is_per_second(server: ServerProcess, open_page: Open) -> None:
+    """Rates of answers have one unit on the whole page, unfolded."""
+    with open_page(server.address) as page:
+        page.shows("#parameters", "epsilon")
+        text = page.evaluate("document.body.textContent")
+        units = re.findall(r"(?i)per (second|minute|hour|day|week)\b", text)
+        assert {unit.lower() for unit in units} == {"second"}
+        assert len(units) >= 3

@@ -13,13 +13,13 @@ const PURPOSE = {
 };
 const WHOLE_LIFE = "Epsilon says how much one person's record can change what anyone sees; it is promised for the whole life of the release. A share is charged once, whole, before a record is read for it: queries do not add to it.";
 
-export function showBudget(budget, outlook) {
+export function showBudget(budget, outlook, isStopped) {
   setText("budget-words", WHOLE_LIFE);
   const rows = rowsOf(budget);
   replaceIfChanged("budget-stack", rows, () => rows.map(bar));
   replaceIfChanged("budget-rows", [rows, budget.epsilon, budget.delta], () => [...rows.map(row), total(budget)]);
   showComposed(budget);
-  showLedger(budget, outlook);
+  showLedger(budget, outlook, isStopped);
 }
 
 function rowsOf(budget) {
@@ -57,10 +57,16 @@ function showComposed({ composed }) {
   setText("composed", `The ${count(composed.releases)} releases of this ledger promise together epsilon ${cost(composed.epsilon)}, delta ${cost(composed.delta)}, about a person whose record is in each.`);
 }
 
-function showLedger(budget, outlook) {
+function showLedger(budget, outlook, isStopped) {
   const { sequence, head } = budget.ledger;
   setText("sequence", count(sequence));
   setText("head", head);
+  if (isStopped) {
+    element("chain").dataset.state = "failed";
+    setText("chain", "Not verified: the release has stopped");
+    setText("chain-words", "What this server read before says nothing of why it stopped: conclave verify --config FILE does.");
+    return;
+  }
   const chain = outlook?.chain ?? null;
   const isWhole = chain !== null && chain.complete;
   element("chain").dataset.state = isWhole ? "checked" : "reading";

@@ -4,7 +4,7 @@ import { showBudget, showParameters } from "./budget.js";
 import { showHistory } from "./history.js";
 import { showHours } from "./hours.js";
 import { showRefusal } from "./notice.js";
-import { showNow } from "./now.js";
+import { showNow, STOPPED_STATUS } from "./now.js";
 import { showKeys, showMachine } from "./operator.js";
 import { element, setText } from "./page.js";
 import { showRequests } from "./requests.js";
@@ -35,7 +35,7 @@ function connection(state, text) {
 function show() {
   if (last.budget === null) return;
   showNow(last);
-  showBudget(last.budget, last.outlook);
+  showBudget(last.budget, last.outlook, last.refusal === STOPPED_STATUS);
   if (last.outlook !== null) showHistory(last.budget, last.outlook);
   if (last.history !== null) showHours(last.history, last.outlook?.time ?? Date.now() / 1000);
   if (last.server !== null) showServer();

@@ -7,6 +7,7 @@ import { count, duration, inLarge, moment, perHundred, perSecond, plural, unitsO
 
 const NEAR = 0.2; // of a limit that is left: from here on it is said
 const MEANING = {
+  growing: "Every new query is answered by a vote and uses what the generations below have left. Asking the same again is free.",
   ensemble: "Every new query is answered by a vote and uses the limits below. Asking the same again is free.",
   classifier: "The published classifier answers every query. It is unlimited and spends no more privacy.",
   student: "A student of the answers answers every query. It is unlimited and spends no more privacy.",
@@ -22,21 +23,32 @@ const PACE = {
   student: ["Student's answers per second", "They are free: nothing is used up by them."],
   repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
-const STOPPED_STATUS = 500;
+export const STOPPED_STATUS = 500;
 const STOPPED_WORDS = "Nothing is answered any more. These are the last figures that were told.";
-const NAMES = { ensemble: "Ensemble answers", waiting: "Waiting for generations", classifier: "Classifier answers", halted: "Halted" };
+const ANSWERED = "answered"; // the ensemble, in a phase that is over
+const NAMES = {
+  answered: "Ensemble answered",
+  ensemble: "Ensemble answers",
+  waiting: "Waiting for generations",
+  classifier: "Classifier answers",
+  halted: "Halted",
+  stopped: "Stopped",
+};
+const ENDS = { halted: "Halted: ", stopped: "Stopped: " };
 
 /** The figures of this moment; those of the server and its machine are null until they are known. */
 export function showNow({ budget, outlook, server, storage, refusal }) {
   setText("release", budget.release.name);
-  const title = `${budget.phase === "halted" ? "Halted: " : ""}${budget.release.name} · Conclave`;
+  const isStopped = refusal === STOPPED_STATUS;
+  const phase = isStopped ? "stopped" : budget.phase;
+  const title = `${ENDS[phase] ?? ""}${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
-  showPhase(budget);
+  showPhase(budget, phase);
   showGenerations(budget, outlook?.time ?? Date.now() / 1000);
-  const isAnswering = budget.phase === "ensemble";
+  const isAnswering = phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
-  const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
+  const levels = { answers: level(budget.queries, phase), unstable: level(budget.unstable, phase) };
   if (isAnswering && outlook?.alarm?.raised) levels.unstable = "alarm";
   showAnswers(budget, forecast, outlook, levels.answers);
   showUnstable(budget, forecast, outlook, levels.unstable);
@@ -44,19 +56,24 @@ export function showNow({ budget, outlook, server, storage, refusal }) {
   showPace(budget, outlook, server);
   // While the server refuses its figures, the notice says why; a page that changes its size shows them again.
   if (refusal === null) showNotice(noticeOf(budget, outlook, storage, levels));
-  if (refusal === STOPPED_STATUS) setText("phase-words", STOPPED_WORDS);
 }
 
-function showPhase(budget) {
-  const key = budget.student && budget.phase === "classifier" ? "student" : budget.phase;
-  const waiting = budget.student ? "training" : "switching";
-  setText("phase-words", MEANING[budget.switching ? waiting : key] ?? budget.phase);
-  const follows = budget.phase === "ensemble" ? [] : [budget.phase];
-  replaceIfChanged("stages", [budget.phase, budget.student], () => ["ensemble", ...follows].map((phase) => {
-    const name = phase === "classifier" && budget.student ? "Student answers" : NAMES[phase];
-    const current = phase === budget.phase ? { "aria-current": "step" } : {};
-    return make("li", { "data-phase": phase, ...current }, name);
+/** The phase, after that of the ensemble where it has given answers and gives none any more. */
+function showPhase(budget, phase) {
+  setText("phase-words", meaningOf(budget, phase));
+  const isAfter = ["classifier", "halted"].includes(phase) && budget.queries.answered > 0;
+  replaceIfChanged("stages", [phase, isAfter, budget.student], () => [...(isAfter ? [ANSWERED] : []), phase].map((each) => {
+    const name = each === "classifier" && budget.student ? "Student answers" : NAMES[each];
+    const current = each === phase ? { "aria-current": "step" } : {};
+    return make("li", { "data-phase": each, ...current }, name);
   }));
+}
+
+function meaningOf(budget, phase) {
+  if (phase === "stopped") return STOPPED_WORDS;
+  if (budget.switching) return MEANING[budget.student ? "training" : "switching"];
+  if (budget.quorum !== null && phase === "ensemble") return MEANING.growing;
+  return MEANING[budget.student && phase === "classifier" ? "student" : phase] ?? phase;
 }
 
 /** How much cause for worry a limit gives. */
@@ -101,7 +118,7 @@ function showUnstable(budget, forecast, outlook, worry) {
   element("unstable-tile").dataset.level = worry;
   const isOver = budget.phase !== "ensemble";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
-  setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
+  setText("unstable-left", isOver ? count(used) : cutoff === null ? "no cutoff" : count(left));
   setText("unstable-words", cutoff === null ? withoutCutoff(budget) : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));
@@ -119,7 +136,7 @@ function whyNoRate({ unstable: { cutoff }, quorum }, outlook) {
 }
 
 function whyNone(budget) {
-  return budget.quorum !== null || budget.phase === "ensemble" ? "" : "The ensemble has given its last answer.";
+  return budget.quorum !== null || budget.phase === "ensemble" ? "" : "The ensemble answers nothing new any more.";
 }
 
 /** One moment ahead, in words. */
