@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from app.answering.answer_query import CONTAINED, Observer, QueryAnswerer, observe_nothing
+from app.answering.beside.forwarding import Forwarding
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.current_service import ServiceSlot
 from app.answering.service import ConclaveService
@@ -236,6 +237,7 @@ class Server:
             pending_queries_max=self.settings.server.pending_queries_max,
             ticker=ticker_of(release, noise, self.clock),
             wall_clock=self.clock,
+            forwarding=forwarding_of(answerer, noise),
         )
         service.start()
         self.slot.fill(service)
@@ -389,6 +391,17 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
+
+
+def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
+    """Return the way of batches to the server that leads; None where each commits alone.
+
+    A release that grows has none: its batches may end where a generation retires.
+    """
+    if isinstance(answerer, LivingAnswerer):
+        return None
+    messages = answerer.release.ledger.messages(noise)
+    return None if messages is None else Forwarding(answerer, messages)
 
 
 def append_from_settings(

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import structlog
 
@@ -128,6 +128,19 @@ _ROW_OF: Final = attrgetter("vector_digest", "kept", "recorded")
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
+BeforeCommit: TypeAlias = (
+    "Callable[[Transaction, Sequence[Decision], Mapping[str, KeyCount]], None]"
+)
+"""Called in a transaction with its decisions, and with the counts of the keys that asked."""
+
+
+def do_nothing(
+    transaction: Transaction, decisions: Sequence[Decision], counts: Mapping[str, KeyCount]
+) -> None:
+    """Do nothing before a commit; this is so where no other server waits for it."""
+    del transaction, decisions, counts
+
+
 class QueryAnswerer:
     """The object that answers batches and holds all mutable answering state of one release."""
 
@@ -163,12 +176,23 @@ class QueryAnswerer:
         self._read_asked(release.ledger, asked_before=0, asked=release.state.asked)
 
     @property
+    def has_undelivered(self) -> bool:
+        """Whether answers were drawn that are not known to be committed."""
+        return bool(self._undelivered.fresh)
+
+    @property
     def phase(self) -> Phase:
         """The release's phase by its committed counts: votes, classifier or halted."""
         return self.release.phase
 
-    def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
+    def answer_batch(
+        self, queries: IdentifiedQueries, before_commit: BeforeCommit = do_nothing
+    ) -> Sequence[Decision]:
         """Return the decisions on ``queries``, in order, after committing them in one transaction.
+
+        Args:
+            queries: with their digests.
+            before_commit: called in the transaction, as its last step.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.
@@ -180,7 +204,7 @@ class QueryAnswerer:
                 # That a commit failed may tell of its draws, by their size on a full
                 # disk: they are recorded, and count, before anything new is drawn.
                 self._answer_batch(NO_QUERIES)
-            return self._answer_batch(queries)
+            return self._answer_batch(queries, before_commit)
         except UncountedDrawsError:
             self._halt(NOT_COUNTED)
             raise
@@ -204,7 +228,9 @@ class QueryAnswerer:
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
             log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
 
-    def _answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
+    def _answer_batch(
+        self, queries: IdentifiedQueries, before_commit: BeforeCommit = do_nothing
+    ) -> Sequence[Decision]:
         self._has_voted = False
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
@@ -214,6 +240,7 @@ class QueryAnswerer:
             batch, decisions = self._step(queries, private_values, replays, counts)
             self._undelivered = self._undelivered.followed_by(batch.fresh, transaction)
             self._append(transaction, batch)
+            before_commit(transaction, decisions, counts | batch.key_counts)
             self.observe(Step.COMMIT, Edge.BEFORE)
             started = time.monotonic()
         self.commit_seconds.add(time.monotonic() - started)
@@ -423,7 +450,9 @@ class QueryAnswerer:
     def _read_replays(
         self, records: Ledger | Transaction, *, answered_before: int, answered: int
     ) -> None:
-        """Read the answers after number ``answered_before``, unless they are too many."""
+        """Read the answers after number ``answered_before``, unless they are looked up."""
+        if self.replays.lacks_answers:
+            return
         if answered - answered_before > READ_AT_ONCE_MAX:
             self.replays.leave_out_answers()
             return

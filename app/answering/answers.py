@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import msgspec
 
 from app.answering.batch import Deferred
-from app.answering.queries import Fresh
+from app.answering.queries import Fresh, Relayed
 from app.answering.replays import released_bin
 from app.errors import RequestError, UnavailableError
 from app.ledger.ledger import RecordedAnswer
@@ -100,7 +100,7 @@ def answers_for(
         classify: answers by the classifier; called once for all that are left to it.
 
     """
-    if {Fresh}.issuperset(map(type, decisions)):  # as most are
+    if {Fresh, Relayed}.issuperset(map(type, decisions)):  # as most are
         recorded = [decision.recorded for decision in decisions]  # type: ignore[union-attr]  # fresh
         return [answer_of(each, schema, replayed=False) for each in recorded]
     pairs = zip(decisions, vectors, strict=True)
@@ -112,7 +112,7 @@ def answers_for(
 def _answer_for(
     decision: Decision | UnavailableError, schema: Schema, classified: Iterator[Told]
 ) -> Told:
-    if isinstance(decision, Fresh):
+    if isinstance(decision, Fresh | Relayed):
         return answer_of(decision.recorded, schema, replayed=False)
     if isinstance(decision, RecordedAnswer):
         return answer_of(decision, schema, replayed=True)

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import structs
 
 from app.answering.asked_vectors import NOTHING_ASKED
-from app.answering.queries import Fresh
+from app.answering.queries import Fresh, Relayed
 from app.answering.replays import (
     AnswerSource,
     ReplayIndex,
@@ -91,7 +91,7 @@ class Deferred(msgspec.Struct, frozen=True):
 
 
 DEFERRED: Final = Deferred()
-Decision = RecordedAnswer | Fresh | RequestError | Deferred | WaitingError
+Decision = RecordedAnswer | Fresh | Relayed | RequestError | Deferred | WaitingError
 
 
 class Batch:

@@ -144,6 +144,17 @@ class IdentifiedQueries(Queries, frozen=True, gc=False):
 NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
+class Relayed(msgspec.Struct, frozen=True, gc=False):
+    """A new answer that is committed, by the server that leads.
+
+    Attributes:
+        recorded: the answer.
+
+    """
+
+    recorded: RecordedAnswer
+
+
 class Fresh(msgspec.Struct, frozen=True, gc=False):
     """A new answer of a batch that has yet to be committed to the ledger.
 

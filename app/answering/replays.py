@@ -151,6 +151,11 @@ class RecentReplays:
         """Note that answers are missing in memory, so that the ledger must be searched too."""
         self._lacks_answers = True
 
+    @property
+    def lacks_answers(self) -> bool:
+        """Whether the memory is incomplete."""
+        return self._lacks_answers
+
     def know_any(
         self, key_digests: Iterable[bytes | None], vector_digests: Iterable[bytes]
     ) -> bool:

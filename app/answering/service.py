@@ -12,7 +12,7 @@ from app.answering.beside.living_answerer import LivingAnswerer
 from app.answering.beside.other_servers import Abreast
 from app.answering.beside.tick_clock import TickClock
 from app.answering.outlook.outlook import Outlook
-from app.answering.queries import Fresh
+from app.answering.queries import Fresh, Relayed
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
 from app.answering.workload import (
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.answers import Told
+    from app.answering.beside.forwarding import Forwarding
     from app.answering.queries import IdentifiedQueries, Queries
     from app.answering.queue import Decisions, Pending, Recipient
     from app.answering.replays import RecentReplays, ReplayIndex
@@ -84,6 +85,7 @@ class ConclaveService:
         pending_queries_max: int,
         ticker: Ticker | None = None,
         wall_clock: Callable[[], float] = time.time,
+        forwarding: Forwarding | None = None,
     ) -> None:
         """Connect the writer thread with an answerer, and with a clock if rows may be added."""
         self._answerer = answerer
@@ -103,6 +105,7 @@ class ConclaveService:
             on_change=self._changes.notify,
             on_stop=self._stop,
             pending_queries_max=pending_queries_max,
+            forwarding=forwarding,
         )
         self._abreast = Abreast(answerer, self._writer)
         self._clock: TickClock | None = None
@@ -198,7 +201,7 @@ class ConclaveService:
     def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
         """Return the reply to a client, given the decision on its one query."""
         decision = decisions[0]
-        if isinstance(decision, Fresh):
+        if isinstance(decision, Fresh | Relayed):
             self._count(FRESH, 1, unstable=not decision.recorded.stable)
             return answer_of(decision.recorded, self._release.schema, replayed=False)
         told = answers_for(decisions, queries.vectors, self.schema, self._classify)

@@ -16,6 +16,7 @@ import structlog
 
 from app.answering.answer_query import Edge, Step
 from app.answering.batch import DEFERRED
+from app.answering.queries import NO_QUERIES
 from app.answering.queue import (
     Arrivals,
     Queue,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision, Deferred
+    from app.answering.beside.forwarding import Forwarding
     from app.answering.queries import IdentifiedQueries
     from app.answering.queue import Pending, Recipient
 
@@ -71,6 +73,7 @@ class Writer:
         open_statistics: draws and releases the statistics table after the last answer.
         pending_queries_max: queries that may wait; where none waits, those of
             one caller are taken together, however many they are.
+        forwarding: of batches to the server that commits for all; None where one is alone.
         batch_queries: sizes of the batches so far.
 
     """
@@ -81,6 +84,7 @@ class Writer:
     on_change: Callable[[], None]
     on_stop: Callable[[IntegrityError], None]
     pending_queries_max: int
+    forwarding: Forwarding | None = None
     batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
     _queue: Queue = field(default_factory=Queue)
     _parked: dict[Waiting, asyncio.TimerHandle] = field(default_factory=dict)
@@ -96,6 +100,10 @@ class Writer:
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: IntegrityError | None = None
     _following: asyncio.Task[None] | None = None
+    _listening: int | None = None  # descriptor, to messages of other servers
+    _is_looking_around: bool = False  # for other servers
+    _gathering: asyncio.TimerHandle | None = None
+    _has_heard: bool = False  # queries of other servers wait
     _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
 
     def start(self) -> None:
@@ -119,6 +127,9 @@ class Writer:
         if self._loop is not None:
             await self._ended.wait()
         self._refuse_all(UnavailableError(CLOSING))
+        if self.forwarding is not None:
+            self._hear_nothing()
+            await self._thread.run(self.forwarding.close)
         await asyncio.to_thread(self._thread.close)
         self.answerer.tell_committed()
 
@@ -194,6 +205,8 @@ class Writer:
         if self._tick is not None and is_serving:
             tick, self._tick = self._tick, None
             self._do(tick, self._end_tick)
+        elif self._has_heard and is_serving:
+            self._begin_batch()
         elif self._queue and self._stopped is None:
             self._begin_batch_in_time(self._loop)
         elif is_serving and self._retry is None and self._must_switch():
@@ -214,8 +227,10 @@ class Writer:
                 then(cast("ResultT", result) if error is None else contained(error))
             finally:
                 self._go_on()
+                self._listen()
 
         self._is_busy = True
+        self._hear_nothing()
         self._thread.give(function, done)
 
     def _begin_batch_in_time(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -224,7 +239,11 @@ class Writer:
         Those who were answered together ask together again.  Decided as soon as the first
         of them was read, every other commit was of one query.
         """
-        if self._closing or self._arrivals.are_complete(len(self._queue)):
+        forwarding = self.forwarding
+        must_gather = forwarding is not None and forwarding.leads and not forwarding.is_complete
+        if must_gather and not self._closing:
+            self._gather(loop)
+        elif self._closing or self._arrivals.are_complete(len(self._queue)):
             self._begin_batch()
         elif not self._is_looking:
             self._is_looking = True
@@ -243,12 +262,15 @@ class Writer:
 
     def _begin_batch(self) -> None:
         batch = self._queue.take(BATCH_QUERIES_MAX)
-        queries = batch[0].queries
+        queries = batch[0].queries if batch else NO_QUERIES
         if len(batch) > 1:
             queries = queries.followed_by([waiting.queries for waiting in batch[1:]])
-        self.batch_queries.add(len(queries))
+        self._has_heard = False
+        if batch:
+            self.batch_queries.add(len(queries))
         end = partial(self._end_batch, batch, len(queries))
-        self._do(lambda: self.answerer.answer_batch(queries), end)
+        decide = self.answerer if self.forwarding is None else self.forwarding
+        self._do(lambda: decide.answer_batch(queries), end)
 
     def _end_batch(
         self, batch: Sequence[Waiting], query_count: int, decided: Sequence[Decision] | Failure
@@ -308,8 +330,67 @@ class Writer:
     async def _follow(self) -> None:
         """Show what other servers commit soon after; queries are decided by the ledger itself."""
         while self._stopped is None and not self._closing:
+            if self.forwarding is not None:
+                await self._look_around(self.forwarding)
             await asyncio.sleep(FOLLOW_SECONDS)
             await self.catch_up()
+
+    async def _look_around(self, forwarding: Forwarding) -> None:
+        """Find the other servers, or lead them."""
+        self._is_looking_around = True
+        self._hear_nothing()
+        try:
+            await self._on_thread(forwarding.look)
+        except IntegrityError as error:
+            self.stop(error)
+        finally:
+            self._is_looking_around = False
+            self._listen()
+
+    def _listen(self) -> None:
+        """Wait for queries of other servers where this one leads and nothing is under way."""
+        forwarding = self.forwarding
+        if forwarding is None or self._is_busy or self._is_looking_around or self._loop is None:
+            return
+        if forwarding.has_waiting:
+            self._decide_for_all()
+        elif self._listening is None and forwarding.leads:
+            descriptor = forwarding.descriptor
+            if descriptor is not None:
+                self._listening = descriptor
+                self._loop.add_reader(descriptor, self._hear)
+
+    def _hear_nothing(self) -> None:
+        """Leave the connection to the thread."""
+        if self._listening is not None and self._loop is not None:
+            self._loop.remove_reader(self._listening)
+            self._listening = None
+
+    def _hear(self) -> None:
+        """Take in what other servers have sent; decide it once those have who are likely to."""
+        forwarding = self.forwarding
+        if forwarding is None or self._loop is None:
+            return
+        forwarding.receive()
+        if forwarding.is_complete or not forwarding.leads:
+            self._decide_for_all()
+        elif forwarding.has_waiting:
+            self._gather(self._loop)
+
+    def _gather(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait a moment for the servers that are likely to send queries."""
+        forwarding = self.forwarding
+        if self._gathering is None and forwarding is not None:
+            self._gathering = loop.call_later(forwarding.gathering_seconds, self._decide_for_all)
+
+    def _decide_for_all(self) -> None:
+        """Begin a batch with what other servers have sent."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        self._hear_nothing()
+        self._has_heard = True
+        self._go_on()
 
     async def catch_up(self) -> None:
         """Read ledger entries that other servers have committed, between two batches."""
@@ -419,4 +500,12 @@ class Writer:
         self._stopped = error
         log.error("release_stopped", error=type(error).__name__)
         self._refuse_all(error)
+        if self.forwarding is not None:  # another server leads from now on
+            self._hear_nothing()
+            self._thread.give(self.forwarding.close, _ignore)
         self.on_stop(error)
+
+
+def _ignore(result: object, error: BaseException | None) -> None:
+    """Make nothing of the end of a connection that nobody uses any more."""
+    del result, error

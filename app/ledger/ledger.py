@@ -18,6 +18,7 @@ from app.ledger.beside_entries import read_beside
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.hour_counts import read_hours
 from app.ledger.database.lookups import find_keys
+from app.ledger.database.notifications import NAME_BYTES, Messages
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
@@ -361,6 +362,19 @@ class Ledger:
         """
         with self.snapshot() as connection, database_errors():
             return holds_backup(connection)
+
+    def messages(self, noise: NoiseSource) -> Messages | None:
+        """Return a way to other servers of this ledger; None where there cannot be any.
+
+        Args:
+            noise: where the name of this server is drawn from.
+
+        """
+        engine = self._database.messaging
+        if engine is None:
+            return None
+        name = noise.secret(NAME_BYTES)
+        return Messages(engine, self._database.secret, self._release_number, name)
 
     # -- writing ---------------------------------------------------------------
 

@@ -12,9 +12,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, func, not_, select
+from sqlalchemy import bindparam, not_, select
 
 from app.errors import LedgerCorruptError
+from app.ledger.database.driver import fetch_all
 from app.ledger.database.statements import read_entries
 from app.ledger.database.tables import (
     FIRST_RELEASE,
@@ -48,7 +49,7 @@ CLOSING: Final[dict[str, type[ReleaseClosed | ReleaseMoved]]] = {
 }
 """The kinds of entry after which a ledger answers nothing afresh."""
 
-_NEWEST = select(func.max(entries.c.release_number))
+_NEWEST: Final = "SELECT MAX(release_number) FROM entries"
 _NEWEST_ENTRY = (
     select(entries.c.kind, entries.c.body)
     .where(entries.c.release_number == bindparam("number"))
@@ -83,8 +84,8 @@ _STRAY_ROWS = {
 
 def read_release_count(connection: Connection) -> int:
     """Return the number of releases in the database."""
-    newest: int | None = connection.execute(_NEWEST).scalar()
-    return 0 if newest is None else newest
+    ((newest,),) = fetch_all(connection, _NEWEST)
+    return newest if isinstance(newest, int) else 0
 
 
 def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
 from sqlalchemy import insert
+from sqlalchemy.dialects import postgresql
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
@@ -23,12 +24,14 @@ from app.ledger.beside_entries import is_beside_entries, read_beside
 from app.ledger.database.driver import (
     REFUSED,
     UNAVAILABLE,
+    fetch_all,
     insert_rows,
     is_cut_off,
     translate,
 )
 from app.ledger.database.hour_counts import add_hours
 from app.ledger.database.lookups import find_keys
+from app.ledger.database.notifications import notifying
 from app.ledger.database.protections import delete_private
 from app.ledger.database.statements import (
     RecordedAnswer,
@@ -37,7 +40,7 @@ from app.ledger.database.statements import (
     read_head,
     read_private,
 )
-from app.ledger.database.tables import idempotency_keys, private_state
+from app.ledger.database.tables import answers, idempotency_keys, private_state
 from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
 from app.ledger.entries.entry_kinds import (
@@ -56,9 +59,10 @@ from app.ledger.keys.recorded_keys import caught_up, find_recorded, keep
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Column, Connection
 
     from app.ledger.database.hour_counts import HourCounts
+    from app.ledger.database.notifications import Sealed
     from app.ledger.database.statements import AnswerRow
     from app.ledger.entries.chain import Head
     from app.ledger.entries.digests import Digests
@@ -79,6 +83,8 @@ _INSERT_ENTRY = (
 _LABEL_FIELDS: Final = ("query_id", "label", "stable")
 """Fields of an answer without a score; a value more takes a tenth of an insertion."""
 
+_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's
+_PLACED: Final = ("release_number", "sequence", "vector_digest", "vector", "qualifier")
 _INSERT_KEYS = insert(idempotency_keys)
 Given = ParamSpec("Given")
 ResultT = TypeVar("ResultT")
@@ -177,7 +183,7 @@ class Transaction:
             entry.body,
             entry.hash,
         )
-        self._in_database(insert_rows, self._connection, _INSERT_ENTRY, [row])
+        self._in_database(fetch_all, self._connection, _INSERT_ENTRY, row)
         if isinstance(event, SlotsChanged | GenerationRetired):
             lost = self._state.private_digests.keys() - following.private_digests.keys()
             self._in_database(delete_private, self._connection, self._release_number, lost)
@@ -196,18 +202,24 @@ class Transaction:
 
         """
         invariant(bool(rows), "an entry covers at least one answer")
-        vector_digests, vectors, answers, qualifiers = zip(*rows, strict=True)
-        first, count = answers[0].query_id, len(rows)
-        numbers = [answer.query_id for answer in answers]
+        vector_digests, vectors, given, qualifiers = zip(*rows, strict=True)
+        first, count = given[0].query_id, len(rows)
+        numbers = [answer.query_id for answer in given]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
-        head = self.append(_released(vector_digests, answers, self._state.generations))
-        is_label = answers[0].precision is None
+        head = self.append(_released(vector_digests, given, self._state.generations))
+        is_label = given[0].precision is None
         fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
         at = repeat(self._release_number, count), repeat(head.sequence, count)
-        columns = [map(attrgetter(name), answers) for name in fields]
+        columns = [map(attrgetter(name), given) for name in fields]
         placed = list(zip(*at, vector_digests, vectors, qualifiers, *columns, strict=True))
-        self._in_database(insert_rows, self._connection, _insert_answers(fields), placed)
+        self._in_database(
+            insert_rows,
+            self._connection,
+            _insert_answers(fields),
+            placed,
+            types=_answer_types(fields),
+        )
         self._in_database(
             keep, self._recorded(), self._connection, self._release_number, vector_digests
         )
@@ -427,6 +439,16 @@ class Transaction:
         invariant(all(map(is_beside_entries, names)), "what an entry binds is not deleted alone")
         self._in_database(delete_private, self._connection, self._release_number, names)
 
+    def send(self, messages: Sequence[Sealed]) -> None:
+        """Send messages to other servers, which get them once this transaction is committed.
+
+        Raises:
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        if messages:
+            self._in_database(fetch_all, self._connection, *notifying(messages))
+
     def finish(self) -> None:
         """Write the remaining rows, and check that the transaction is complete.
 
@@ -486,9 +508,19 @@ class Transaction:
 
 
 @lru_cache
+def _answer_types(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what PostgreSQL calls the types of the columns of an answer."""
+    return tuple(_type_of(answers.c[name]) for name in (*_PLACED, *fields))
+
+
+def _type_of(column: Column[object]) -> str:
+    return str(column.type.compile(_POSTGRESQL)).lower()
+
+
+@lru_cache
 def _insert_answers(fields: tuple[str, ...]) -> str:
     """Return the statement that inserts an answer of some fields; the others are null."""
-    columns = ("release_number", "sequence", "vector_digest", "vector", "qualifier", *fields)
+    columns = (*_PLACED, *fields)
     marks = ", ".join("?" for _ in columns)
     return f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 -- names of columns
 

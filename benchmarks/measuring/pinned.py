@@ -43,11 +43,11 @@ class Server:
         """Know where it is."""
         self.port = port
         self.grpc_port = grpc_port
-        self._process = process
+        self.process = process
 
     def processor_seconds(self) -> float:
         """Return what its process has used of the processor, its threads and the kernel's part."""
-        stat = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
+        stat = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         user, system = stat[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from app.answering.answer_query import Edge, QueryAnswerer, Step, Undelivered, unknown_of
+from app.answering.answer_query import (
+    Edge,
+    QueryAnswerer,
+    Step,
+    Undelivered,
+    do_nothing,
+    unknown_of,
+)
 from app.answering.batch import Batch
 from app.answering.queries import NO_QUERIES
 from app.data.vectors import encode_keys
@@ -29,6 +36,7 @@ from app.release.terms.padding import padding_seconds, wait_for_multiple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from app.answering.answer_query import BeforeCommit
     from app.answering.batch import Decision
     from app.answering.queries import Fresh, IdentifiedQueries
     from app.answering.replays import ReplayIndex
@@ -89,7 +97,9 @@ class LivingAnswerer(QueryAnswerer):
             raise InvariantError("the release takes generations")
         return self.release
 
-    def _answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
+    def _answer_batch(
+        self, queries: IdentifiedQueries, before_commit: BeforeCommit = do_nothing
+    ) -> Sequence[Decision]:
         self._has_voted = False
         before = self._undelivered
         decisions: list[Decision] = []
@@ -109,6 +119,7 @@ class LivingAnswerer(QueryAnswerer):
                 self._undelivered_runs = runs
                 self._append(transaction, batch)
                 _retire(transaction)
+            before_commit(transaction, decisions, counts)
             self.observe(Step.COMMIT, Edge.BEFORE)
             started = time.monotonic()
         self.commit_seconds.add(time.monotonic() - started)

@@ -64,6 +64,9 @@ class LedgerDatabase(Protocol):
     def reading_engine(self) -> Engine:
         """Return the engine for reading, whose transactions see one moment and cannot write."""
 
+    def messaging_engine(self) -> Engine | None:
+        """Return the engine of connections between servers; None where there is one server."""
+
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
         """Hold the lock with which only one process draws the classifier or statistics.
 
@@ -131,6 +134,9 @@ class SqliteDatabase:
     def reading_engine(self) -> Engine:
         """Return the engine for reading the SQLite file."""
         return sqlite.reading_engine(self.path)
+
+    def messaging_engine(self) -> None:
+        """Return None, since a file has one server."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
         """Hold the lock with which only one process draws the classifier or statistics."""

@@ -30,7 +30,7 @@ Value: TypeAlias = bytes | str | int | None
 Row: TypeAlias = tuple[object, ...]
 
 
-def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> Sequence[Row]:
+def fetch_all(connection: Connection, text: str, values: tuple[object, ...] = ()) -> Sequence[Row]:
     """Return every row that an SQL statement selects.
 
     Args:
@@ -52,21 +52,42 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
         raise _as_raised(connection, text, error) from None
 
 
-def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
+def insert_rows(
+    connection: Connection,
+    text: str,
+    rows: Sequence[tuple[Value, ...]],
+    *,
+    types: tuple[str, ...] = (),
+) -> None:
     """Insert rows into a table; errors are those of :func:`fetch_all`.
 
     Args:
         connection: inside a transaction.
         text: an ``INSERT`` of one row.
         rows: values of its question marks.
+        types: what PostgreSQL calls those of the values, where there may be many rows: it
+            then takes them in one message, in a quarter of the processor's time.
 
     """
     dialect = connection.dialect
     try:
         cursor = connection.connection.cursor()
+        if types and dialect.paramstyle != "qmark":
+            with cursor.copy(_copying(text)) as copy:
+                copy.set_types(types)
+                for row in rows:
+                    copy.write_row(row)
+            return
         cursor.executemany(_marked(text, dialect.paramstyle), rows)
     except dialect.loaded_dbapi.Error as error:
         raise _as_raised(connection, text, error) from None
+
+
+@lru_cache(maxsize=64)
+def _copying(text: str) -> str:
+    """Return the statement by which PostgreSQL takes many rows of an ``INSERT``."""
+    table = text.removeprefix("INSERT INTO ").partition(" VALUES ")[0]
+    return f"COPY {table} FROM STDIN (FORMAT BINARY)"
 
 
 @lru_cache(maxsize=256)
@@ -95,7 +116,13 @@ def is_cut_off(connection: Connection) -> bool:
 
 def is_in_transaction(connection: Connection) -> bool:
     """Return whether a driver connection without autocommit has a transaction open."""
-    return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
+    if connection.invalidated:
+        return True  # for SQLAlchemy, which is to be told of its end
+    driver = connection.connection.dbapi_connection
+    if connection.dialect.paramstyle == "qmark":
+        return bool(getattr(driver, "in_transaction", False))
+    status: int = driver.pgconn.transaction_status  # type: ignore[union-attr]  # psycopg's
+    return status != _IDLE
 
 
 def give_back(connection: Connection) -> None:
@@ -105,6 +132,10 @@ def give_back(connection: Connection) -> None:
     except SQLAlchemyError:
         connection.invalidate()
     connection.close()
+
+
+_IDLE: Final = 0
+"""PostgreSQL's state of a connection outside a transaction."""
 
 
 class Writing(Protocol):
@@ -133,30 +164,8 @@ class Writing(Protocol):
         """Close the kept connection, if there is one."""
 
 
-class PooledWriting:
-    """Write transactions on connections of a pool, which checks them before use."""
-
-    def __init__(self, engine: Engine) -> None:
-        """Take connections from ``engine``, which is for writing."""
-        self._engine = engine
-
-    def begin(self) -> Connection:
-        """Begin a transaction on a pooled connection."""
-        return _begun(self._engine)
-
-    def commit(self, connection: Connection) -> None:
-        """Commit the transaction to the database."""
-        connection.commit()
-
-    def end(self, connection: Connection) -> None:
-        """Return the database connection to its pool."""
-        give_back(connection)
-
-    def close(self) -> None:
-        """Do nothing, since the engine closes its connections."""
-
-
-def _begun(engine: Engine) -> Connection:
+def begun(engine: Engine) -> Connection:
+    """Return a connection of a pool on which a transaction has begun."""
     connection = engine.connect()
     try:
         connection.begin()
@@ -189,7 +198,7 @@ class KeptWriting:
     def begin(self) -> Connection:
         """Begin a transaction on the connection that is kept."""
         if self._kept is None:
-            self._kept = _begun(self._engine)
+            self._kept = begun(self._engine)
         else:
             fetch_all(self._kept, self._begin)
         return self._kept

@@ -66,6 +66,7 @@ class OpenDatabase:
         turn_to_draw: lets one server at a time draw what a release publishes once, by the
             release's number; yields what tells whether the turn is still its own.
         file: of the database; None where it is on a server.
+        messaging: connections on which servers send each other messages; None in a file.
 
     """
 
@@ -76,6 +77,7 @@ class OpenDatabase:
     is_shared: bool
     turn_to_draw: Callable[[int], AbstractContextManager[Callable[[], bool]]]
     file: Path | None
+    messaging: Engine | None = None
 
     def close(self) -> None:
         """Close every database connection."""
@@ -131,7 +133,8 @@ def _open_to_write(
     readers = database.reading_engine()
     writing, turn_to_draw = database.writing(writer), database.turn_to_draw
     is_shared, file = database.is_shared, database.file
-    return OpenDatabase(writer, writing, readers, secret, is_shared, turn_to_draw, file)
+    messaging = database.messaging_engine()
+    return OpenDatabase(writer, writing, readers, secret, is_shared, turn_to_draw, file, messaging)
 
 
 @contextmanager

@@ -38,7 +38,14 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from app.errors import ConfigurationError, LedgerUnavailableError
-from app.ledger.database.driver import PooledWriting, database_errors, give_back
+from app.ledger.database.driver import (
+    KeptWriting,
+    begun,
+    database_errors,
+    fetch_all,
+    give_back,
+    is_cut_off,
+)
 from app.ledger.database.sqlite import READERS_MAX, URL_KEY
 from app.ledger.database.tables import (
     ANSWERS_INDEX,
@@ -187,6 +194,10 @@ class PostgresqlDatabase:
 
         return engine
 
+    def messaging_engine(self) -> Engine:
+        """Return the engine of connections on which servers send each other messages."""
+        return _engine_of_turns(self.url)
+
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
         """Hold the lock with which only one process draws the classifier or statistics."""
         return turn_to_draw(self.url, release_number)
@@ -205,7 +216,7 @@ class PostgresqlDatabase:
         )
 
 
-class SharedWriting(PooledWriting):
+class SharedWriting(KeptWriting):
     """Write transactions that wait for another server's lock, and disconnect idle holders."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
@@ -216,18 +227,38 @@ class SharedWriting(PooledWriting):
             url: of the database, for a connection beside them.
 
         """
-        super().__init__(engine)
+        super().__init__(engine, _BEGIN)
         self._url = url
 
     def begin(self) -> Connection:
-        """Begin a transaction; if an idle connection holds the lock, disconnect it once."""
+        """Begin a transaction; if an idle connection holds the lock, disconnect it once.
+
+        Where the kept connection was cut, as by a restart of the database, another takes
+        its place unnoticed: nothing has been written yet.
+        """
+        kept = self._kept
         try:
-            return super().begin()
+            return self._begin_now()
         except DBAPIError as error:
+            if kept is not None and is_cut_off(kept):
+                return self._begin_now()
             timed_out = getattr(error.orig, "sqlstate", None) == LOCK_TIMED_OUT
             if not (timed_out and self._end_stuck()):
                 raise
-        return super().begin()
+        return self._begin_now()
+
+    def _begin_now(self) -> Connection:
+        """Begin a transaction, or leave none open."""
+        try:
+            if self._kept is None:
+                self._kept = begun(self._engine)
+            else:
+                fetch_all(self._kept, _BEGIN)
+        except BaseException:
+            if self._kept is not None:
+                self.end(self._kept)
+            raise
+        return self._kept
 
     def _end_stuck(self) -> bool:
         """End the connection of a server that was paused in the middle of a request.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 from sqlalchemy import bindparam, func, select, text
 
+from app.ledger.database.driver import fetch_all
 from app.ledger.database.tables import (
     answers,
     checkpoints,
@@ -110,11 +111,8 @@ def of_release(table: Table) -> ColumnElement[bool]:
     return table.c.release_number == bindparam("release")
 
 
-_HEAD = (
-    select(entries.c.sequence, entries.c.hash)
-    .where(of_release(entries))
-    .order_by(entries.c.sequence.desc())
-    .limit(1)
+_HEAD: Final = (
+    "SELECT sequence, hash FROM entries WHERE release_number = ? ORDER BY sequence DESC LIMIT 1"
 )
 # The primary key is the table itself in SQLite, which would search in it for each row that
 # the index of numbers gave it, and chooses that index unless it is told.
@@ -190,8 +188,12 @@ def read_release_numbers(connection: Connection) -> list[int]:
 
 def read_head(connection: Connection, release_number: int) -> Head:
     """Return the number and hash of the ledger's newest entry."""
-    row = connection.execute(_HEAD, {"release": release_number}).first()
-    return GENESIS if row is None else Head(row.sequence, row.hash)
+    rows = fetch_all(connection, _HEAD, (release_number,))
+    for sequence, hash_ in rows:
+        if isinstance(sequence, int) and isinstance(hash_, str):
+            return Head(sequence, hash_)
+        raise TypeError("a number of an entry is a whole number, and its hash a text")
+    return GENESIS
 
 
 def read_entry_hash(connection: Connection, release_number: int, sequence: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.answering import writer
+from app.answering.beside import forwarding
 from app.answering.beside.other_servers import Abreast
 from app.answering.service import ConclaveService
 from app.answering.writer import Writer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SHORT_TURNS = "short turns"
 NO_TURNS = "no turns"
+ALONE = "alone"
 STALE_READS = "stale reads"
 STALE_REPLAYS = "stale replays"
 SHORT_IDLE_SECONDS = 3
@@ -28,6 +30,11 @@ def _take_short_turns() -> None:
     """Let PostgreSQL end a transaction that asks for nothing after 3 seconds; no fault."""
     long = f"'{postgresql.IDLE_SECONDS_MAX}s'"
     _begin_with(lambda begin: begin.replace(long, f"'{SHORT_IDLE_SECONDS}s'"))
+
+
+def _commit_alone() -> None:
+    """Let each server commit its own batches, as behind a pooler of connections; no fault."""
+    forwarding.FORWARDED_MAX = 0  # type: ignore[misc]  # a constant elsewhere
 
 
 def _take_no_turns() -> None:
@@ -74,6 +81,7 @@ def _replay_stale() -> None:
 PLANTING: Final[Mapping[str, Callable[[], None]]] = {
     SHORT_TURNS: _take_short_turns,
     NO_TURNS: _take_no_turns,
+    ALONE: _commit_alone,
     STALE_READS: _read_stale,
     STALE_REPLAYS: _replay_stale,
 }

@@ -218,11 +218,11 @@ class ReplicaCampaign:
     # -- the limit -------------------------------------------------------------
 
     def _meet_the_limit(self) -> None:
-        """Pause a server in a transaction; the others meet the limit, and it learns of it.
+        """Pause the leader in a transaction; the others meet the limit, and it learns of it.
 
         Another is asked by nobody meanwhile, and has only its memory of before.
         """
-        paused = int(self.generator.integers(SERVERS))
+        paused = self.replicas.leader()
         alone = (paused + 1) % SERVERS
         self.replicas.leave_alone(alone)
         self._wait_until(lambda: not self.clients.are_at(alone), "the end of all connections")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.engine import make_url
 
 from app.ledger.database import postgresql
+from app.ledger.database.notifications import LEADING_LOCK
 from tests.builders.crash.killing import start_to_kill_at
 from tests.builders.crash.killing_server import NOWHERE
 from tests.builders.server.chances import Asked
@@ -25,11 +26,18 @@ if TYPE_CHECKING:
     from tests.builders.ledger.postgresql_server import OwnServer
 
 TRIES_TO_HOLD = 3000
+TRIES_TO_LEAD = 1200
 # Who has the lock of those that write, between two statements of a transaction.
 HOLDER = (
     "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
     "AND objsubid = 1 AND objid::bigint = %s AND granted "
     "AND state = 'idle in transaction' AND application_name = %s"
+)
+# Who commits for all.
+LEADER = (
+    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = %s AND granted "
+    "AND datname = %s"
 )
 CUT_OFF = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s "
@@ -125,6 +133,19 @@ class Replicas:
         with self.database.connect() as connection:
             database = make_url(self.url).database
             return connection.execute(CUT_OFF, (database,)).fetchone() is not None
+
+    def leader(self) -> int:
+        """Return the number of the server that commits for all, once there is one."""
+        asked = (LEADING_LOCK, make_url(self.url).database)
+        names = [name_of(number) for number in range(self.count)]
+        with self.database.connect() as connection:
+            for _ in range(TRIES_TO_LEAD):
+                found = connection.execute(LEADER, asked).fetchone()
+                if found is not None:
+                    return names.index(found[0])
+                time.sleep(0.05)
+        message = "no server leads"
+        raise AssertionError(message)
 
     def pause(self, number: int) -> None:
         """Stop a server while it has the lock and its transaction is open."""

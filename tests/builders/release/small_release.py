@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.answering.answer_query import QueryAnswerer
+from app.answering.answer_query import QueryAnswerer, do_nothing
 from app.answering.queries import IdentifiedQueries, Query, in_columns
 from app.data.rows import PrivateRows
 from app.ledger.ledger import Ledger, open_ledger
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.answering.answer_query import BeforeCommit
     from app.answering.batch import Decision
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
@@ -144,10 +145,15 @@ def identified(
 class RowAnswerer(QueryAnswerer):
     """An answerer that takes queries row by row too, as tests write them."""
 
-    def answer_batch(self, queries: IdentifiedQueries | Sequence[Query]) -> Sequence[Decision]:
+    def answer_batch(
+        self,
+        queries: IdentifiedQueries | Sequence[Query],
+        before_commit: BeforeCommit = do_nothing,
+    ) -> Sequence[Decision]:
         """Answer queries in order, in one durable transaction."""
         return super().answer_batch(
-            queries if isinstance(queries, IdentifiedQueries) else self.identified(*queries)
+            queries if isinstance(queries, IdentifiedQueries) else self.identified(*queries),
+            before_commit,
         )
 
     def identified(self, *queries: Query) -> IdentifiedQueries:

@@ -1,0 +1,250 @@
+"""Messages between the servers of one ledger, and the lock of the one that leads them.
+
+PostgreSQL's notifications carry them: a notification is heard at once, or, where it was
+sent inside a transaction, when that has been committed.  Whoever may connect to the
+database could listen and send as well, so that each message is encrypted and authenticated
+under a key that only those have who can read the database's secret.
+
+The lock is advisory, and PostgreSQL lets go of it with the connection.  Nothing that must
+be exact rests on it: two leaders would each write under the lock of those that write.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import LedgerUnavailableError
+from app.ledger.database.driver import (
+    UNAVAILABLE,
+    Row,
+    database_errors,
+    fetch_all,
+    give_back,
+    is_cut_off,
+)
+from app.ledger.database.postgresql import IDLE_SECONDS_MAX, IDLE_SESSIONS_END
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Engine
+
+LEADING_LOCK: Final = 0x6C656164  # "lead"
+"""The first half of the advisory lock of the server that commits for the others."""
+
+HEARD_SECONDS_MAX: Final = 1.0
+"""How long a server waits for its own first message."""
+
+ASKED_SECONDS: Final = 2.0
+"""How often the leader's connection is used, so that PostgreSQL does not end it as idle."""
+
+BODY_BYTES_MAX: Final = 5800
+"""Bytes of one message: PostgreSQL carries less than 8000 characters, which are base64."""
+
+NAME_BYTES: Final = 16
+SENDERS_MAX: Final = 1000
+"""Servers whose keys are kept in memory; those of others are worked out again."""
+
+_KEY: Final = b"conclave-message-1\0"
+_COUNTER_BYTES: Final = 12
+
+
+class Message(NamedTuple):
+    """A message from another server, whose sender has the database's secret."""
+
+    sender: bytes
+    body: bytes
+
+
+class Sealed(NamedTuple):
+    """An encrypted message with the channel that it is for."""
+
+    channel: str
+    text: str
+
+
+class Messages:
+    """One server's connection to the others: it listens, sends, and may lead.
+
+    Every method may wait for the database, and is called on one thread.
+    """
+
+    def __init__(self, engine: Engine, secret: bytes, release_number: int, name: bytes) -> None:
+        """Prepare to connect.
+
+        Args:
+            engine: of connections on which each statement is a transaction of its own.
+            secret: the database's.
+            release_number: of the release that the servers share.
+            name: of this server, random bytes that no other has.
+
+        """
+        self._engine = engine
+        self._secret = secret
+        self._release_number = release_number
+        self._name = name
+        self._own_channel = channel_of(name)
+        self._leading_channel = f"conclave_leader_{release_number}"
+        self._keys: dict[bytes, AESGCM] = {}
+        self._sealing = self._key_of(name)
+        self._counter = 0
+        self._connection: Connection | None = None
+        self._asked_at = 0.0
+        self.leads = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._connection is not None
+
+    def descriptor(self) -> int | None:
+        """Return the descriptor that can be read once a message has come; None unconnected."""
+        if self._connection is None or is_cut_off(self._connection):
+            return None
+        found: int = self._connection.connection.dbapi_connection.fileno()  # type: ignore[union-attr]  # psycopg's
+        return found
+
+    def connect(self) -> None:
+        """Connect, and listen to the messages for this server.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached, or a pooler of
+                connections stands before it, so that nothing is heard.
+
+        """
+        with database_errors():
+            self._connection = self._engine.connect()
+        self._ask(f"LISTEN {self._own_channel}")
+        self.send([self.sealed(b"", receiver=self._name)])
+        if not self.received(HEARD_SECONDS_MAX):
+            self.close()
+            raise LedgerUnavailableError(UNAVAILABLE)
+
+    def close(self) -> None:
+        """End the connection, and with it the lead; a second call does nothing."""
+        connection, self._connection, self.leads = self._connection, None, False
+        if connection is not None:
+            with suppress(SQLAlchemyError):
+                give_back(connection)
+
+    def take_the_lead(self) -> bool:
+        """Return whether this server leads, now that it has tried.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached.
+
+        """
+        if self.leads:
+            return True
+        ((is_leading,),) = self._ask(
+            "SELECT pg_try_advisory_lock(?, ?)", (LEADING_LOCK, self._release_number)
+        )
+        if is_leading:
+            if (self._engine.dialect.server_version_info or ()) >= IDLE_SESSIONS_END:
+                self._ask(f"SET idle_session_timeout = '{IDLE_SECONDS_MAX}s'")
+            self._ask(f"LISTEN {self._leading_channel}")
+            self.leads = True
+        return self.leads
+
+    def keep_awake(self) -> None:
+        """Ask the database something from time to time, so that it does not end the lead."""
+        if self.leads and time.monotonic() - self._asked_at > ASKED_SECONDS:
+            self._ask("SELECT 1")
+
+    def sealed(self, body: bytes, *, receiver: bytes | None = None) -> Sealed:
+        """Return an encrypted message for a server, or for the leader.
+
+        Args:
+            body: at most ``BODY_BYTES_MAX`` bytes.
+            receiver: the server's name; None for whoever leads.
+
+        """
+        channel = self._leading_channel if receiver is None else channel_of(receiver)
+        self._counter += 1  # of this name's key: no two messages have the same
+        counter = self._counter.to_bytes(_COUNTER_BYTES)
+        encrypted = self._sealing.encrypt(counter, body, channel.encode())
+        return Sealed(channel, base64.b64encode(self._name + counter + encrypted).decode())
+
+    def send(self, messages: Sequence[Sealed]) -> None:
+        """Send messages at once.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached.
+
+        """
+        if messages:
+            self._ask(*notifying(messages))
+
+    def received(self, seconds: float) -> list[Message]:
+        """Return the messages that have come, after waiting for the first if there is none.
+
+        Args:
+            seconds: to wait at most.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached.
+
+        """
+        with database_errors():
+            connection = self._connected()
+            driver = connection.connection.dbapi_connection
+            try:
+                heard = list(driver.notifies(timeout=seconds, stop_after=1))  # type: ignore[union-attr]  # psycopg's
+            except connection.dialect.loaded_dbapi.Error:
+                self.close()
+                raise SQLAlchemyError from None
+        opened = [self._opened(each.channel, each.payload) for each in heard]
+        return [each for each in opened if each is not None]
+
+    def _opened(self, channel: str, text: str) -> Message | None:
+        """Return a decrypted message; None where its sender does not have the secret."""
+        try:
+            sent = base64.b64decode(text, validate=True)
+            sender, rest = sent[:NAME_BYTES], sent[NAME_BYTES:]
+            counter, encrypted = rest[:_COUNTER_BYTES], rest[_COUNTER_BYTES:]
+            body = self._key_of(sender).decrypt(counter, encrypted, channel.encode())
+        except (InvalidTag, ValueError, binascii.Error):
+            return None
+        return Message(sender, body)
+
+    def _key_of(self, sender: bytes) -> AESGCM:
+        key = self._keys.get(sender)
+        if key is None:
+            key = AESGCM(hmac.digest(self._secret, _KEY + sender, "sha256"))
+            if len(self._keys) < SENDERS_MAX:
+                self._keys[sender] = key
+        return key
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            raise SQLAlchemyError
+        return self._connection
+
+    def _ask(self, statement: str, values: tuple[str | int, ...] = ()) -> Sequence[Row]:
+        self._asked_at = time.monotonic()
+        with database_errors():
+            try:
+                return fetch_all(self._connected(), statement, values)
+            except SQLAlchemyError:
+                self.close()
+                raise
+
+
+def channel_of(name: bytes) -> str:
+    """Return the channel of the server with a name."""
+    return f"conclave_{name.hex()}"
+
+
+def notifying(messages: Sequence[Sealed]) -> tuple[str, tuple[str, ...]]:
+    """Return the statement that sends messages, with its values."""
+    calls = ", ".join(["pg_notify(?, ?)"] * len(messages))
+    return f"SELECT {calls}", tuple(part for message in messages for part in message)
