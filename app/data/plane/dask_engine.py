@@ -93,10 +93,10 @@ class DaskEngine:
             odd = counts[-1:] if len(counts) % 2 else []
             pairs = zip(counts[::2], counts[1::2], strict=False)
             counts = [self._map(_merged, countings, *pair) for pair in pairs] + odd
-        finished = self._map(_finished, countings, counts[0])
-        for count, _ in enumerate(self._completed(finished), start=1):
+        for count, _ in enumerate(self._completed(counts[0]), start=1):
             done(count)
-        return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
+        totals = cast("list[CountsT]", self._asked(lambda: self._client.gather(counts[0])))
+        return [each.finished(total) for each, total in zip(countings, totals, strict=True)]
 
     def divided(
         self,
@@ -283,11 +283,6 @@ def _merged(
 ) -> CountsT:
     """Return the sum of two counts."""
     return counting.merged(first, second)
-
-
-def _finished(counting: Counting[PartT, CountsT, ResultT], total: CountsT) -> ResultT:
-    """Return what follows from a count over all parts."""
-    return counting.finished(total)
 
 
 def _run(function: Callable[[PartT], ResultT], part: PartT) -> ResultT:
