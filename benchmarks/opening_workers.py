@@ -8,7 +8,8 @@ and the rows that move between workers.
         [--runs 1] [--folder FOLDER]
 
 Each worker is in a control group of its own (the rights of root are needed), so that four use
-one core; scheduler and server have the rest.  Every cluster opens a small release first.
+one core; scheduler and server have the rest.  All of them come before what else runs on the
+machine.  Every cluster opens a small release first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from statistics import median
 from typing import Final
 
 from benchmarks.measuring.circumstances import circumstances
-from benchmarks.measuring.local_cluster import LocalCluster
+from benchmarks.measuring.local_cluster import LocalCluster, before_others
 from benchmarks.measuring.many_rows import write_streamed
 from benchmarks.opening_dask import SMALL, on_cluster
 
@@ -42,7 +43,7 @@ def main() -> None:
     print(
         f"{'workers':>8}{'seconds':>9}{'rows/s':>10}{'efficiency':>12}{'processor':>11}{'load':>6}"
     )
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, before_others():
         kept = chosen.folder or Path(temporary)
         small = write_streamed(kept, SMALL, depth=chosen.depth)
         config, first = write_streamed(kept, chosen.rows, depth=chosen.depth), None

@@ -12,18 +12,20 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from benchmarks.measuring.circumstances import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 START_SECONDS_MAX: Final = 120
 POLL_SECONDS: Final = 0.05
 PERIOD_MICROSECONDS: Final = 20_000
 SHARES_MAX: Final = 262_144
+WEIGHT_MAX: Final = 10_000
 """Weight against whatever else runs: a quota is what holds a group, and nothing else."""
 FIRST_TIMES_FIELD: Final = 11
 """Of ``/proc/PID/stat`` behind the name: user and system time of the process follow."""
@@ -148,9 +150,21 @@ def _certified(made: Path) -> dict[str, str]:
     return {**named, "OPENBLAS_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(made.parent)}
 
 
-def _made_group(name: str, cores: float) -> Path:
-    """Make a control group that may use a share of a core."""
-    quota = str(round(cores * PERIOD_MICROSECONDS))
+@contextmanager
+def before_others() -> Iterator[None]:
+    """Let this process and those it starts come before all that is outside of control groups."""
+    group = _made_group(f"conclave-{os.getpid()}", None)
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        (group.parent / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
+
+
+def _made_group(name: str, cores: float | None) -> Path:
+    """Make a control group that may use a share of a core, or as much as there is."""
+    quota = "-1" if cores is None else str(round(cores * PERIOD_MICROSECONDS))
     first = Path("/sys/fs/cgroup/cpu")
     if first.is_dir():
         group = first / name
@@ -161,7 +175,8 @@ def _made_group(name: str, cores: float) -> Path:
         return group
     group = Path("/sys/fs/cgroup") / name
     group.mkdir()
-    (group / "cpu.max").write_text(f"{quota} {PERIOD_MICROSECONDS}")
+    (group / "cpu.max").write_text(f"{'max' if cores is None else quota} {PERIOD_MICROSECONDS}")
+    (group / "cpu.weight").write_text(str(WEIGHT_MAX))
     return group
 
 

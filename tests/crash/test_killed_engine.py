@@ -101,15 +101,13 @@ def test_threads_that_are_killed_with_their_server_charge_once(
 @contextmanager
 def _reached(cluster: LocalCluster) -> Iterator[dict[str, str]]:
     """Let this process be a client of the cluster; yield the settings of an opening on it."""
-    tls = {
-        "ca-file": str(cluster.certificates / "ca.pem"),
-        "client": {
-            "cert": str(cluster.certificates / "certificate.pem"),
-            "key": str(cluster.certificates / "key.pem"),
-        },
+    settings: dict[str, object] = {
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": str(cluster.certificates / "ca.pem"),
+        "distributed.comm.tls.client.cert": str(cluster.certificates / "certificate.pem"),
+        "distributed.comm.tls.client.key": str(cluster.certificates / "key.pem"),
     }
-    comm = {"distributed.comm.require-encryption": True, "distributed.comm.tls": tls}
-    with dask.config.set(comm):
+    with dask.config.set(settings):
         yield {
             "CONCLAVE_ENGINE__NAME": "dask",
             "CONCLAVE_ENGINE__ADDRESS": cluster.address,
