@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from app.data.checks.dead_features import dead_of_summaries
 from app.data.plane.countings import (
     CountedPart,
+    OverlapReading,
     Summaries,
     VectorReading,
     VectorSum,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.data.checks.public_overlap import Overlap, PublicRuns
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
@@ -155,6 +157,24 @@ class StreamedRows:
             self.close()
         return result
 
+    def overlap(self, runs: PublicRuns) -> Overlap:
+        """Return what all rows, which are read again, have in common with public points; secret.
+
+        Args:
+            runs: the points.
+
+        Raises:
+            DataError: they are not the rows that were counted.
+
+        """
+        try:
+            held = self._read_again(OverlapReading(reading=self.reading, runs=runs).of)
+            ((summary, found),) = self.engine.counted([Verified(runs)], held, lambda _: None)
+            self._verify(summary)
+        finally:
+            self.close()
+        return found
+
     @contextmanager
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
@@ -183,7 +203,8 @@ class StreamedRows:
             self.close()
 
     def _read_again(self, read: Callable[[tuple[int, Part]], PartT]) -> Held[PartT]:
-        """Read every part, of whose number of rows nothing is told."""
+        """Read every part, of whose number of rows nothing is told; packed rows are let go."""
+        self._held = None
         reading = self.reading
         parts = list_parts(reading.source, reading.schema, dialect=reading.dialect)
         return self.engine.read(read, list(enumerate(parts)), lambda _: None)
