@@ -2,9 +2,9 @@
 
 An opening streams where its learners are fitted from packed rows and every row is in one chunk, or
 where it fits none: rows are then packed into a byte a feature as they are read, counted where they
-lie, and never held in memory as numbers.  Slots follow from a keyed permutation, and the fingerprint is a sum over
-rows.  The first entry says so, and a release that an earlier version opened goes on by the rules
-that it was opened with.
+lie, and never held in memory as numbers.  Slots follow from a keyed permutation, and the
+fingerprint is a sum over rows.  The first entry says so, and a release that an earlier version
+opened goes on by the rules that it was opened with.
 """
 
 from __future__ import annotations
