@@ -51,7 +51,7 @@ class ConclaveError(Exception):
 
 
 class ConfigurationError(ConclaveError):
-    """Bad usage, configuration or data; one line that names the key.
+    """Wrong usage, configuration or data, described in one line that names the setting.
 
     Args:
         key: the setting, column or option at fault, e.g. ``privacy.shares``.
@@ -71,7 +71,7 @@ class ConfigurationError(ConclaveError):
 
 
 class DataError(ConfigurationError):
-    """A private source that cannot be read or does not fit the public schema."""
+    """A source of private rows cannot be read or does not fit the public schema."""
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str]]:
         """Go from one process to another as key and problem."""
@@ -95,15 +95,15 @@ class ReleaseMismatchError(ConfigurationError):
 
 
 class UnknownRowsError(ReleaseMismatchError):
-    """The rows cannot be recognised as those of a release that an earlier version opened."""
+    """The rows cannot be matched with those of a release that an earlier version opened."""
 
 
 class VerificationError(ConclaveError):
-    """A condition that was to be verified does not hold; the text explains it."""
+    """A condition that is verified does not hold; the text explains it."""
 
 
 class NotExportableError(VerificationError):
-    """A published classifier that the requested format cannot represent."""
+    """A published classifier cannot be represented in the requested format."""
 
 
 class MachineError(ConclaveError):
@@ -133,19 +133,19 @@ class RequestError(ConclaveError):
 
 
 class MalformedBodyError(RequestError):
-    """The body is not the JSON that the route expects."""
+    """The body of a request is not the JSON that the route expects."""
 
     slug = "malformed-body"
 
 
 class UnsupportedMediaTypeError(RequestError):
-    """The content type is not one that the route takes."""
+    """The content type of a request is not one that the route accepts."""
 
     slug = "unsupported-media-type"
 
 
 class TooLargeError(RequestError):
-    """The body, a line or a header is larger than its limit."""
+    """The body, a line or a header of a request is larger than its limit."""
 
     slug = "too-large"
 
@@ -175,31 +175,31 @@ class BudgetExhaustedError(RequestError):
 
 
 class KeyLimitError(RequestError):
-    """The API key has used up its limit of answers, or of answers that cost budget."""
+    """The API key has used up its limit of answers, or of unstable answers."""
 
     slug = "key-limit"
 
 
 class NotPublishedError(RequestError):
-    """There is no published classifier yet."""
+    """The release has not published a classifier yet."""
 
     slug = "not-published"
 
 
 class NoStatisticsError(RequestError):
-    """The release has no part of epsilon for statistics."""
+    """The release has no share of epsilon for statistics."""
 
     slug = "no-statistics"
 
 
 class StatisticsNotOpenError(RequestError):
-    """The statistics table is not published yet."""
+    """The release has not published its statistics table yet."""
 
     slug = "statistics-not-open"
 
 
 class InvalidHypothesisError(RequestError):
-    """A hypothesis does not fit the public schema, or is outside the statistics table."""
+    """A posted hypothesis does not fit the public schema, or is outside the statistics table."""
 
     slug = "invalid-hypothesis"
 
@@ -216,13 +216,13 @@ class UnauthorizedError(RequestError):
 
 
 class ForbiddenError(RequestError):
-    """The API key's role does not allow the route."""
+    """The role of the API key does not allow the route."""
 
     slug = "forbidden"
 
 
 class UnavailableError(ConclaveError):
-    """The service cannot answer now; nothing was released; retry."""
+    """The service cannot answer now, and released nothing; the client may retry."""
 
     slug: ClassVar[str] = "unavailable"
     retry_after_seconds: ClassVar[int] = 1
@@ -234,48 +234,48 @@ class UnavailableError(ConclaveError):
 
 
 class LedgerUnavailableError(UnavailableError):
-    """The ledger did not take the commit; nothing was released."""
+    """The ledger did not accept the commit; no answer was released."""
 
     slug = "ledger-unavailable"
 
 
 class SwitchingError(UnavailableError):
-    """New queries must wait until the published classifier is drawn."""
+    """New queries must wait until the classifier that is to answer them is drawn."""
 
     slug = "switching"
     retry_after_seconds = 5
 
 
 class WaitingError(UnavailableError):
-    """Too few batches of rows can vote yet; no budget is spent before enough have joined."""
+    """Too few batches of rows have joined to vote on queries; nothing is charged meanwhile."""
 
     slug = "waiting"
     retry_after_seconds = 60
 
 
 class OpeningError(UnavailableError):
-    """The release is still being opened."""
+    """The release is still being opened, so no query can be answered yet."""
 
     slug = "opening"
     retry_after_seconds = 5
 
 
 class IntegrityError(ConclaveError):
-    """Something that must hold does not, so the release stops serving."""
+    """A check of the release's integrity failed, so the release stops serving."""
 
     slug: ClassVar[str] = "release-stopped"
 
 
 class InvariantError(IntegrityError):
-    """A broken invariant of our own code."""
+    """A condition that Conclave's own code guarantees does not hold."""
 
 
 class LedgerCorruptError(IntegrityError):
-    """The ledger, or private data that it refers to, differs from what was written."""
+    """The ledger, or private state that its entries refer to, differs from what was written."""
 
 
 class UncountedDrawsError(IntegrityError):
-    """This server's unrecorded draws cannot be recorded, because another server answered since."""
+    """Random draws of this server can no longer be recorded, since another server answered."""
 
     def __init__(self) -> None:
         """Store why nothing is answered any more."""
@@ -286,10 +286,10 @@ class UncountedDrawsError(IntegrityError):
 
 
 class ContainedError(IntegrityError):
-    """An unexpected failure after votes were cast: the budget stays spent, the text is fixed."""
+    """An unexpected failure after the models voted: the budget stays spent, the text is fixed."""
 
 
 def invariant(holds: bool, claim: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Raise :class:`InvariantError` with ``claim`` unless the condition holds."""
+    """Raise :class:`InvariantError` with the text ``claim`` unless the condition holds."""
     if not holds:
         raise InvariantError(claim)

@@ -1,4 +1,4 @@
-"""The composition root: builds ledger, release, service and application from the settings.
+"""The place where all parts are built from the settings: ledger, release, service, application.
 
 The only place that wires.  Everything below takes what it needs as arguments.
 """
@@ -392,7 +392,7 @@ def _opened_living(
 
 
 def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
-    """Return the background work of a release that accepts rows; None for any other."""
+    """Return the background updates of a release that accepts rows; None for any other."""
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
@@ -408,7 +408,7 @@ def append_from_settings(
     clock: Callable[[], float] = time.time,
     budget: tuple[Fraction | None, Fraction | None] = (None, None),
 ) -> Appended:
-    """Add a batch of rows to a release that accepts them; return the batch's number, and counts.
+    """Add a batch of rows to a release that accepts them; return its number, and counts.
 
     Args:
         settings: the whole configuration.
@@ -495,7 +495,7 @@ def change_from_settings(
         taken = take_down(ledger, changes)
         head = ledger.read_state().head
         receipt = Receipt(taken, before=head, after=None)
-        if now and taken.count:
+        if now:  # nobody known, too: whether a tick comes must not tell who is
             with suppress(LedgerUnavailableError):  # then it is done at the next tick
                 before, after = Ticker(configuration, ledger, noise, clock).change_now()
                 receipt = Receipt(taken, before=before, after=after)
@@ -525,7 +525,7 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class RowsBefore:
-    """The private rows read before a ledger exists, and the secret by which they are known.
+    """The private rows read before a ledger exists, and the secret that hashes them.
 
     Attributes:
         rows: the private rows; secret.

@@ -11,7 +11,10 @@ noisy counts and labels by ``app/privacy/generations/pooled_labels.py``, learner
 ledger's fold.  Left out are the database and HTTP, and with them the replay of vectors: a query is
 one of the distinct test vectors, each time a fresh one.
 
+Other labellings than the pooled one are drawn by ``app/privacy/exponential/mechanism.py``.
+
     python -m benchmarks.living [--plays N] [--months N] [--demand N] [--data NAMES] [--order SEED]
+        [--labelling own|inherit|cohort|pooled] [--quorums N ...]
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.generations import Generations
+from app.privacy.exponential import mechanism as exponential
 from app.privacy.generations import pooled_labels
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import calibrate
@@ -65,6 +69,8 @@ if TYPE_CHECKING:
 EPSILON: Final = Fraction(1)
 DELTA: Final = Fraction(1, 10**6)
 LABEL_SHARE: Final = Fraction(1, 10)
+LABEL_DELTA: Final = DELTA / 10**6
+"""For the weights of a drawn labelling, beside the answers' delta; noisy counts need none."""
 ROWS: Final = 5_000
 DIGEST: Final = "00" * 32
 AHEAD: Final = 4_096
@@ -141,10 +147,12 @@ class Life:
     scene: Scene
     quorum: int
     noise: SeededNoise
+    labelling: str = "pooled"
     known: Generations = field(default_factory=Generations)
     counts: list[pooled_labels.NoisyCounts] = field(default_factory=list)
     order: list[Integers] = field(default_factory=list)
     votes: list[Integers] = field(default_factory=list)
+    drawn: dict[int, Integers] = field(default_factory=dict)
     answered: int = 0
 
     @property
@@ -155,13 +163,13 @@ class Life:
             release_id="00" * 16,
             name="living",
             epsilon=str(EPSILON),
-            delta=str(DELTA),
+            delta=str(DELTA + LABEL_DELTA),
             queries=None,
             cutoff=None,
             parameters={
                 living.QUORUM: str(self.quorum),
                 living.ACTIVE_MAX: "null",
-                living.LABELLING: '"pooled"',
+                living.LABELLING: f'"{self.labelling}"',
                 living.TABLE: f"{answers} {DELTA} {self.scene.cutoff}",
             },
             fingerprint=DIGEST,
@@ -174,37 +182,71 @@ class Life:
         return CellClass(splits=self.rows.splits, class_count=2)
 
     def append(self, month: int) -> None:
-        """Append the month's rows: slots, and noisy counts at a tenth of epsilon."""
+        """Append the month's rows: slots, and labels at a tenth of epsilon where they are due."""
         number, known = month + 1, self.known
-        part = slice(month * ROWS, number * ROWS)
         self.order.append(month * ROWS + self.noise.permutation(ROWS))
+        shares = {living.ANSWERS: [str(EPSILON * (1 - LABEL_SHARE)), str(DELTA)]}
+        if number <= self.drawing:
+            shares[living.RELABEL] = [str(EPSILON * LABEL_SHARE), str(LABEL_DELTA)]
         event = GenerationAppended(
             number=number,
             slots=ROWS,
             chunks=ROWS,
             epsilon=str(EPSILON),
-            delta=str(DELTA),
-            shares={
-                living.RELABEL: [str(EPSILON * LABEL_SHARE), "0"],
-                living.ANSWERS: [str(EPSILON * (1 - LABEL_SHARE)), str(DELTA)],
-            },
+            delta=str(DELTA + LABEL_DELTA),
+            shares=shares,
             cutoff=self.scene.cutoff,
             joins_at=number,
             fingerprint=DIGEST,
             private_digests={slots_name(number, known.tick): DIGEST},
         )
-        known = living.appended(known, self.opened, event)
-        draw = pooled_labels.Parameters(
-            cell_count=self.rows.splits.cell_count,
-            class_count=2,
-            slot_count=ROWS,
+        self.known = living.appended(known, self.opened, event)
+        if self.labelling == "cohort" and number < self.quorum:
+            return
+        first = 1 if self.labelling == "cohort" and number == self.quorum else number
+        for each in range(first, number + 1):
+            self._label(each)
+
+    @property
+    def drawing(self) -> int:
+        """The number of first generations that pay for a draw of labels."""
+        return {"inherit": 1, "cohort": self.quorum}.get(self.labelling, 10**6)
+
+    def _label(self, number: int) -> None:
+        """Fold a generation's labels, after their draw where one is due."""
+        is_shared = self.labelling in ("inherit", "cohort")
+        source = 1 if is_shared else number
+        if self.labelling == "pooled":
+            part = slice((number - 1) * ROWS, number * ROWS)
+            draw = pooled_labels.Parameters(
+                cell_count=self.rows.splits.cell_count,
+                class_count=2,
+                slot_count=ROWS,
+                epsilon=EPSILON * LABEL_SHARE,
+            )
+            records = self.rows.cells[part], self.rows.labels[part]
+            self.counts.append(pooled_labels.draw(draw, records, self.noise))
+        elif source == number:
+            members = self.quorum if self.labelling == "cohort" else 1
+            self.drawn[number] = self._draw(
+                slice((number - 1) * ROWS, (number - 1 + members) * ROWS)
+            )
+        names = {labelling_name(number): DIGEST} if source == number else {}
+        event = LabellingDrawn(number=number, of=source, private_digests=names)
+        self.known = living.labelled(self.known, self.opened, event)
+
+    def _draw(self, part: slice) -> Integers:
+        """Draw a label for every cell from some rows, by the exponential mechanism."""
+        cells, labels = self.rows.cells[part], self.rows.labels[part]
+        parameters = exponential.Parameters(
             epsilon=EPSILON * LABEL_SHARE,
+            delta_truncation=LABEL_DELTA,
+            row_count=len(labels),
+            hypotheses=self.cell_class,
         )
-        records = self.rows.cells[part], self.rows.labels[part]
-        self.counts.append(pooled_labels.draw(draw, records, self.noise))
-        names = {labelling_name(number): DIGEST}
-        event_drawn = LabellingDrawn(number=number, of=number, private_digests=names)
-        self.known = living.labelled(known, self.opened, event_drawn)
+        drawn = exponential.draw(parameters, (cells[:, np.newaxis], labels), self.noise)
+        every = np.arange(self.rows.splits.cell_count)[:, np.newaxis]
+        return np.asarray(drawn.predict(every), dtype=np.int64)
 
     def tick(self) -> None:
         """Make a tick: the new generation joins, and all are fitted with the labels of now."""
@@ -216,8 +258,14 @@ class Life:
             joins = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)
             known = living.joined(known, joins)
         self.known = known
-        labels = pooled_labels.running_sum(self.counts).labels()
-        self.votes = [self._fitted(order, labels) for order in self.order]
+        if self.labelling == "pooled":
+            labels = pooled_labels.running_sum(self.counts).labels()
+            self.votes = [self._fitted(order, labels) for order in self.order]
+            return
+        for each in known.all[len(self.votes) :]:
+            if each.labelled_by is not None:
+                order = self.order[each.number - 1]
+                self.votes.append(self._fitted(order, self.drawn[each.labelled_by]))
 
     def _fitted(self, order: Integers, cell_labels: Integers) -> Integers:
         """Fit a generation's learners, one a row; return their votes by cell, (C, 2)."""
@@ -285,10 +333,19 @@ class Played:
     active: int
 
 
-def play(scene: Scene, quorum: int, *, months: int, demand: int, seed: int, order: int) -> Played:
+def play(
+    scene: Scene,
+    quorum: int,
+    *,
+    months: int,
+    demand: int,
+    seed: int,
+    order: int,
+    labelling: str = "pooled",
+) -> Played:
     """Play a life of so many months, with rows in an order of its own or a common one."""
     rows = rows_of(scene.data, scene.least_share, months, order)
-    life = Life(rows, scene, quorum, SeededNoise(seed))
+    life = Life(rows, scene, quorum, SeededNoise(seed), labelling)
     queries = np.random.default_rng(seed + 1)
     stable, given = [], []
     for month in range(months):
@@ -322,6 +379,10 @@ def main() -> None:
     parser.add_argument("--demand", type=int, default=20_000)
     parser.add_argument("--order", type=int, help="seed of one order of rows for all lives")
     parser.add_argument("--data", nargs="+", default=["adult", "skin"])
+    parser.add_argument(
+        "--labelling", choices=("own", "inherit", "cohort", "pooled"), default="pooled"
+    )
+    parser.add_argument("--quorums", nargs="+", type=int, help="in place of the table's")
     asked = parser.parse_args()
     print(
         "| data, cells, T | quorum | stable answers a month | months 3, 6, 12, 24"
@@ -330,7 +391,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for scene in SCENES:
         if scene.data in asked.data:
-            for quorum in scene.quorums:
+            for quorum in asked.quorums or scene.quorums:
                 print(_line(scene, quorum, asked), flush=True)
 
 
@@ -345,6 +406,7 @@ def _line(scene: Scene, quorum: int, asked: argparse.Namespace) -> str:
             demand=asked.demand,
             seed=seed,
             order=seed if asked.order is None else asked.order,
+            labelling=asked.labelling,
         )
         for seed in range(asked.plays)
     ]

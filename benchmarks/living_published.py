@@ -11,7 +11,7 @@ the public points; the others score.  The data set is in the folder that
 CONCLAVE_TEST_DATA names.
 
     python -m benchmarks.living_published [--plays N] [--months N] [--data NAMES]
-        [--epsilons E ...]
+        [--epsilons E ...] [--learner linear|kernel]
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ import numpy as np
 from app.data.rows import PrivateRows
 from app.ledger.entries.generations import CLASSIFIER, Generation
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS
-from app.release.generations.public_map import known_inputs
+from app.release.generations.public_map import descent_known, known_inputs
 from app.release.generations.publishing import generation_draw, mean_share, mean_weights
 from app.release.terms.configuration import configure
+from app.settings.generations_section import PUBLISH_IN_TURN
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 from benchmarks.utility.seeded_noise import SeededNoise
 
@@ -71,12 +72,12 @@ class Scene:
 
 
 @cache
-def scene_of(data: str, epsilon: str) -> Scene:
+def scene_of(data: str, epsilon: str, learner: str) -> Scene:
     """Return what is public of a data set, at an epsilon that is all the classifier's."""
     settings = loaded(
         data,
         {
-            "CONCLAVE_CLASSIFIER__LEARNER": "linear",
+            "CONCLAVE_CLASSIFIER__LEARNER": learner,
             "CONCLAVE_PRIVACY__EPSILON": epsilon,
             "CONCLAVE_PRIVACY__SHARES": '{"relabel": 0, "answers": 0, "classifier": 1}',
             "CONCLAVE_ANSWERS__AFTER": "classifier",
@@ -87,7 +88,8 @@ def scene_of(data: str, epsilon: str) -> Scene:
     order = np.random.default_rng(0).permutation(len(full))
     points, scoring = order[:POINTS], order[POINTS:]
     configuration = configure(settings)
-    inputs = known_inputs(configuration, full[points], row_count=ROWS)
+    descent = descent_known(configuration, full[points], row_count=ROWS)
+    inputs = known_inputs(descent, SeededNoise(0))
     return Scene(configuration, inputs, inputs.inputs.encode(full[scoring]), tests.labels[scoring])
 
 
@@ -107,9 +109,11 @@ def generation(number: int, epsilon: str, *, slots: int = ROWS) -> Generation:
     )
 
 
-def play(data: str, epsilon: str, *, months: int, seed: int) -> dict[str, list[float]]:
+def play(
+    data: str, epsilon: str, learner: str, *, months: int, seed: int
+) -> dict[str, list[float]]:
     """Play so many months; return the accuracy after each, warm, cold, and of all rows at once."""
-    scene, rows = scene_of(data, epsilon), private_rows(data)
+    scene, rows = scene_of(data, epsilon, learner), private_rows(data)
     order = np.random.default_rng(seed).permutation(rows.count)
     noise = SeededNoise(seed)
     known: list[Generation] = []
@@ -150,6 +154,7 @@ def main() -> None:
     parser.add_argument("--plays", type=int, default=20)
     parser.add_argument("--months", type=int, default=6)
     parser.add_argument("--data", nargs="+", default=["adult"])
+    parser.add_argument("--learner", choices=PUBLISH_IN_TURN, default="linear")
     parser.add_argument("--epsilons", nargs="+", default=["1", "0.3"])
     asked = parser.parse_args()
     print("| data, epsilon | way | after each month | error of the last | seconds a play |")
@@ -158,7 +163,8 @@ def main() -> None:
         for epsilon in asked.epsilons:
             started = time.process_time()
             plays = [
-                play(data, epsilon, months=asked.months, seed=seed) for seed in range(asked.plays)
+                play(data, epsilon, asked.learner, months=asked.months, seed=seed)
+                for seed in range(asked.plays)
             ]
             seconds = (time.process_time() - started) / asked.plays
             for way in plays[0]:
@@ -166,7 +172,7 @@ def main() -> None:
                 error = lines[:, -1].std(ddof=1) / asked.plays**0.5 if asked.plays > 1 else 0.0
                 shown = " ".join(f"{each:.4f}" for each in lines.mean(axis=0))
                 print(f"| {data}, {epsilon} | {way} | {shown} | {error:.4f} | {seconds:.1f} |")
-            if (data, epsilon) == ("adult", "1"):
+            if (data, epsilon, asked.learner) == ("adult", "1", "linear"):
                 shown = " ".join(f"{each:.3f}" for each in STUDY)
                 print(f"| {data}, {epsilon} | the study's warm start | {shown} | | |", flush=True)
 

@@ -1,4 +1,4 @@
-"""The main flow of a batch of queries on the writer thread, from REPLAY to COMMIT.
+"""The main function for a batch of queries: look up, vote, decide and commit, on the writer thread.
 
 ``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
 (``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
@@ -64,18 +64,18 @@ class Undelivered(NamedTuple):
     was_refused: bool = False
 
     def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
-        """Return the new answers that are left unrecorded if ``transaction`` fails."""
+        """Return the new answers left unrecorded if the commit of ``transaction`` failed."""
         was_refused = bool(self.fresh) and not self.left_no_trace
         return Undelivered(fresh, transaction, was_refused)
 
     @property
     def may_be_recorded(self) -> bool:
-        """Whether the last transaction may have been committed although an error was reported."""
+        """Whether the last transaction may be committed although the database reported an error."""
         return self.transaction is not None and self.transaction.may_be_committed
 
     @property
     def left_no_trace(self) -> bool:
-        """Whether nothing visible from outside can depend on the unrecorded answers.
+        """Whether clients can have seen nothing that depends on the unrecorded answers.
 
         A server that was paused, a network or a database that went away: they end a
         connection whatever is under way on it, as a crash of this process would, after
@@ -135,11 +135,11 @@ class QueryAnswerer:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the release that its committed counts imply."""
+        """The release's phase by its committed counts: votes, classifier or halted."""
         return self.release.phase
 
     def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
-        """Return the decisions on ``queries``, in order, committed in one durable transaction.
+        """Return the decisions on ``queries``, in order, after committing them in one transaction.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.
@@ -194,7 +194,7 @@ class QueryAnswerer:
         return decisions
 
     def identify(self, queries: Queries) -> IdentifiedQueries:
-        """Return the queries with the keyed digests under which they are recorded."""
+        """Return the queries with the keyed hashes under which their answers are recorded."""
         digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
         splits = self.release.decided_cells
         usual = self.release.precision
@@ -228,7 +228,7 @@ class QueryAnswerer:
         *,
         further_vectors: Sequence[bytes] = (),
     ) -> ReplayIndex:
-        """Return everything recorded about the vectors and idempotency keys of ``queries``.
+        """Return all recorded answers to the vectors and idempotency keys of ``queries``.
 
         Args:
             queries: with their digests.
@@ -360,7 +360,7 @@ class QueryAnswerer:
         )
 
     def tell_committed(self) -> None:
-        """Log the batches committed since the last call, on any thread."""
+        """Write log lines for the batches committed since the last call; callable on any thread."""
         while self._untold:
             log.info("answers_committed", **self._untold.popleft())
 

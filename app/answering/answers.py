@@ -33,7 +33,7 @@ def answers_for(
     schema: Schema,
     classify: Callable[[Sequence[bytes]], Sequence[Told]],
 ) -> list[Told]:
-    """Return the replies to clients for the given decisions.
+    """Return the replies to clients for the given decisions on their queries.
 
     Args:
         decisions: of queries, in order.
@@ -62,7 +62,7 @@ def _answer_for(
 
 
 def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:
-    """Return the reply for an answer of the ensemble, new or recorded."""
+    """Return the reply for an answer that the models' vote gave, new or recorded."""
     index, precision = recorded.label, recorded.precision
     label = None if index is None else schema.classes[index]
     answer = Answer(recorded.query_id, label, recorded.stable, _ENSEMBLE, replayed)
@@ -83,7 +83,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield all results in query order: those known at once, and the others as they come.
+    """Yield all answers in the order of the queries, known ones at once, the others later.
 
     Args:
         known: results by their place.

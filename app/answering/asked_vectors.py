@@ -1,4 +1,4 @@
-"""The recorded vectors of queries, in a release that answers each cell of a partition once.
+"""The recorded vectors of queries, in a release that answers each region of vectors only once.
 
 An answer is found again by its cell there, and the vectors themselves are what a classifier
 takes for its points and a student for its examples.  So each is recorded once, in the
@@ -18,7 +18,7 @@ ASKED_MAX: Final = 100_000
 
 
 class AskedVectors:
-    """The recorded vectors of queries, found by their digests.
+    """The recorded vectors of queries, looked up by their keyed hashes.
 
     Changed on the writer's thread after a commit, and read on any.
     """
@@ -37,15 +37,15 @@ class AskedVectors:
         self._asked_max = asked_max
 
     def add(self, posted_digests: Iterable[bytes]) -> None:
-        """Add committed vectors."""
+        """Add queried vectors that were committed to the ledger."""
         self._digests.update(posted_digests)
 
     def know(self, posted_digest: bytes) -> bool:
-        """Return whether a vector is recorded."""
+        """Return whether a queried vector is recorded."""
         return posted_digest in self._digests
 
     def want(self, posted_digest: bytes, *, beside: int = 0) -> bool:
-        """Return whether a vector must be recorded though its public cell (region) is answered.
+        """Return whether a vector has to be recorded although its region already has an answer.
 
         Args:
             posted_digest: of the vector.

@@ -88,7 +88,7 @@ WAITING: Final = (
 
 
 class Deferred(msgspec.Struct, frozen=True):
-    """A query that the published classifier answers, at once or after the classifier is drawn."""
+    """A query that the published classifier answers, now or as soon as the classifier is drawn."""
 
 
 DEFERRED: Final = Deferred()
@@ -156,7 +156,7 @@ class Batch:
         left_no_trace: bool = False,
         may_be_recorded: bool = True,
     ) -> None:
-        """Restore answers that were drawn earlier and whose commit failed, so none is drawn anew.
+        """Restore answers that were drawn earlier but not committed, so that none is drawn again.
 
         None is drawn again; one that is recorded by now, because its commit
         happened after all or another process answered it, is left as it is.

@@ -1,4 +1,4 @@
-"""Access to the running service, which is absent while opening and refused once stopped."""
+"""Access to the answering service, which is absent while a release opens and after it stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STOPPED: Final = (
 
 
 class ServiceSlot:
-    """A holder of the one service, which is set when its release is open.
+    """A holder of the answering service, which is set when its release is open.
 
     Every method is called on the event loop's thread.
     """
@@ -47,7 +47,7 @@ class ServiceSlot:
 
     @property
     def state(self) -> str:
-        """The state of the server, one of ``STATES``."""
+        """The state of the server: one of the names in ``STATES``."""
         if self._stopped:
             return "stopped"
         if self.draining:
@@ -64,12 +64,12 @@ class ServiceSlot:
         _ = self.service
 
     def note_refused(self, count: int) -> None:
-        """Count refused requests in the running service; do nothing if there is none."""
+        """Count refused requests in the running service, if there is one."""
         if self._service is not None:
             self._service.note_refused(count)
 
     def fill(self, service: ConclaveService) -> None:
-        """Serve ``service`` from now on."""
+        """Make ``service`` the service that answers requests from now on."""
         self._service = service
 
     def stop(self, error: IntegrityError | None = None) -> None:
@@ -82,5 +82,5 @@ class ServiceSlot:
         self._draining.set()
 
     async def drained(self) -> None:
-        """Wait until :meth:`drain` is called."""
+        """Wait until the server is asked to end (until :meth:`drain` is called)."""
         await self._draining.wait()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Queries(msgspec.Struct, frozen=True, gc=False):
-    """Validated queries of one or several callers, in columns of equal length.
+    """Validated queries of one or several callers, as columns (vectors, keys, ...) of equal length.
 
     Attributes:
         vectors: canonical bytes of each vector.
@@ -53,7 +53,7 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
         return self.idempotency_keys.count(None) < len(self.idempotency_keys)
 
     def part(self, start: int, end: int) -> Self:
-        """Return the queries in a range of indices."""
+        """Return the queries whose indices lie in a range."""
         if start == 0 and end >= len(self.vectors):
             return self
         return type(self)(*[column[start:end] for column in astuple(self)])
@@ -63,13 +63,13 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
         return type(self)(*[[column[place] for place in places] for column in astuple(self)])
 
     def followed_by(self, others: Iterable[Self]) -> Self:
-        """Return these queries and then ``others``."""
+        """Return a batch with these queries followed by ``others``."""
         columns = zip(*map(astuple, (self, *others)), strict=True)
         return type(self)(*[list(chain.from_iterable(parts)) for parts in columns])
 
 
 def alone(query: Query) -> Queries:
-    """Return a batch of one query, by fewer function calls than in general."""
+    """Return a batch of one query, faster than the general function for batches."""
     vector = replay_key(query.vector)
     return Queries((vector,), (query.idempotency_key,), (query.precision,), (query.asker,))
 
@@ -85,7 +85,7 @@ def in_columns(queries: Sequence[Query]) -> Queries:
 
 
 class IdentifiedQueries(Queries, frozen=True, gc=False):
-    """Queries with the keyed digests under which they are recorded.
+    """Queries with the keyed hashes under which their answers are recorded.
 
     Their precisions are those that they are answered with; None for a label.
 
@@ -109,7 +109,7 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Fresh(msgspec.Struct, frozen=True, gc=False):
-    """A new answer of this batch that is to be committed.
+    """A new answer of a batch that has yet to be committed to the ledger.
 
     Attributes:
         recorded: the answer.
@@ -134,5 +134,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The units of budget that this answer used: 0 if stable, else 1 or 2."""
+        """The units of the limit that this answer used: 0 if stable, else 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class Recipient(Protocol):
-    """The interface of a waiting caller, which gets its result at the moment of the commit."""
+    """The interface of a caller that gets its answers at the moment of the commit."""
 
     def done(self) -> bool:
-        """Return whether the caller no longer needs a result."""
+        """Return whether the caller no longer needs an answer."""
 
     def set_result(self, result: Decided | IntegrityError, /) -> None:
-        """Accept the decisions; must not raise, since other callers are served right after."""
+        """Accept decisions on queries; must not raise, as other callers are served next."""
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Decided(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """The queries of one caller in the queue, with the caller that waits for their decisions.
+    """The waiting queries of one caller, with the object that gets their decisions.
 
     Attributes:
         queries: in order, at least one.
@@ -72,11 +72,11 @@ class Waiting:
         return len(self.queries)
 
     def settle(self, decisions: Decisions) -> None:
-        """Give the caller a decision for each query."""
+        """Give the waiting caller a decision for each of its queries."""
         self._give(Decided(decisions))
 
     def settle_up_to(self, deferred: int, decisions: Decisions) -> Waiting:
-        """Give results up to the first query left to the classifier; return the queries after it.
+        """Give decisions up to the first query left to the classifier; return the queries after it.
 
         Args:
             deferred: its place.
@@ -92,7 +92,7 @@ class Waiting:
         return rest
 
     def end(self, result: Deferred | UnavailableError | IntegrityError) -> None:
-        """Give the caller the same result for every query that has none."""
+        """Give the waiting caller the same result for every query that has none."""
         if isinstance(result, IntegrityError):
             self._give(result)
             return
@@ -117,13 +117,13 @@ class Queue:
         return self._query_count
 
     def extend(self, waiting: Iterable[Waiting]) -> None:
-        """Append newly arrived queries."""
+        """Append newly arrived queries to the queue."""
         for each in waiting:
             self._waiting.append(each)
             self._query_count += len(each.queries)
 
     def take(self, count_max: int) -> list[Waiting]:
-        """Remove and return queries for a batch of at most ``count_max``, in whole requests."""
+        """Remove queries from the queue for a batch of at most ``count_max``, in whole requests."""
         taken: list[Waiting] = []
         room = count_max
         while self._waiting and (count := len(self._waiting[0].queries)) <= room:
@@ -142,13 +142,13 @@ def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Se
 
 
 def first_deferred(decisions: Decisions) -> int | None:
-    """Return the index of the first query that is left to the classifier."""
+    """Return the index of the first decision that leaves its query to the classifier."""
     places = (place for place, each in enumerate(decisions) if isinstance(each, Deferred))
     return next(places, None)
 
 
 async def decisions_of(pending: Iterable[Pending]) -> AsyncIterator[Decisions]:
-    """Yield decisions in order, part by part, each as soon as it is committed.
+    """Yield decisions on queries in order, part by part, each as soon as it is committed.
 
     Raises:
         IntegrityError: the release has stopped.
@@ -180,7 +180,7 @@ async def _decided(pending: Pending) -> Decided:
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:
-    """Return a foreseen error as it is, and a fixed text for any other error.
+    """Return a foreseen error unchanged, and a fixed text in place of any other error.
 
     Whatever that one says may be private.
     """
@@ -190,7 +190,7 @@ def contained(error: BaseException) -> UnavailableError | IntegrityError:
 
 
 class Arrivals:
-    """A comparison of the number of waiting queries with the expected number.
+    """A comparison of the number of waiting queries with the number that is expected soon.
 
     Expected are as many as were answered last or waited by then: who was answered asks
     again.  Whether they come is public, and so is when: nothing here depends on a vote.
@@ -219,7 +219,7 @@ class Arrivals:
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Record the number of waiting queries in a separate step of the event loop.
+        """Record the number of waiting queries, in a later step of the event loop.
 
         What was answered before is on its way by then, and the quiet begins.
         """

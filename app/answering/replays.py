@@ -50,15 +50,15 @@ class ReplayIndex:
         self._vector_by_key = {} if vector_by_key is None else vector_by_key
 
     def add(self, vector_digest: bytes, recorded: RecordedAnswer) -> None:
-        """Add a committed answer."""
+        """Add a committed answer to the index."""
         self._by_vector[vector_digest] = recorded
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add committed (idempotency key's digest, vector digest) pairs."""
+        """Add committed pairs of hashes, (idempotency key, vector), to the index."""
         self._vector_by_key.update(pairs)
 
     def has_any(self, vector_digests: Iterable[bytes]) -> bool:
-        """Return whether one of the vectors has an answer."""
+        """Return whether at least one of the vectors has a recorded answer."""
         return not self._by_vector.keys().isdisjoint(vector_digests)
 
     def find_by_key(
@@ -110,10 +110,10 @@ class Records(Protocol):
     """The interface to all committed answers and idempotency keys that a ledger holds."""
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the recorded answers to the given vectors, each with its digest."""
+        """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return (key digest, vector digest) for those idempotency keys that are recorded."""
+        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded."""
 
 
 class RecentReplays:
@@ -131,11 +131,11 @@ class RecentReplays:
         self._lacks_answers = False
 
     def add(self, vector_digest: bytes, recorded: RecordedAnswer) -> None:
-        """Add a committed answer."""
+        """Add a committed answer to the answers in memory."""
         self.add_all({vector_digest: recorded})
 
     def add_all(self, answers: Mapping[bytes, RecordedAnswer]) -> None:
-        """Add committed answers by the digest of their vector."""
+        """Add committed answers to those in memory, by the keyed hash of their vector."""
         with self._changing:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
             if len(self._by_vector) + len(answers) > self._recent_max:
@@ -143,12 +143,12 @@ class RecentReplays:
             _keep(self._by_vector, answers, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add committed (idempotency key's digest, vector digest) pairs."""
+        """Add committed pairs of hashes, (idempotency key, vector), to those in memory."""
         with self._changing:
             _keep(self._vector_by_key, pairs, self._recent_max)
 
     def leave_out_answers(self) -> None:
-        """Mark the memory as incomplete: a vector that is missing here must be looked up."""
+        """Note that answers are missing in memory, so that the ledger must be searched too."""
         self._lacks_answers = True
 
     def know_any(
@@ -184,7 +184,7 @@ class RecentReplays:
         key_digests: Collection[bytes],
         records: Records,
     ) -> ReplayIndex:
-        """Return everything recorded about these vectors and idempotency keys.
+        """Return the answers in memory that are recorded for these vectors and idempotency keys.
 
         Args:
             vector_digests: of the vectors that are asked.
@@ -254,7 +254,7 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """The fate of a new query: answered by ensemble or classifier, left waiting, or refused."""
+    """The possible sources of an answer: models' votes, classifier, none yet, or a refusal."""
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
@@ -265,7 +265,7 @@ class AnswerSource(StrEnum):
 def answer_source(
     phase: Phase, *, by_key: RecordedT | None, by_vector: RecordedT | None
 ) -> RecordedT | AnswerSource:
-    """Return the source that answers a query in this phase, or its recorded answer.
+    """Return the source that answers a query in this phase, or the query's recorded answer.
 
     Args:
         phase: of the release.

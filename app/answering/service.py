@@ -65,7 +65,7 @@ STATISTICS_NOT_OPEN = (
 
 
 class ConclaveService:
-    """The service of one release: it answers queries and shows public state."""
+    """The service of one release: answers to queries, and views of the public state."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ConclaveService:
 
     @property
     def schema(self) -> Schema:
-        """The public schema."""
+        """The public schema of the release's features and labels."""
         return self._release.schema
 
     @property
@@ -114,7 +114,7 @@ class ConclaveService:
 
     @property
     def precision(self) -> int | None:
-        """The default number of score bins; None if labels are answered."""
+        """The default number of score bins; None if answers are labels only."""
         return self._release.precision
 
     def start(self) -> None:
@@ -159,7 +159,7 @@ class ConclaveService:
         return self._counted([result async for part in parts for result in part])
 
     def answer_at_once(self, queries: Queries) -> Told | IdentifiedQueries | None:
-        """Return the answer to one query, if it is already recorded and counted; else None.
+        """Return the answer to a query at once if it is recorded and counted; else None.
 
         Returns:
             What waits for the writer instead, for :meth:`enqueue_alone`; None where only
@@ -180,7 +180,7 @@ class ConclaveService:
         return None if isinstance(told, Deferred) else self._counted([told])[0]
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """Queue one query, whose decision ``recipient`` gets.
+        """Queue one query; ``recipient`` gets the decision on it.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -189,7 +189,7 @@ class ConclaveService:
         self._writer.enqueue_alone(queries, recipient)
 
     def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
-        """Return the client's answer, given the decision on its one query."""
+        """Return the reply to a client, given the decision on its one query."""
         decision = decisions[0]
         if isinstance(decision, Fresh):
             self._count(FRESH, 1, unstable=not decision.recorded.stable)
@@ -230,7 +230,7 @@ class ConclaveService:
         self._hourly.add(kind, count, unstable=unstable)
 
     def note_refused(self, count: int) -> None:
-        """Count requests, or lines of a stream, that were refused."""
+        """Count refused requests, or refused lines of a stream."""
         self._hourly.add("refused", count)
 
     def _are_classified(self, queries: Queries) -> bool:
@@ -348,7 +348,7 @@ class ConclaveService:
     # -- the public side -------------------------------------------------------
 
     def key_count(self, name: str) -> KeyCount:
-        """Return the committed answer counts of the API key with a name."""
+        """Return the committed answer counts of the API key with the given name."""
         return self._answerer.key_counts.get(name, NOTHING)
 
     def subject_name(self, subject: str) -> str:
@@ -359,7 +359,7 @@ class ConclaveService:
         return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
 
     async def key_counts(self) -> dict[str, KeyCount]:
-        """Return the answer counts of every API key by name, over all servers of the ledger.
+        """Return the answer counts of every API key by name, from all servers of the ledger.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -402,7 +402,7 @@ class ConclaveService:
             raise
 
     async def history(self) -> dict[str, object]:
-        """Return the body of ``GET /budget/history``: what was asked by hour.
+        """Return the body of ``GET /budget/history``: the number of queries by hour.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -411,16 +411,16 @@ class ConclaveService:
         return await self._hourly.document()
 
     def parameters(self) -> list[dict[str, str]]:
-        """Return the public parameters in words, each with its formula."""
+        """Return the release's public parameters as sentences, each with its formula."""
         return [each._asdict() for each in explained(self._release)]
 
     async def ledger_head(self) -> dict[str, object]:
-        """Return the ledger's newest entry: number and hash; raises as :meth:`read_budget`."""
+        """Return number and hash of the ledger's newest entry; raises as :meth:`read_budget`."""
         head = (await self._abreast.state()).head
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the number of the newest ledger entry noted outside the database, or None."""
+        """Return the number of the newest entry that is noted in the head file, or None."""
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:
@@ -453,7 +453,7 @@ class ConclaveService:
         return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
-        """Answer posted hypotheses from the released table; nothing private is read.
+        """Return the statistics of posted hypotheses, from the released table alone.
 
         Raises:
             NoStatisticsError: statistics have no share.
@@ -471,7 +471,7 @@ class ConclaveService:
             return await asyncio.to_thread(table.answer, asked)
 
     async def statistics_document(self) -> bytes:
-        """Return the released table's JSON; raises as :meth:`statistics` does."""
+        """Return the released statistics table as JSON; raises as :meth:`statistics` does."""
         self._require_statistics()
         return (await self._statistics_table()).json
 
@@ -494,7 +494,7 @@ class ConclaveService:
         return released_statistics(ledger.read_state(), ledger, self.schema)
 
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield an iterator that yields after every change; changes close together are merged."""
+        """Yield an iterator with one item for each change of the release's public state."""
         return self._changes.subscribe()
 
     def _stop(self, error: IntegrityError) -> None:

@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 
 class WorkThread:
-    """A worker thread that runs functions in order; it starts with the first function.
+    """A thread that runs given functions one after another; it starts with the first one.
 
     An executor's future takes locks and conditions on both sides; here a result goes
     to the waiting task by one call of its loop, in half the time.  The thread does not
@@ -36,7 +36,7 @@ class WorkThread:
         self._thread: threading.Thread | None = None
 
     async def run(self, function: Callable[[], ResultT]) -> ResultT:
-        """Call ``function`` on the thread; return its result or raise its error.
+        """Call ``function`` on the worker thread; return its result or raise its error.
 
         Where the caller is cancelled meanwhile, it is called all the same.
         """
@@ -45,7 +45,7 @@ class WorkThread:
         return await done
 
     def give(self, function: Callable[[], object], then: Then) -> None:
-        """Call ``function`` on the thread, then ``then`` on the running loop with its result.
+        """Call ``function`` on the worker thread, then ``then`` on the loop with its result.
 
         Args:
             function: what is to be done.
@@ -58,7 +58,7 @@ class WorkThread:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait until all given work is done, and end the thread."""
+        """Wait until all given functions have run, and end the worker thread."""
         self._tasks.put(None)
         if self._thread is not None:
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the service: a query, its asker and its answer.
+"""Data types of the answering service: a query, its sender and its answer.
 
 The steps of a query, one name for code, docs, logs and crash tests.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """The API key or token under whose name a client's queries are counted.
+    """The API key or token of a client, under whose name its queries are counted.
 
     Attributes:
         name: of the key.
@@ -34,12 +34,12 @@ class Asker(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether a limit of new answers is set for this API key."""
+        """Whether the number of new answers for this API key is limited."""
         return self.answer_limit is not None or self.unstable_limit is not None
 
 
 class Query(msgspec.Struct, frozen=True, gc=False):
-    """A validated feature vector, with the caller's idempotency key if there is one.
+    """A validated feature vector, with the client's idempotency key if there is one.
 
     Attributes:
         vector: as posted, in schema order.
@@ -56,7 +56,7 @@ class Query(msgspec.Struct, frozen=True, gc=False):
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """A released answer; its fields are the members of the HTTP reply, in order.
+    """A released answer to a query; its fields are the members of the HTTP reply, in order.
 
     Attributes:
         query_id: number of the fresh answer, from 1; None from the classifier.
@@ -75,14 +75,14 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """The interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
+    """An interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
 
     lower: float
     upper: float
 
 
 class ScoredAnswer(Answer, frozen=True, gc=False):
-    """A released answer of a release with scores.
+    """A released answer with a score, in a release that answers with scores.
 
     Attributes:
         score: mid-point of the bin; None where unstable, and from the classifier.
@@ -97,7 +97,7 @@ class ScoredAnswer(Answer, frozen=True, gc=False):
 
 
 def with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
-    """Return an answer with the mid-point of its score bin, if it has one."""
+    """Return an answer with the mid-point of its score bin, if it has a bin."""
     return ScoredAnswer(
         query_id=answer.query_id,
         label=answer.label,
@@ -123,7 +123,7 @@ class Step(StrEnum):
 
 
 class Edge(StrEnum):
-    """The side of a step, before or after it, at which an observer is called."""
+    """The moment at which a step's observer is called: before the step or after it."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -134,5 +134,5 @@ Observer = Callable[[Step, Edge], None]
 
 
 def observe_nothing(step: Step, edge: Edge) -> None:
-    """Do nothing; this is the observer in production."""
+    """Do nothing; the observer of a query's steps that a production server uses."""
     del step, edge

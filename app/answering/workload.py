@@ -1,4 +1,4 @@
-"""Counts of answers, of work and of durations, in coarse public buckets.
+"""Counts of answers and of the writer's work, and durations in coarse public buckets.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
@@ -39,7 +39,7 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count ``value``, by a look-up in a short tuple and one addition."""
+        """Count a value in the bucket (range of values) in which it lies."""
         self._counts[bisect_left(self._bounds, value)] += 1
 
     def cumulative(self) -> list[tuple[str, float]]:
@@ -70,7 +70,7 @@ RATE_SECONDS_MAX: Final = 300
 
 
 class AnswerCounts:
-    """The number and rate of answers that this process gave since it started, by kind.
+    """The numbers and rates of answers by kind, since this process started.
 
     Counts at the ends of the last seconds are kept, for rates; nothing finer.
     """
@@ -120,7 +120,7 @@ class AnswerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The writer's queue length, and its counters since the process started.
+    """The number of waiting queries, and the writer's counters since the process started.
 
     Attributes:
         waiting: queries in the queue, and those that wait for the switch.
@@ -139,7 +139,7 @@ class Workload:
 
 
 class Changes:
-    """The listeners for changes of one service; used on the event loop."""
+    """The listeners that are notified of changes of one service; used on the event loop."""
 
     def __init__(self) -> None:
         """Start without listeners."""
@@ -147,18 +147,18 @@ class Changes:
         self._closed = False
 
     def notify(self) -> None:
-        """Notify every listener of a change."""
+        """Tell every listener that something has changed."""
         for changed in self._listeners:
             changed.set()
 
     def close(self) -> None:
-        """End the iterators of all listeners."""
+        """End the iterators of all listeners for changes."""
         self._closed = True
         self.notify()
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator that yields after every change; changes close together are merged."""
+        """Yield an iterator with one item for each change of the service's public state."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

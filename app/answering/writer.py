@@ -106,7 +106,7 @@ class Writer:
             self._following = self._loop.create_task(self._follow())
 
     def drain(self) -> None:
-        """Accept no further queries; queued ones are answered, none waits for a classifier."""
+        """Accept no further queries; queued queries are answered, without waiting long."""
         self._closing = True
         self._unpark(UnavailableError(CLOSING))
         self._go_on()
@@ -150,7 +150,7 @@ class Writer:
         return pending
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """Queue one query, whose decision ``recipient`` gets; raises as :meth:`enqueue`."""
+        """Queue one query; ``recipient`` gets its decision; raises as :meth:`enqueue`."""
         if self._stopped is not None:
             raise self._stopped
         # No more is asked of its future than what a recipient has.
@@ -181,7 +181,7 @@ class Writer:
 
     @property
     def waiting_count(self) -> int:
-        """The number of queries in the queue, plus those that wait for a classifier."""
+        """The number of queued queries, including those that wait for a classifier."""
         return len(self._queue) + self._parked_count
 
     # -- one thing after another -------------------------------------------------
@@ -364,7 +364,7 @@ class Writer:
         return self._stopped is not None or self._closing
 
     def request_tick(self, tick: Callable[[], None]) -> None:
-        """Call ``tick`` (a scheduled update) on the writer's thread before the next batch."""
+        """Call ``tick`` (the scheduled update of rows) on the writer's thread next."""
         self._tick = tick
         self._go_on()
 
@@ -413,7 +413,7 @@ class Writer:
         self._unpark(error)
 
     def stop(self, error: IntegrityError) -> None:
-        """Refuse all later and waiting queries; a second failure changes nothing."""
+        """Refuse all later and waiting queries after a failure; repeated calls do nothing."""
         if self._stopped is not None:
             return
         self._stopped = error

@@ -1,4 +1,4 @@
-"""Audits: lower bounds on the epsilon that outputs show, to compare with the privacy claim.
+"""Audits: lower bounds on the epsilon that a release's outputs prove, compared with its claim.
 
 * ``audit.py`` runs the audit of a configuration's answers and makes the report.
 * ``audited.py`` is the mechanism under audit: its claim, and its steps as functions, so that a

@@ -93,7 +93,7 @@ def audit(
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Return an audit of one mechanism, whose steps tests may replace; arguments: :func:`audit`."""
+    """Return an audit of one mechanism, whose functions tests may replace; see :func:`audit`."""
     return AuditReport(
         mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),

@@ -1,4 +1,4 @@
-"""The answering mechanism under audit, run as the server runs it, with its privacy claim.
+"""The answering mechanism under audit, run as a server runs it, with its privacy claim.
 
 The steps are held as functions, so that a test puts a faulty double in the place of
 one of them; what serves is the default of each.
@@ -36,13 +36,13 @@ LABEL: Final = 0
 
 
 def restart(state: State) -> State:
-    """Return a copy of the state as a restarted server reads it from the ledger."""
+    """Return a copy of a mechanism's state as a restarted server would read it from the ledger."""
     return state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """An answering mechanism under audit, with its claim.
+    """An answering mechanism under audit, with its claimed epsilon and delta.
 
     Attributes:
         parameters: public, as the writer has them; votes are their ensemble's.
@@ -83,7 +83,7 @@ class Audited:
 
     @property
     def answering(self) -> Answering:
-        """The public parameters of the mechanism."""
+        """The public parameters of the audited mechanism."""
         return cast("Answering", self.parameters.answering)
 
     @property
@@ -93,16 +93,16 @@ class Audited:
 
     @property
     def lead_max(self) -> int:
-        """The most votes beyond half of all that the audited label gets in the audit."""
+        """The most votes above half of all votes that the audited label gets in the audit."""
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:
-        """Return the vote counts in which the audited label has ``lead`` votes more than half."""
+        """Return vote counts in which the audited label leads: half of all votes plus ``lead``."""
         (value,) = self.tallies_of([lead])
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return the vote counts for each lead; arguments as in :meth:`tally_of`."""
+        """Return vote counts for each of some leads; arguments as in :meth:`tally_of`."""
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2
         votes[:, LABEL] += leads
@@ -110,5 +110,5 @@ class Audited:
         return self.tally(votes)
 
     def answers(self, state: State) -> bool:
-        """Return whether the mechanism, in this state, answers another query."""
+        """Return whether the audited mechanism, in this state, answers another query."""
         return self.phase(self.parameters, state) is Phase.ENSEMBLE

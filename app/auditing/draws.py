@@ -1,4 +1,4 @@
-"""The audit of the hypotheses that a configuration would draw at random, once each.
+"""The audit of the hypotheses (rules) that a configuration would draw at random, once each.
 
 The exponential mechanism on records that are all alike but for one label.
 
@@ -65,7 +65,7 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records at which the event that the audit awaits is rare."""
+    """Return the number of identical records for which the audited event of a draw is rare."""
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
@@ -132,7 +132,7 @@ EPSILON_MAX: Final = 2000.0
 def gradient_bound(
     parameters: GradientParameters, *, delta: float, rows_each: int | None = None
 ) -> Bound:
-    """Return the epsilon that all noisy gradient steps reach at delta, for one changed label.
+    """Return the epsilon of all noisy gradient steps together, at delta, if one label changes.
 
     Args:
         parameters: of the draw.
@@ -158,7 +158,7 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon of two unit normals, given the distance of their means and delta."""
+    """Return the epsilon between two unit normals, given the distance of their means and delta."""
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX
@@ -181,7 +181,7 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon that the noisy counts of all grid resolutions show, if one label changes.
+    """Return the epsilon between the noisy counts of all grids, if one record's label changes.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.
@@ -208,7 +208,7 @@ def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> B
 
 @dataclass(frozen=True, slots=True)
 class DrawReport:
-    """The lower bound on epsilon of one draw, with its claimed epsilon.
+    """The lower bound on epsilon from one random draw, with its claimed epsilon.
 
     Attributes:
         mechanism: what it is drawn for.
@@ -225,7 +225,7 @@ class DrawReport:
 
     @property
     def holds(self) -> bool:
-        """Whether the lower bound stays within the claim."""
+        """Whether the lower bound on epsilon stays within the claim."""
         return self.exact.epsilon <= self.epsilon + ROUNDING
 
 

@@ -1,4 +1,4 @@
-"""The table of mechanisms for audits, named as in :mod:`app.privacy.mechanisms`."""
+"""The table of mechanisms for audits, by the names in :mod:`app.privacy.mechanisms`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ AUDITED: dict[str, AuditedRow] = {
 
 
 def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
-    """Return the largest lower bound on epsilon from exactly computed adversaries.
+    """Return the largest lower bound on epsilon from adversaries with computed probabilities.
 
     Args:
         audited: what answers.
@@ -144,11 +144,11 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
 
 
 def broken_conditions(audited: Audited) -> list[str]:
-    """Return the conditions of the proof that do not hold, as text; none if all hold."""
+    """Return the conditions of the privacy proof that do not hold, as text; none if all hold."""
     checks = AUDITED[audited.row.name].conditions(audited)
     return [name for name, holds in checks.items() if not holds]
 
 
 def adversaries(audited: Audited) -> Sequence[Adversary]:
-    """Return the adversaries for the answering mechanism, chosen by public numbers only."""
+    """Return the adversaries to run against a mechanism, chosen by public numbers only."""
     return AUDITED[audited.row.name].adversaries(audited)

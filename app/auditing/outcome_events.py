@@ -33,7 +33,7 @@ TRIALS_LISTED: Final = 4096
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bound:
-    """A lower bound on epsilon, and the adversary that reaches it."""
+    """A lower bound on epsilon, with the adversary (sequence of queries) that proves it."""
 
     epsilon: float
     adversary: str
@@ -48,7 +48,7 @@ def strongest(bounds: list[Bound]) -> Bound:
 
 
 def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
-    """Return the epsilon that events with these probabilities on two data sets imply.
+    """Return the epsilon that an event with these probabilities on two data sets proves.
 
     Args:
         likely: P, any shape.
@@ -80,7 +80,7 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of a number of successes or more; arguments as :func:`fewer_hits`."""
+    """Return the probability of at least a number of successes; arguments as :func:`fewer_hits`."""
     return _binomial(betainc, betaincc, hit, stable, trials=trials, hits=hits)
 
 
@@ -113,7 +113,7 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
 
 
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
-    """Return the epsilon that the number of successes shows, for two success probabilities.
+    """Return the epsilon that the number of successes proves, for two success probabilities.
 
     The likelihood ratio grows or falls with the number, so the events that show most say
     that it is at least, or at most, some limit.
@@ -164,7 +164,7 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return the epsilon that observed event counts prove; each is wrong with chance ``2 miss``.
+    """Return the epsilon that event counts prove; each is wrong with chance ``2 miss``.
 
     Args:
         likely: how often the events came on one side, any shape.
@@ -178,13 +178,13 @@ def bounds_shown(
 
 
 def largest_shown(*, trials: int, delta: float, miss: float) -> float:
-    """Return the epsilon implied by an event in all runs on one data set, in none on the other."""
+    """Return the epsilon proved by an event in all runs on one data set, none on the other."""
     counts = np.array([trials]), np.array([0])
     return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
 
 
 def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> float:
-    """Return the smallest epsilon above the claim that the audit would detect.
+    """Return the smallest epsilon above the claim that a sampled audit would detect.
 
     It is that of an event which comes in half of the runs on one side, and as seldom as
     epsilon allows on the other, each as often as expected; infinite where there is none.

@@ -59,7 +59,7 @@ THRESHOLD_PARTS: Final = (0.9, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive queries with the same votes, on each of two neighbouring data sets.
+    """Consecutive queries with the same votes on a data set, and votes for its neighbour.
 
     Attributes:
         one: lead on one side, in votes beyond half.
@@ -93,7 +93,7 @@ def _at_most(audited: Audited, count: int) -> int:
 
 
 def ask_decisions(audited: Audited) -> list[Adversary]:
-    """Return adversaries that ask only as many queries as one record can change."""
+    """Return adversaries that send only as many queries as one record can affect."""
     answering = own(audited.answering, stability.HitProfile)
     leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
     asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
@@ -108,7 +108,7 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
-    """Return adversaries that repeat a query, some with restarts, and one that varies votes."""
+    """Return adversaries that repeat a query, some with restarts, and one that varies the votes."""
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
@@ -247,7 +247,7 @@ class Sampled:
 def sample(
     audited: Audited, asked: Sequence[Adversary], *, steps: int, noise: NoiseSource
 ) -> Sampled:
-    """Return the lower bound from running every adversary on both neighbouring data sets.
+    """Return the lower bound on epsilon from running every adversary on both data sets.
 
     Args:
         audited: what answers.

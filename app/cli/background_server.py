@@ -33,7 +33,7 @@ class BackgroundServer:
         self._thread: threading.Thread | None = None
 
     def start(self, progress: Progress) -> None:
-        """Start the server, and wait until the release is open.
+        """Start the demo's server, and wait until the release is open.
 
         Raises:
             ConclaveError: why it could not open.
@@ -58,7 +58,7 @@ class BackgroundServer:
                 return  # start() tells of it
 
     def wait_for_interrupt(self) -> None:
-        """Keep serving until Ctrl-C or SIGTERM."""
+        """Keep the demo's server running until Ctrl-C or SIGTERM."""
         try:
             while self._thread is not None and self._thread.is_alive():
                 time.sleep(POLL_SECONDS)
@@ -66,7 +66,7 @@ class BackgroundServer:
             return
 
     def stop(self) -> None:
-        """Drain the server and end its thread; a thread that hangs is abandoned."""
+        """End the demo's server and its thread; a thread that hangs is abandoned."""
         if self._web_server is not None and self._thread is not None:
             self._web_server.stop()
             self._thread.join(END_SECONDS)

@@ -38,7 +38,7 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Read the rows, and report for every column the fields that do not fit the schema.
+    """Read the private rows, and report for every column the fields that do not fit the schema.
 
     The output is private. The command charges nothing and opens no ledger. The exit code is 0
     if all fields fit, and 1 if a field does not fit.

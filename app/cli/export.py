@@ -14,7 +14,7 @@ from app.errors import ConfigurationError, VerificationError
 
 
 class Format(StrEnum):
-    """The formats of ``conclave export``."""
+    """The output formats of ``conclave export``."""
 
     JSON = "json"
     ONNX = "onnx"
@@ -37,7 +37,7 @@ def export(
         Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write the published classifier, if there is one."""
+    """Write the published classifier of a release, if there is one."""
     if file_format is Format.JSON:
         write_document(_published(config), output)
         return

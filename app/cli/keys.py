@@ -71,7 +71,7 @@ def add(
 
 
 def list_keys(keys_file: KeysFile = None, config: Config = None) -> None:
-    """List names, roles, limits and states; tabs between, a dash where there is no limit."""
+    """List API keys: names, roles, limits and states, separated by tabs; a dash for no limit."""
     from app.http.access.keys import read_keys
 
     for key in read_keys(_keys_path(keys_file, config)):
@@ -85,7 +85,7 @@ def limit_key(
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
-    """Set the limits of an API key; an omitted limit is removed."""
+    """Set the limits of an API key; a limit that is not given is removed."""
     path = _keys_path(keys_file, config)
     _change(path, _limited(_named(path, name), limit, unstable_limit))
     typer.echo(f"limits of {name}: {_or_dash(limit)}, unstable {_or_dash(unstable_limit)}")
@@ -147,7 +147,7 @@ def usage(
         Path | None, typer.Option(help="Configuration file; without one, the embedded demo.")
     ] = None,
 ) -> None:
-    """Print the answer counts of each key: name, new answers, unstable ones; tabs between."""
+    """Print the answer counts of each API key: name, new answers, unstable answers, with tabs."""
     from app.ledger.ledger import open_ledger
     from app.settings.settings import demo_settings, load_settings
 

@@ -43,7 +43,7 @@ def learn(
         ),
     ] = False,
 ) -> None:
-    """Publish a classifier at once, which spends the classifier's part of the budget, once.
+    """Publish a classifier at once, which spends the classifier's share of epsilon, once.
 
     Public points restrict the class of rules from which the classifier is drawn. A server on
     the same ledger serves the classifier, and answers by it after the switch.

@@ -1,4 +1,4 @@
-"""``conclave ledger``: back up, copy or retire a ledger without losing any spent budget."""
+"""``conclave ledger``: back up, restore, move or retire the record of charges and answers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def restore(
         ),
     ] = None,
 ) -> None:
-    """Restore a backup to the configured place of the ledger, which must be empty.
+    """Restore a backup to the configured address of the ledger, which must be empty.
 
     It stays closed, unless one of the options shows that it lacks no charge. No server may
     run there: one whose ledger was taken away under it goes on until it is stopped.
@@ -139,7 +139,7 @@ def copy(
         typer.Option("--head-file", help="The ledger's head file, if it is not next to it."),
     ] = None,
 ) -> None:
-    """Move a whole ledger to another database, SQLite or PostgreSQL, and close it here.
+    """Move a whole ledger to another database, SQLite or PostgreSQL, and retire the old one.
 
     Both are verified before that, and at no moment may both answer. Interrupted, the same
     command goes on. A server on a ledger in SQLite must be stopped; those on one in
@@ -163,7 +163,7 @@ def retire(
         bool, typer.Option("--move", help="Print a code by which a copy may continue elsewhere.")
     ] = False,
 ) -> None:
-    """Retire a release for good: its ledger gives no further answers or draws.
+    """Retire a release for good: its ledger gives no further answers and draws nothing.
 
     Recorded answers and what was published are served on. Nothing takes this back. The
     server must be stopped.

@@ -44,7 +44,7 @@ FIELDS_ALLOWED: Final = frozenset(
 
 
 def configure_logs(*, level: int = logging.INFO, console: bool = False) -> None:
-    """Send every event to stderr; a field outside the allow-list is dropped.
+    """Write every log event to stderr; a field outside the allow-list is dropped.
 
     No features, votes, rows, exception texts or traceback locals can pass; of
     what a library logs, only that it did.
@@ -69,7 +69,7 @@ def configure_logs(*, level: int = logging.INFO, console: bool = False) -> None:
 
 
 def level_of(name: str) -> int:
-    """Return the number of a level by its name in the settings."""
+    """Return the number of a log level by its name in the settings."""
     return {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}[name]
 
 

@@ -27,7 +27,7 @@ LATIN: Final = "latin-1"
 
 @dataclass
 class Reply:
-    """A complete HTTP reply.
+    """A complete HTTP reply from a local server.
 
     Attributes:
         status: its code.
@@ -42,7 +42,7 @@ class Reply:
     is_complete: bool = False
 
     def header(self, name: str) -> str:
-        """Return the first header with a lower-case name; empty if there is none."""
+        """Return the reply's first header with a lower-case name; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
@@ -98,7 +98,7 @@ class LoopbackClient:
 
 @asynccontextmanager
 async def connected(listening: socket.socket) -> AsyncIterator[LoopbackClient]:
-    """Yield a client that is connected to one of our own sockets."""
+    """Yield an HTTP client that is connected to one of this process's own sockets."""
     host, port = listening.getsockname()[:2]
     reader, writer = await asyncio.open_connection(host, port)
     try:

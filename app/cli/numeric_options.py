@@ -46,7 +46,7 @@ def probability(option: str, text: str) -> Fraction:
 
 
 def rate(option: str, text: str) -> Fraction:
-    """Return the exact value of a decimal of at least zero and below one."""
+    """Return the exact value of a decimal from zero (included) to one (excluded)."""
     value = exact(option, text)
     if not 0 <= value < 1:
         raise ConfigurationError(option, "must be at least 0 and below 1")
@@ -62,7 +62,7 @@ def size(option: str, text: str) -> Fraction:
 
 
 def count(option: str, text: str) -> int:
-    """Return a whole number of at least one."""
+    """Return the value of an option that must be a whole number of at least one."""
     plain = text.isascii() and text.isdigit() and len(text) <= WHOLE_DIGITS_MAX
     if not plain or int(text) < 1:
         raise ConfigurationError(option, "must be a whole number of at least 1")

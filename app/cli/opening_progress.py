@@ -65,7 +65,7 @@ class OpeningProgress:
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
     def end(self) -> None:
-        """Stop drawing, and leave the progress bars on screen."""
+        """Stop drawing progress bars, and leave them on the screen."""
         self._bars.stop()
 
     def __enter__(self) -> Self:

@@ -29,7 +29,7 @@ def simulate(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run the answering mechanism, as a server does, on vote counts from a file; count outcomes."""
+    """Run the answering mechanism on vote counts from a file, and count the outcomes."""
     import os
 
     import msgspec
@@ -53,7 +53,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Return the vote counts of a file; every line must have the same sum (number of voters).
+    """Return the vote counts in a file; every line must have the same sum (number of voters).
 
     Raises:
         ConfigurationError: names the line that is not such a line.

@@ -41,7 +41,7 @@ def statement(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print what a release promises, by configuration and ledger; reads no private record.
+    """Print the privacy promise of a release, from its configuration and ledger.
 
     The exit code is 0, or 1 if the given audit refutes the promise.
     """
@@ -71,7 +71,7 @@ def statement(
 
 
 def page_of(lines: Sequence[Line]) -> str:
-    """Return the statement as one page: each heading once, with its sentences beside it."""
+    """Return the statement as one page: each heading once, followed by its sentences."""
     page = []
     for heading, told in groupby((line for line in lines if line.words), lambda line: line.heading):
         first = heading.ljust(HEADING_COLUMNS)

@@ -37,7 +37,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Recompute the ledger from its first entry: hashes, order, counts, budget, every table.
+    """Check the ledger from its first entry: hashes, order, counts, budget, every table.
 
     If answers and draws are one account, the command checks that account too, from its stored
     table.

@@ -38,7 +38,7 @@ GRPC_PORT: Final = "server.grpc_port"
 
 
 class WebServer(uvicorn.Server):
-    """A web server that runs until a signal arrives or the release fails to open."""
+    """A web server that runs until a signal arrives or the opening of the release fails."""
 
     def __init__(
         self, application: ConclaveApplication, server: Server, listening: socket.socket
@@ -82,18 +82,18 @@ class WebServer(uvicorn.Server):
         await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Disconnect clients that exceeded a deadline; called twice a second."""
+        """Disconnect clients that exceeded a time limit; called twice a second."""
         if counter % TICKS_BETWEEN_LOOKS == 0:
             now = asyncio.get_running_loop().time()
             cut_off_overdue(self.server_state.connections, now)
         return await super().on_tick(counter)
 
     def stop(self) -> None:
-        """Tell the server to drain and end; safe from any thread."""
+        """Tell the server to finish its requests and end; callable from any thread."""
         self.should_exit = True
 
     def serve_until_stopped(self) -> None:
-        """Serve until stopped; raise the error with which the release failed to open.
+        """Serve until stopped; raise the error if the release failed to open.
 
         Raises:
             ConclaveError: why the release could not open.
@@ -142,7 +142,7 @@ class WebServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle SIGTERM and SIGINT as requests to drain, with exit code 0."""
+        """Treat SIGTERM and SIGINT as requests to finish and end, with exit code 0."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -190,7 +190,7 @@ def _grpc_socket(server: Server) -> socket.socket | None:
 def listen(
     host: str, port: int, *, any_free: bool = False, setting: str = "server.port"
 ) -> socket.socket:
-    """Return the server's socket, bound before anything else is done.
+    """Return the server's listening socket, bound before anything else is done.
 
     Args:
         host: name or address.
@@ -219,12 +219,12 @@ def listen(
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return the URL of one of our sockets, as seen from this machine."""
+    """Return the URL of one of this process's sockets, as seen from this machine."""
     return f"http://{place_of(listening)}"
 
 
 def place_of(listening: socket.socket) -> str:
-    """Return the host and port of one of our sockets, as seen from this machine."""
+    """Return the host and port of one of this process's sockets, as seen from this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
         host = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The public schema, feature vectors and private rows; ``sources/`` has the readers of rows.
+"""The public schema, feature vectors and private rows; ``sources/`` has the readers of files.
 
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners take.
@@ -9,6 +9,7 @@
 * ``spelling.py`` reads one value of a row as text, number or boolean, whatever its type.
 * ``rows.py`` has the private rows once they are encoded, and their fingerprint, a keyed digest.
 * ``persons.py`` has whom rows are about, where a column names it, and the weights of their rows.
+* ``person_digests.py`` computes keyed digests of many identifiers at once.
 * ``tests.py`` makes the public tests of a schema.  A test is a yes-or-no question about one
   feature, as ``age >= 40``, and no unit test.
 * ``cell_tests.py`` reads a public partition into cells from tests in words.

@@ -29,7 +29,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the partition of feature vectors into the cells of a configured tree of tests.
+    """Return the regions (cells) of feature vectors that a configured tree of tests defines.
 
     Args:
         schema: the public schema.

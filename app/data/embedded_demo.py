@@ -31,7 +31,7 @@ DEMO_DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class DemoQueries:
-    """The held-out rows of the demonstration data, which are public.
+    """The held-out rows of the demonstration data, used as queries; they are public.
 
     Attributes:
         vectors: one list of eight floats a query, as they are posted.
@@ -62,7 +62,7 @@ def demo_queries() -> DemoQueries:
 
 
 def concept_labels(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the true labels of demonstration rows, without label noise.
+    """Return the true labels of demonstration rows, before random label errors.
 
     ``x0 >= .47 ? (x1 >= .3 ? 1 : x2 >= .55) : (x3 >= .8 ? x2 >= .55 : 0)``
 

@@ -26,6 +26,7 @@ from uuid import UUID
 
 import numpy as np
 
+from app.data.person_digests import text_digests
 from app.data.spelling import ERRORS, CellError
 from app.errors import invariant
 
@@ -52,11 +53,14 @@ class Persons:
     Attributes:
         numbers: int64 (n,); the number of each row's person, from 0.
         identities: uint8 (n_p, 16); the keyed digest of each person's identifier, ascending.
+        digests: uint64 (n_p, 2); the digests by which rows that stream name the same persons;
+            None where identifiers were not read.
 
     """
 
     numbers: NDArray[np.int64] = field(repr=False)
     identities: NDArray[np.uint8] = field(repr=False)
+    digests: NDArray[np.uint64] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Check that every person has a row, and freeze both arrays."""
@@ -73,7 +77,7 @@ class Persons:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Return each row's weight, one over its person's row count, shape ``(n,)``."""
+        """Return the weight of each row, shape ``(n,)``: one over its person's number of rows."""
         units = WEIGHT_UNITS // self._counts
         weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
         return weights
@@ -170,10 +174,19 @@ class PersonReader:
             CellError: there is no identifier, or none that can be told from others.
 
         """
+        return self._found[self.identifier(value)]
+
+    def identifier(self, value: object) -> str:
+        """Return the text that identifies a person; nothing is remembered of it.
+
+        Raises:
+            CellError: there is no identifier, or none that can be told from others.
+
+        """
         identifier = _identifier(value)
         if identifier is None or identifier in self._column.missing:
             raise CellError(NO_PERSON)
-        return self._found[identifier]
+        return identifier
 
     def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
         """Return the numbers of many named persons, as :meth:`read` gives them.
@@ -194,16 +207,16 @@ class PersonReader:
 
     @property
     def count(self) -> int:
-        """Return the number of persons read so far."""
+        """Return the number of persons whose rows were read so far."""
         return len(self._found)
 
     @property
     def expected(self) -> int | None:
-        """Return the public number of persons, if it is known before reading."""
+        """Return the public number of persons, if it is known before the rows are read."""
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the persons of all rows read so far, as numbers ordered by keyed digest.
+        """Return the person of each row read so far, numbered in the order of keyed hashes.
 
         Args:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
@@ -213,10 +226,14 @@ class PersonReader:
         order = np.lexsort((halves[:, 1], halves[:, 0]))
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order))
-        return Persons(ranks[first_numbers], np.ascontiguousarray(halves[order]).view(np.uint8))
+        return Persons(
+            ranks[first_numbers],
+            np.ascontiguousarray(halves[order]).view(np.uint8),
+            text_digests(list(self._found), self._column.key)[order],
+        )
 
     def identities(self) -> NDArray[np.uint8]:
-        """Return the keyed digest of each person's name, by number, uint8 (n_p, 16)."""
+        """Return the keyed hash of each person's name, by the person's number, uint8 (n_p, 16)."""
         new = itertools.islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
         keyed = blake2b(key=self._column.key, digest_size=IDENTITY_BYTES)
         for identifier in new:

@@ -45,13 +45,18 @@ class PrivateRows:
         self.labels.flags.writeable = False
 
     def in_memory(self) -> Self:
-        """Return these rows, which are in memory."""
+        """Return these rows unchanged, since they are in memory already."""
         return self
 
     @property
     def count(self) -> int:
         """Return n, the public number of rows, or of persons if a column names them."""
         return len(self.labels) if self.persons is None else self.persons.count
+
+    @property
+    def is_of_persons(self) -> bool:
+        """Whether a private column names the person of each row."""
+        return self.persons is not None
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
@@ -64,7 +69,7 @@ class PrivateRows:
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the row indices of some privacy units, and the offset of each unit's first row.
+        """Return row indices of some rows or persons, and where each one's indices begin.
 
         Args:
             units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.
@@ -78,7 +83,7 @@ class PrivateRows:
         return self.persons.positions(units)
 
     def of_persons(self, numbers: NDArray[np.int64]) -> PrivateRows:
-        """Return the rows of some persons only, at least one; they keep their order.
+        """Return the rows of some persons only, in their order.
 
         Args:
             numbers: of those persons, ascending, shape ``(m,)``.
@@ -93,12 +98,16 @@ class PrivateRows:
         return PrivateRows(
             self.values[theirs],
             self.labels[theirs],
-            Persons(renumbered[persons.numbers[theirs]], persons.identities[numbers]),
+            Persons(
+                renumbered[persons.numbers[theirs]],
+                persons.identities[numbers],
+                None if persons.digests is None else persons.digests[numbers],
+            ),
         )
 
 
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
-    """Return rows with one identifier each, treated as persons with one row.
+    """Return rows with one identifier each, as persons with one row.
 
     Args:
         rows: whose persons are the rows' identifiers.

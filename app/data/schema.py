@@ -41,7 +41,7 @@ class NumericFeature:
     threshold_shares: tuple[float, ...] | None = None
 
     def cut(self, written: float | str) -> float:
-        """Return a cut as a number, parsed from its text.
+        """Return a threshold of this feature as a number, parsed from its text.
 
         Raises:
             ValueError: it is not written as values of the feature are.
@@ -50,7 +50,7 @@ class NumericFeature:
         return float(written)
 
     def canonical(self) -> dict[str, object]:
-        """Return the feature as strings and lists only, floats by ``repr``."""
+        """Return the feature as strings and lists only, with floats by ``repr``."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -67,7 +67,7 @@ class DateFeature(NumericFeature):
     kind: ClassVar[str] = "date"
 
     def cut(self, written: float | str) -> float:
-        """Return a cut as a number of days, from a date or from such a number.
+        """Return a threshold as a number of days, from a date or from such a number.
 
         Raises:
             ValueError: it is no date.
@@ -103,7 +103,7 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the codes of the categories and of missing values; other strings are absent."""
+        """Return the codes of the categories and of missing values; other strings have none."""
         codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
         codes.update({category: code for code, category in enumerate(self.categories)})
         return codes
@@ -119,7 +119,7 @@ class CategoricalFeature:
         return len(self.categories) + 1
 
     def canonical(self) -> dict[str, object]:
-        """Return the feature as strings and lists only, floats by ``repr``."""
+        """Return the feature as strings and lists only, with floats by ``repr``."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -169,7 +169,7 @@ class Schema:
 
     @cached_property
     def numeric_flags(self) -> tuple[bool, ...]:
-        """Return for each feature whether it is numeric; dates are not."""
+        """Return, for each feature, whether it is numeric; dates are not."""
         return tuple(feature.kind == NumericFeature.kind for feature in self.features)
 
     @cached_property
@@ -184,7 +184,7 @@ class Schema:
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether every feature is a number."""
+        """Whether every feature of the schema is a number."""
         return all(self.numeric_flags)
 
     @cached_property
@@ -197,7 +197,7 @@ class Schema:
 
     @cached_property
     def category_names(self) -> tuple[Names | None, ...]:
-        """Return the name look-up of each feature's categories; None for a numeric feature."""
+        """Return the look-up from names to categories of each feature; None for a numeric one."""
         tokens = sorted(self.missing_tokens)
         return tuple(
             None if isinstance(feature, NumericFeature) else Names((*feature.categories, *tokens))

@@ -1,4 +1,4 @@
-"""One field of a row as a text, number, boolean or date, whatever its stored type.
+"""Conversion of one field to text, number, boolean or date, whatever its stored type.
 
 A CSV holds text and nothing else; other sources hold numbers and booleans too.
 Types are the writer's choice, and often follow from all rows together, so that
@@ -49,7 +49,7 @@ class CellError(Exception):
 
 
 def plain(value: object) -> Plain:
-    """Return a value as text, a boolean or a float64; None for a missing value or NaN.
+    """Return a value as text, boolean or float64; None for a missing value or NaN.
 
     Raises:
         CellError: a value of any other type.
@@ -150,7 +150,7 @@ def _is_missing(given: object, missing: frozenset[str]) -> bool:
 
 
 def day_in(value: object) -> float | None:
-    """Return the days from 1970-01-01 to a date or a text that starts with one; else None."""
+    """Return the days from 1970-01-01 to a date, or to a text that begins with one; else None."""
     if isinstance(value, dt.date):  # a datetime is one
         return float(value.toordinal() - DAY_ZERO)
     written = ISO_DATE.fullmatch(value.strip(BLANKS)) if isinstance(value, str) else None
@@ -221,7 +221,7 @@ def twins(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def shortest(number: float) -> str:
-    """Return the shortest usual text of a number: 7 and not 7.0."""
+    """Return the shortest usual text of a number, such as 7 rather than 7.0."""
     return repr(number).removesuffix(".0")
 
 

@@ -1,4 +1,4 @@
-"""The yes-no tests of features (by threshold or category) of which rules are made.
+"""The binary tests of features (by threshold or category) from which rules are built.
 
 Nothing here sees a private row.  The published classifier's cuts come from
 public points, the queries asked so far.
@@ -66,7 +66,7 @@ def quantile_cuts(
 
 
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
-    """Return the cuts of a numeric feature at values that many public points share.
+    """Return thresholds for a numeric feature at values that many public points share.
 
     Where points have at most ``bins`` values there is a cut at each.  Otherwise a value held by
     more than one point in ``bins`` is set apart, the most frequent first, by a cut at it and one at
@@ -104,7 +104,7 @@ def is_spiked(public_column: NDArray[np.float64]) -> bool:
 
 
 def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
-    """Return the number of extra cuts for features with one dominant value.
+    """Return the number of additional thresholds for features with one dominant value.
 
     Args:
         bins: two or more.
@@ -120,7 +120,7 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 def frequent_codes(
     public_column: NDArray[np.float64], codes: Sequence[int], *, bins: int
 ) -> tuple[int, ...]:
-    """Return the category codes in order, without rare ones.
+    """Return a feature's category codes in order, without those of rare categories.
 
     Rare is what less than one in ``2 bins`` points holds.  The rarest are
     left out first, of equal ones the last, as long as no more than a quarter
@@ -166,7 +166,7 @@ def _quantiles(values: NDArray[np.float64], *, count: int) -> list[float]:
 def public_tests(
     schema: Schema, *, bins: int, listed: Lists | None = None
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests of ``[hypotheses]``, feature by feature in schema order.
+    """Return the binary tests that ``[hypotheses]`` configures, feature by feature.
 
     A numeric feature has its list's cuts, else its thresholds, else ``bins``
     - 1 cuts equally spaced between its bounds.  A categorical one has its
@@ -233,7 +233,7 @@ def classifier_tests(
 def with_shared_values(
     schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
 ) -> dict[str, Sequence[float | str]]:
-    """Return the lists of tests, with added cuts at values that many public points share.
+    """Return lists of tests, with added thresholds at values that many public points share.
 
     Args:
         schema: the public schema.
@@ -251,7 +251,7 @@ def with_shared_values(
 
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
-    """Return the ``bins`` - 1 distinct cuts that divide [lower, upper] equally."""
+    """Return the ``bins`` - 1 distinct thresholds that divide [lower, upper] equally."""
     cuts = (lower + (upper - lower) * index / bins for index in range(1, bins))
     return tuple(dict.fromkeys(cuts))
 

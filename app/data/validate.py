@@ -1,4 +1,4 @@
-"""Checks of posted feature vectors against the public schema alone (step VALIDATE).
+"""Checks of posted feature vectors against the public schema (the step VALIDATE).
 
 The layers above take vectors and the schema's description from here, so that
 they never import the readers of private rows.

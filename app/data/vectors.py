@@ -130,7 +130,7 @@ def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[byt
 
 
 def parse_number_row(schema: Schema, row: tuple[float, ...]) -> bytes | None:
-    """Return the canonical bytes of one row of numbers, ten times faster than the general way."""
+    """Return the canonical bytes of one row of numbers; a fast special case."""
     if not schema.is_numeric or len(row) != len(schema.features) or not math.isfinite(sum(row)):
         return None
     return _encoder.encode([number + 0.0 for number in row])
@@ -167,7 +167,7 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
 
 
 def decode(schema: Schema, values: NDArray[np.float64]) -> list[Vector]:
-    """Return vectors with these encoded values; one unlisted string stands for all others.
+    """Return feature vectors with these encoded values; one string stands for all unlisted ones.
 
     Args:
         schema: the public schema.
@@ -192,7 +192,7 @@ def _names(feature: CategoricalFeature, missing: frozenset[str]) -> list[str | N
 
 
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
-    """Return vectors, given as canonical bytes, encoded as by :func:`encode`."""
+    """Return feature vectors, given as canonical bytes, encoded as by :func:`encode`."""
     layout = _layout(len(schema.features))
     are_many = len(keys) >= TOGETHER_MIN and schema.is_numeric
     if are_many and set(map(len, keys)) == {layout.itemsize}:

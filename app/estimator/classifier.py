@@ -88,12 +88,12 @@ NO_PERSONS: Final = "groups: the configuration names persons; give the person of
 
 
 class HopelessReleaseWarning(UserWarning):
-    """A release was opened although its ensemble will give almost no stable answers."""
+    """Warning: a release was opened although it will give almost no stable answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """The result of one query: label, stability and phase.
+    """The result of one query: its label, its stability, and the phase of the release.
 
     Attributes:
         label: one of ``classes_``; of an unstable answer ``unstable_label``, or a coin's.
@@ -125,7 +125,7 @@ def _published_scores(estimator: PrivateQueryClassifier) -> bool:
 
 
 class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """Answers classification queries about the rows it is fitted on, privately.
+    """A classifier that answers queries about its training rows with differential privacy.
 
     There is no ``random_state``: all noise is the operating system's, since whoever knows
     a seed can take the noise away again.
@@ -251,7 +251,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return cls(**{**parameters_of(settings), **changes})
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
-        """Open the release on the rows: spend the budget, relabel, and fit the ensemble on chunks.
+        """Open the release: spend the budget, relabel the rows, and train models on chunks of rows.
 
         Args:
             X: private rows, shape (n, d).
@@ -286,7 +286,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.array(labels, dtype=self.classes_.dtype if self.unstable_label is None else None)
 
     def answer(self, X: ArrayLike) -> list[QueryAnswer]:  # noqa: N803 -- scikit-learn's name
-        """Return each query's label, whether it is stable, and its phase: votes or a model."""
+        """Return each query's label, whether it is stable, and whether models voted on it."""
         check_is_fitted(self)
         checks = self._input_checks()
         return self._answered(validate_data(self, self._given(X), reset=False, **checks))
@@ -313,7 +313,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @available_if(_published_scores)  # type: ignore[untyped-decorator]  # as above
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
-        """Return the published classifier's scores, if it has any; only their order has a meaning.
+        """Return the published classifier's scores, if it has any; they only rank rows.
 
         Args:
             X: as :meth:`PublicClassifier.decision_function` takes them, free of charge.

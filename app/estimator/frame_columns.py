@@ -1,4 +1,4 @@
-"""Conversion of an array or data frame: columns to the public schema, rows to vectors.
+"""Conversion of an array or data frame to a public schema and feature vectors.
 
 Columns are named by their place, or in a data frame by their name.  What a column is, a number
 within bounds or one of some categories, is public configuration: parameters say it, and nothing
@@ -57,7 +57,7 @@ Categories = Mapping[int | str, Iterable[object]] | str
 
 
 class UnchargedDataWarning(UserWarning):
-    """Warning that a public parameter came from private rows, without any privacy cost counted."""
+    """Warning: a public parameter was derived from private rows, at an uncounted privacy cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class NumericColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the column's values, each converted by itself; -0.0 becomes 0.
+        """Return the column's values, each converted separately; -0.0 becomes 0.
 
         Raises:
             ValueError: a cell is no finite number.
@@ -85,7 +85,7 @@ class NumericColumn:
         return [None if math.isnan(number) else number for number in numbers]
 
     def table(self) -> dict[str, object]:
-        """Return the feature as a table of the configuration."""
+        """Return the column's feature as a TOML table of the configuration."""
         return {"name": self.name, "kind": "numeric", "bounds": [self.lower, self.upper]}
 
     def _numbers(self, values: Sequence[object]) -> list[float]:
@@ -100,7 +100,7 @@ class NumericColumn:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A categorical column: text matched exactly, numbers by value; None is missing.
+    """A categorical column: text is matched exactly, numbers by value; None is missing.
 
     Where the categories are False and True, the numbers 0 and 1 are these: an array that holds
     numbers too makes them so.
@@ -112,7 +112,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the column's values, each converted by itself."""
+        """Return the column's values, each converted separately."""
         reader = cells.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [
@@ -120,7 +120,7 @@ class CategoricalColumn:
         ]
 
     def table(self) -> dict[str, object]:
-        """Return the feature as a table of the configuration."""
+        """Return the column's feature as a TOML table of the configuration."""
         return {"name": self.name, "kind": "categorical", "categories": list(self.categories)}
 
 
@@ -146,17 +146,17 @@ class Columns:
         return list(zip(*found, strict=True))
 
     def tables(self) -> list[dict[str, object]]:
-        """Return the features as tables of the configuration."""
+        """Return the columns' features as TOML tables of the configuration."""
         return [column.table() for column in self.columns]
 
 
 def is_frame(values: object) -> TypeGuard[Any]:
-    """Return whether rows are a pandas data frame, or behave like one."""
+    """Return whether the given rows are a pandas data frame, or behave like one."""
     return hasattr(values, "iloc") and hasattr(values, "dtypes") and hasattr(values, "columns")
 
 
 def as_given(values: ArrayLike) -> ArrayLike:
-    """Return rows as given, value by value, so that no value depends on the column's common type.
+    """Return rows value by value, without conversion to a column's common type.
 
     The common type of rows without one, and of the columns of a data frame, follows from all of
     them: both become objects, and what a data frame holds as missing becomes None.
@@ -170,7 +170,7 @@ def as_given(values: ArrayLike) -> ArrayLike:
 
 
 def as_number(value: object) -> object:
-    """Return a boolean as numpy's number, and any other value unchanged."""
+    """Return a boolean as a number of numpy, and any other value unchanged."""
     return int(value) if isinstance(value, bool | np.bool) else value
 
 
@@ -203,7 +203,7 @@ def public_columns(
     dtypes: Sequence[object] | None = None,
     missing: frozenset[str] = NOTHING,
 ) -> Columns:
-    """Return the columns as the public parameters describe them.
+    """Return the public description of each column, from the estimator's parameters.
 
     Args:
         values: the private rows, shape (n, d); read only where bounds are not given.

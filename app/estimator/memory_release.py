@@ -1,4 +1,4 @@
-"""A private release held in memory: the serving mechanisms, without a ledger.
+"""A private release held in memory: the same mechanisms as a server's, without a ledger.
 
 What a ledger does for a server, this object does for as long as it lives: shares are
 charged before a row is read for them, an answer is recorded before it is given, a vector
@@ -67,7 +67,7 @@ FORKED: Final = (
 
 
 class MemoryRelease:
-    """One private release on rows in memory."""
+    """One private release on rows in memory, without a ledger."""
 
     def __init__(
         self, configuration: Configuration, *, rows: PrivateRows, noise: NoiseSource
@@ -130,7 +130,7 @@ class MemoryRelease:
 
     @property
     def phase(self) -> Phase:
-        """The phase, which determines what answers the next new vector."""
+        """The release's phase, which decides whether votes or a classifier answer a new vector."""
         return universal.phase(self._mechanism, self._state)
 
     def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
@@ -152,7 +152,7 @@ class MemoryRelease:
         return answers
 
     def publish_if_due(self) -> None:
-        """Spend the budget for the classifier and draw it, if it is due and not drawn yet.
+        """Charge and draw the published classifier, if it is due and not drawn yet.
 
         Raises:
             ContainedError: the release has stopped; its text is fixed.
@@ -165,7 +165,7 @@ class MemoryRelease:
 
     @property
     def answers_scores(self) -> bool:
-        """Whether the ensemble answers with scores as well as labels."""
+        """Whether answers have scores as well as labels."""
         return self._precision is not None
 
     @property

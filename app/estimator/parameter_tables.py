@@ -81,7 +81,7 @@ def tables_of(
     classes: Sequence[str],
     of_persons: bool = False,
 ) -> dict[str, object]:
-    """Return the configuration that corresponds to the estimator's parameters.
+    """Return the configuration tables that correspond to the estimator's parameters.
 
     Args:
         parameters: of the estimator, by their names.
@@ -153,7 +153,7 @@ def parameters_of(settings: Settings) -> dict[str, Any]:
 
 
 def feature_names(configuration: Mapping[str, Any] | None) -> list[str] | None:
-    """Return the names of features, in the order of a configuration; None without one."""
+    """Return the names of features in the order of a configuration; None without one."""
     if configuration is None:
         return None
     return [feature["name"] for feature in configuration["data"]["features"]]
@@ -170,7 +170,7 @@ def names_persons(configuration: Mapping[str, Any] | None) -> bool:
 
 
 def parameter_line(refused: ConfigurationError, names: Sequence[str]) -> str:
-    """Return a refusal's text with the estimator's parameter in place of the setting's name."""
+    """Return an error text with the estimator's parameter in place of the setting's name."""
     key = refused.key
     feature = FEATURE.match(key)
     if feature is not None:

@@ -1,4 +1,4 @@
-"""The published classifier of an estimator: public, and free to query and to export.
+"""The published classifier of an estimator, which predicts without privacy cost.
 
 Whatever it gives is post-processing of one charged draw; nothing is counted.
 """
@@ -28,7 +28,7 @@ def _has_scores(classifier: PublicClassifier) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublicClassifier:
-    """A published classifier that predicts, and that exports to JSON and ONNX.
+    """A published classifier that predicts, and that can be exported to JSON and ONNX.
 
     Attributes:
         learner: that published it: ``exponential``, ``linear``, ``kernel`` or ``grid``.

@@ -1,4 +1,4 @@
-"""The HTTP layer: routes, request bodies, replies and refusals. No private row is read here.
+"""The HTTP layer: routes, request bodies, replies and refusals; it reads no private row.
 
 * ``application.py`` builds the application; ``routes.py`` lists every route with its role.
 * ``endpoint.py`` wraps each route: access first, and every error turned into a problem.

@@ -70,7 +70,7 @@ class ConclaveApplication(FastAPI):
             await endpoint(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document."""
+        """Return the OpenAPI document of all routes."""
         return build_document(with_keys=self.api.keys is not None)
 
     def setup(self) -> None:

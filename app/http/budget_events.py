@@ -65,7 +65,7 @@ WithOutlook = Annotated[
 async def open_events(
     api: CurrentApi, request: Request, *, outlook: WithOutlook = False
 ) -> EventStream:
-    """Stream the budget, now and after every change, as events named budget."""
+    """Stream the body of ``GET /budget`` as events, now and after every change."""
     api.slot.check_open()
     is_head = request.method == "HEAD"
     caller = caller_of(request.scope)
@@ -74,7 +74,7 @@ async def open_events(
 
 
 class EventStream(Response):
-    """The reply to one subscriber of the budget: its present state, then one after each change."""
+    """The reply to one subscriber: the budget now, and again after each change."""
 
     def __init__(
         self, api: Api, caller: Caller | None, *, head_only: bool, with_outlook: bool

@@ -1,4 +1,4 @@
-"""Common handling of every route: access control before it, errors turned into problem bodies.
+"""Common handling of every route: access control, and errors turned into problem bodies.
 
 A route is FastAPI's, with models for its bodies; between its path and its handler stands the
 edge.  The few routes of queries go past the framework: :class:`BusyRoute`.
@@ -60,7 +60,7 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The parts of the server that every handler may use.
+    """The parts of the server that every route's handler may use.
 
     Attributes:
         slot: where the service is, once it is open.
@@ -97,7 +97,7 @@ ReplyT = TypeVar("ReplyT")
 
 @dataclass(frozen=True, slots=True)
 class RouteEdge(Generic[ReplyT]):
-    """Common handling of one route, for HTTP and gRPC alike: access control, counters, refusals.
+    """Common handling of a route for HTTP and gRPC: access control, counters, refusals.
 
     Attributes:
         api: passed to the handler.
@@ -121,7 +121,7 @@ class RouteEdge(Generic[ReplyT]):
     times: dict[int, Buckets] = field(default_factory=dict)
 
     async def reply(self, request: Request) -> ReplyT:
-        """Return the reply, and record the trace span or log line that an operator configured."""
+        """Return the route's reply, and record a trace span or log line if configured."""
         watching = self.api.watching
         if watching.tracing is None and not watching.log_requests:
             if is_named(request.headers):
@@ -192,7 +192,7 @@ class RouteEdge(Generic[ReplyT]):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(RouteEdge[ASGIApp]):
-    """The ASGI application of one route."""
+    """The ASGI application that handles one route."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
@@ -235,7 +235,7 @@ def note_refusal(
     *,
     count: int = 1,
 ) -> None:
-    """Count and log refusals by error class only; an integrity error stops the service."""
+    """Count and log a refusal by its error class; an integrity error stops the service."""
     if isinstance(error, IntegrityError):
         api.slot.stop(error)
     api.refusals[slug_of(error)] += count
@@ -261,7 +261,7 @@ CurrentApi = Annotated[Api, Depends(_api_of)]
 
 
 class Document(JSONResponse):
-    """A JSON reply, encoded by the same encoder as the answers."""
+    """A JSON reply, encoded as fast as the answers to queries."""
 
     def render(self, content: object) -> bytes:
         """Return the JSON bytes of the reply."""
@@ -269,7 +269,7 @@ class Document(JSONResponse):
 
 
 class FreshDocument(Document):
-    """A JSON reply that must not be cached, because the next one may differ."""
+    """A JSON reply with the instruction not to cache it, since it changes."""
 
     def __init__(
         self, content: object, status_code: int = 200, background: BackgroundTask | None = None
@@ -279,7 +279,7 @@ class FreshDocument(Document):
 
 
 class EdgeRoute(APIRoute):
-    """A FastAPI route that passes through the common access control and error handling.
+    """A FastAPI route with the common access control and error handling.
 
     Attributes:
         role: of the keys that open it; None for a route that is open to all.
@@ -300,7 +300,7 @@ class EdgeRoute(APIRoute):
             methods.add("HEAD")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Any]]:
-        """Return a function that gives FastAPI this route's endpoint instead of a reply."""
+        """Return a function by which FastAPI calls this route's endpoint directly."""
         self._by_framework = super().get_route_handler()
         path = self.path
 
@@ -312,7 +312,7 @@ class EdgeRoute(APIRoute):
 
     @property
     def handler(self) -> Handler:
-        """The function by which FastAPI reads parameters, calls the handler and encodes a reply."""
+        """The handler that FastAPI calls with the parameters that it has read."""
 
         async def handle(api: Api, request: Request) -> ASGIApp:
             del api
@@ -322,31 +322,31 @@ class EdgeRoute(APIRoute):
 
 
 class OpenRoute(EdgeRoute):
-    """A route that needs no key."""
+    """A route that needs no API key."""
 
     role = None
 
 
 class QueryRoute(EdgeRoute):
-    """A route for clients that ask queries."""
+    """A route for clients that send queries; it needs the role ``query``."""
 
     role = Role.QUERY
 
 
 class ReadRoute(EdgeRoute):
-    """A route for readers of the release's public state."""
+    """A route for readers of the public state; it needs the role ``read``."""
 
     role = Role.READ
 
 
 class AdminRoute(EdgeRoute):
-    """A route for operators."""
+    """A route for operators; it needs the role ``admin``."""
 
     role = Role.ADMIN
 
 
 class BusyRoute(QueryRoute):
-    """A query route that skips FastAPI's request handling for speed.
+    """A query route without FastAPI's request handling, for speed.
 
     Between the web server and the service a query takes 18 microseconds of the processor this
     way, 36 by the router, and 89 as an ordinary route whose reply FastAPI checks and encodes.
@@ -356,7 +356,7 @@ class BusyRoute(QueryRoute):
 
     @property
     def handler(self) -> Handler:
-        """The route's own handler, called without FastAPI."""
+        """The route's own handler, which is called without FastAPI."""
         return self.endpoint
 
 
@@ -366,7 +366,7 @@ def router_of(kind: type[EdgeRoute]) -> APIRouter:
 
 
 def busy_endpoint(scope: Scope, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
-    """Return the endpoint that answers queries on a path, and set its path parameters.
+    """Return the endpoint that answers queries on a path, after setting its path parameters.
 
     Args:
         scope: of any request.

@@ -23,7 +23,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most bytes, rows, streams and connections that one client may send or hold open.
+    """The maximum bytes, rows, streams and connections that one client may use.
 
     Attributes:
         body_bytes_max: of a request body that is read whole.

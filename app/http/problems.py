@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem bodies: the one table from error classes to HTTP statuses.
+"""The table from error classes to HTTP statuses, and errors as RFC 9457 problem bodies.
 
 Nothing else in the project mentions an error's status code.  What a problem
 says is fixed text or names a public thing; an exception that is not Conclave's
@@ -54,7 +54,7 @@ class NotFoundError(RequestError):
 
 
 class MethodNotAllowedError(RequestError):
-    """The path has a route, but not for this method."""
+    """The path has a route, but not for this HTTP method."""
 
     slug = "method-not-allowed"
 
@@ -71,7 +71,7 @@ class NotAcceptableError(RequestError):
 
 
 class InvalidParameterError(RequestError):
-    """A query parameter or a header that the route cannot read."""
+    """A route cannot read one of its query parameters or headers."""
 
     slug = "invalid-parameter"
 
@@ -141,7 +141,7 @@ NO_SUCH_PATH: Final = "there is no such path; GET /openapi.json lists the routes
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The public properties that all errors of one class share: status, type and title."""
+    """The public properties of all errors of one class: status, type and title."""
 
     status: HTTPStatus
     title: str
@@ -189,7 +189,7 @@ CHALLENGES: Final = (
 
 
 def kind_of(error: Exception) -> Kind:
-    """Return the table's row for an error: that of its class, or of the nearest base class."""
+    """Return the public properties of an error: those of its class or nearest base class."""
     return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
 
 
@@ -201,7 +201,7 @@ def slug_of(error: Exception) -> str:
 
 
 def problem_of(error: Exception) -> dict[str, object]:
-    """Return the members of the problem body for an error."""
+    """Return the members of the RFC 9457 problem body for an error."""
     kind = kind_of(error)
     problem: dict[str, object] = {
         "type": TYPE_PREFIX + slug_of(error),
@@ -215,7 +215,7 @@ def problem_of(error: Exception) -> dict[str, object]:
 
 
 def problem_body(error: Exception) -> bytes:
-    """Return the problem body of an error as JSON."""
+    """Return the RFC 9457 problem body of an error as JSON."""
     return msgspec.json.encode(problem_of(error))
 
 
@@ -225,12 +225,12 @@ def is_below_v2(path: str) -> bool:
 
 
 def v2_error_of(error: Exception) -> dict[str, object]:
-    """Return the error as the Open Inference Protocol's: one member ``error`` with a text."""
+    """Return an error in the form of the Open Inference Protocol: one member ``error``."""
     return {"error": public_detail(error)}
 
 
 def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
-    """Return the body of a refusal in the form that its path requires, and its media type."""
+    """Return the body of a refusal, in the form that its path requires, and its media type."""
     if is_below_v2(path):
         return msgspec.json.encode(v2_error_of(error)), JSON
     return problem_body(error), MEDIA_TYPE
@@ -256,7 +256,7 @@ def problem_response(error: Exception, path: str = "") -> Response:
 
 
 def from_router(error: HTTPException) -> RequestError:
-    """Return our error for a refusal by the router: unknown path, or unsupported method."""
+    """Return Conclave's error for a refusal by the router: unknown path or method."""
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         return MethodNotAllowedError(f"this path takes {allow}", allow=allow)
@@ -264,7 +264,7 @@ def from_router(error: HTTPException) -> RequestError:
 
 
 def public_detail(error: Exception) -> str:
-    """Return the text of an error for people; a fixed text if the error was not foreseen."""
+    """Return an error's text for people; a fixed text for an error that was not foreseen."""
     if isinstance(error, (RequestError, UnavailableError)):
         return _public_text(error.detail)
     return STOPPED if isinstance(error, IntegrityError) else INTERNAL_DETAIL

@@ -131,7 +131,7 @@ Limit = Annotated[
 
 @read_router.get("/budget", responses=refused(UNREADABLE))
 async def budget(api: CurrentApi) -> Budget:
-    """Return the phase, the spent budget and the remaining budget."""
+    """Return the release's phase, its spent budget and its remaining budget."""
     return await api.slot.service.read_budget()
 
 
@@ -142,19 +142,19 @@ async def budget(api: CurrentApi) -> Budget:
     responses=refused(UNREADABLE),
 )
 async def outlook(api: CurrentApi) -> dict[str, object]:
-    """Return past answers over time, the forecast, and the progress of the ledger's check."""
+    """Return past answers over time, the forecast, and the ledger check's progress."""
     return await api.slot.service.outlook()
 
 
 @read_router.get("/budget/history", response_model=History, responses=refused(UNREADABLE))
 async def history(api: CurrentApi) -> dict[str, object]:
-    """Return what was asked by hour, over all servers and restarts; the newest 31 days."""
+    """Return the number of queries by hour, from all servers, for the newest 31 days."""
     return await api.slot.service.history()
 
 
 @read_router.get("/parameters", response_model=Parameters)
 async def parameters(api: CurrentApi) -> dict[str, object]:
-    """Return the public parameters in words, each with its formula."""
+    """Return the public parameters as sentences, each with its formula."""
     return {"parameters": api.slot.service.parameters()}
 
 
@@ -169,7 +169,7 @@ async def parameters(api: CurrentApi) -> dict[str, object]:
 async def ledger(
     api: CurrentApi, after: After = 0, limit: Limit = LEDGER_LIMIT_DEFAULT
 ) -> dict[str, object]:
-    """Return a page of the ledger's public entries, and the newest entry at that time."""
+    """Return a page of the ledger's public entries, and the newest entry's number and hash."""
     service = api.slot.service
     page_size = min(limit, api.limits.ledger_entries_max)
     entries = await service.ledger_entries(after=after, limit=page_size)
@@ -178,7 +178,7 @@ async def ledger(
 
 @admin_router.get("/keys/usage", responses=refused(UNREADABLE))
 async def keys_usage(api: CurrentApi) -> KeysUsage:
-    """Return the answer counts of each key in this release, and its limits."""
+    """Return the answer counts and limits of each API key in this release."""
     counts = await api.slot.service.key_counts()
     listed = {} if api.keys is None else {key.name: key for key in api.keys.listed()}
     names = sorted({*listed, *counts})
@@ -195,7 +195,7 @@ def _usage(name: str, key: Key | None, count: tuple[int, int] | None) -> KeyUsag
 
 @admin_router.get("/ledger/storage")
 async def ledger_storage(api: CurrentApi) -> LedgerStorage:
-    """Return the known state of the ledger's machine: newest backup, free space, head file."""
+    """Return known facts of the ledger's machine: newest backup, free space, head file."""
     service = api.slot.service
     storage = await service.storage()
     made = storage.backup
@@ -207,7 +207,7 @@ async def ledger_storage(api: CurrentApi) -> LedgerStorage:
 
 @read_router.get("/server")
 async def this_server(api: CurrentApi, request: Request) -> Server:
-    """Return this process's version, state, counts of replies, and the roles of the caller."""
+    """Return this process's version, state and counts of replies, and the caller's roles."""
     caller = caller_of(request.scope)
     try:
         answers = _by_kind(api.slot.service.workload().answers)
@@ -244,7 +244,7 @@ def _by_kind(counts: AnswerCounts) -> list[dict[str, object]]:
 
 @read_router.get("/ledger/head", response_model=LedgerHead, responses=refused(UNREADABLE))
 async def ledger_head(api: CurrentApi) -> dict[str, object]:
-    """Return the number and hash of the newest entry."""
+    """Return the number and hash of the ledger's newest entry."""
     return await api.slot.service.ledger_head()
 
 
@@ -277,7 +277,7 @@ async def classifier(api: CurrentApi, request: Request) -> Response:
 
 @query_router.get("/schema", response_model=Schema, response_model_exclude_unset=True)
 async def schema(api: CurrentApi) -> dict[str, object]:
-    """Return the schema: features, classes, missing tokens, the precision of scores."""
+    """Return the schema: features, classes, missing tokens, and the precision of scores."""
     service = api.slot.service
     scores = {} if service.precision is None else {"precision": service.precision}
     return {"release": service.release_name} | describe_schema(service.schema) | scores
@@ -285,12 +285,12 @@ async def schema(api: CurrentApi) -> dict[str, object]:
 
 @probe_router.get("/healthz")
 async def alive() -> Status:
-    """Report that the process answers."""
+    """Report that the process is running."""
     return Status(status="alive")
 
 
 @probe_router.get("/readyz")
 async def ready(api: CurrentApi) -> Status:
-    """Report that the release is open, in any phase; refuse while it is not."""
+    """Report that the release is open, in any phase; refuse if it is not."""
     api.slot.check_open()
     return Status(status="ready")

@@ -1,4 +1,4 @@
-"""The list of all routes, in the order in which the router tries them and metrics list them."""
+"""The list of all routes, in the order in which the router tries them."""
 
 from __future__ import annotations
 

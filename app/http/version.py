@@ -14,7 +14,7 @@ UNKNOWN: Final = "unknown"
 
 @cache
 def installed_version() -> str:
-    """Return the version of the installed project; "unknown" if it is run without installation."""
+    """Return the version of the installed project; "unknown" if it is not installed."""
     try:
         return version("conclave")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The division of n permuted rows into k chunks of public sizes, and fitting on each.
+"""The division of n permuted rows into k chunks of public sizes, with one model each.
 
 What every built-in learner does alike, whatever class it searches.
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
-    """Return the index at which each chunk starts, and the end of the last one.
+    """Return the index at which each chunk of rows starts, and the end of the last one.
 
     Sizes depend on n and k only and differ by at most one.
 
@@ -55,7 +55,7 @@ FALLBACK_LABEL = 0
 
 
 def check_rule(rule: str) -> None:
-    """Refuse the name of a learner that does not exist.
+    """Raise an error if no learner has the given name.
 
     Raises:
         ConfigurationError: names the rules there are.
@@ -68,7 +68,7 @@ def check_rule(rule: str) -> None:
 
 
 def label_without_learning(labels: NDArray[np.int64]) -> int | None:
-    """Return a chunk's only label (class 0 if it is empty); None if it has several labels."""
+    """Return a chunk's only label (class 0 for an empty chunk); None if it has several."""
     present = np.unique(labels)
     if len(present) > 1:
         return None
@@ -152,7 +152,7 @@ def silence() -> Iterator[None]:
 
 
 def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
-    """Return the result of ``attempt``, or None if the learner fails for any reason.
+    """Return the result of ``attempt``, or None if the learner raises an error.
 
     Raises:
         MachineError: the machine failed, whatever the learner made of it.
@@ -168,7 +168,7 @@ def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
 
 
 def raise_if_machine_failed(failed: list[Exception]) -> None:
-    """Raise an error if the machine (not the data) caused a learner's failure.
+    """Raise an error if the machine, and not the data, caused a learner's failure.
 
     Args:
         failed: the one error that a learner raised; it is taken away, since it keeps alive

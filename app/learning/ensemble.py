@@ -1,4 +1,4 @@
-"""Fitting and reading of ensembles: one function for every kind of learner.
+"""Training and reading of ensembles: one function for every kind of learner.
 
 The front door: k learners from permuted rows, and the same ones after a restart.
 """
@@ -71,7 +71,7 @@ def fit_ensemble(
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
 ) -> FittedEnsemble:
-    """Return an ensemble of one fitted learner per chunk.
+    """Return an ensemble of one trained model per chunk of rows.
 
     Args:
         learner: the public choice.
@@ -127,7 +127,7 @@ def fit_encoded(
     secret: bytes,
     first_chunk: int,
 ) -> FittedEnsemble:
-    """Fit one learner of a built-in rule for each of some chunks.
+    """Return one trained model, by a built-in rule, for each of some chunks.
 
     Args:
         learner: the public choice.
@@ -150,7 +150,7 @@ def fit_encoded(
 
 
 def joined_ensemble(learner: Learner, fitted: Sequence[FittedEnsemble]) -> FittedEnsemble:
-    """Return the learners of consecutive chunks together."""
+    """Return one ensemble with the models of consecutive chunks."""
     searched = learner.hypothesis_class
     return row_of(searched).joined(searched, fitted)
 
@@ -166,7 +166,7 @@ def fit_chunks_anew(
     chunks: NDArray[np.int64],
     secret: bytes,
 ) -> bytes:
-    """Return an ensemble in which some chunks' learners are refitted, and the others as stored.
+    """Return an ensemble in which some chunks' models are trained anew, the others as stored.
 
     It is what :func:`fit_ensemble` makes of all rows, where those of the other chunks are the
     rows that ``body`` was fitted on: a chunk's learner follows from its own rows and seed.
@@ -208,7 +208,7 @@ def fit_chunks_anew(
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
-    """Return the method that fits trees from counts of rows, if that is faster; else None.
+    """Return the method that trains trees from counts of rows, if it is faster; else None.
 
     Args:
         learner: the public choice.
@@ -225,7 +225,7 @@ def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTr
 
 
 def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemble:
-    """Return the ensemble of trees fitted from counts, one per chunk."""
+    """Return an ensemble of trees trained from counts of rows, one per chunk."""
     packed = row_of(learner.hypothesis_class).packed
     if packed is None:
         raise InvariantError("learners of this class are not fitted from counts")
@@ -233,7 +233,7 @@ def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemb
 
 
 def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
-    """Return the ensemble that bytes encode; the caller has checked their digest.
+    """Return the ensemble that bytes encode; the caller has already checked their digest.
 
     Raises:
         LedgerCorruptError: the bytes are not those of such an ensemble.
@@ -255,7 +255,7 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
 
 
 def check_learner(learner: Learner, *, section: str = "learner") -> None:
-    """Refuse a learner that cannot be fitted or stored for any rows, before rows are read.
+    """Refuse a learner that cannot be trained or stored, before private rows are read.
 
     Args:
         learner: the public choice.
@@ -274,12 +274,12 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether learners vote by cell of a partition; one row per chunk is then best."""
+    """Return whether models vote by public cells, so that one row per chunk is best."""
     return estimator is None and row_of(searched).splits is not None
 
 
 def cells_of(searched: HypothesisClass) -> CellSplits:
-    """Return the public partition into cells by which a class's learners vote."""
+    """Return the public cells by which models of a class vote."""
     splits = row_of(searched).splits
     if splits is None:
         raise InvariantError("these learners vote by no public cells")

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class Hypothesis(Protocol):
-    """A drawn hypothesis, kept private unless the mechanism that drew it publishes it."""
+    """A drawn hypothesis (rule), kept private unless the mechanism that drew it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row that its class encoded, shape ``(n,)``."""
+        """Return the hypothesis's class index for every encoded row, shape ``(n,)``."""
         ...
 
     def to_dict(self) -> Mapping[str, object]:
-        """Return the hypothesis in plain values, to be stored privately."""
+        """Return the hypothesis as plain lists and numbers, to be stored privately."""
         ...
 
 
@@ -53,17 +53,17 @@ class HypothesisClass(Protocol):
 
     @property
     def class_count(self) -> int:
-        """The number of labels."""
+        """The number of labels that hypotheses can give."""
         ...
 
     @property
     def size(self) -> int:
-        """The number of hypotheses in the draw, a public constant."""
+        """The number of hypotheses from which one is drawn, a public constant."""
         ...
 
     @property
     def dimension(self) -> int:
-        """The VC dimension, or a public upper bound on it."""
+        """The VC dimension of the class, or a public upper bound on it."""
         ...
 
     @property
@@ -103,7 +103,7 @@ class HypothesisClass(Protocol):
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all weights.  Secret: it comes from rows."""
+        """Return the log of the sum of all hypotheses' weights; secret."""
         ...
 
     def draw(
@@ -144,23 +144,23 @@ class HypothesisClass(Protocol):
 
 @runtime_checkable
 class TalliedClass(Protocol):
-    """A hypothesis class that can draw from counts of rows, without the rows themselves."""
+    """A hypothesis class that can draw a hypothesis from counts of rows alone."""
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts of rows that a draw needs; the counts of parts can be added."""
+        """Return the counts of rows that a draw needs; counts of parts can be added up."""
         ...
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Hypothesis:
-        """Draw as :meth:`HypothesisClass.draw` does on the rows that were counted."""
+        """Draw a hypothesis as :meth:`HypothesisClass.draw` does, from counts of the rows."""
         ...
 
 
 class Ensemble(Protocol):
-    """k fitted learners, each with one vote on every query.  Private state."""
+    """k trained models, each with one vote on every query; private state."""
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         ...
 
     @property
@@ -183,11 +183,11 @@ class Ensemble(Protocol):
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score."""
+        """Whether every vote of the ensemble has a score."""
         ...
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return every model's score of every query: its estimated frequency of the second class.
+        """Return every model's score for every query: its estimate of the second class's share.
 
         Args:
             values: encoded queries, shape ``(B, d)``.
@@ -209,10 +209,10 @@ class Ensemble(Protocol):
 
 @runtime_checkable
 class ChunkwiseEnsemble(Ensemble, Protocol):
-    """An ensemble whose models can be exchanged chunk by chunk."""
+    """An ensemble whose models can be replaced chunk by chunk."""
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the models of some chunks taken from another of its kind.
+        """Return the ensemble with the models of some chunks replaced by another's.
 
         Args:
             chunks: indices of chunks, shape ``(c,)``.
@@ -223,7 +223,7 @@ class ChunkwiseEnsemble(Ensemble, Protocol):
 
 
 class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble just after it was fitted."""
+    """An ensemble of models that was just trained."""
 
     def repeated(self, times: int) -> Ensemble:
         """Return an ensemble with every model repeated, to measure how time grows with k."""
@@ -259,7 +259,7 @@ class ClassAsked:
 
     @property
     def used(self) -> dict[int, PublicColumn]:
-        """The columns of the features in use, by feature index."""
+        """The public columns of the features in use, by feature index."""
         indices = range(len(self.columns)) if self.features is None else self.features
         return {index: self.columns[index] for index in indices}
 
@@ -277,7 +277,7 @@ class ClassAsked:
 
 
 def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
-    """Raise an error, since this class cannot list the labellings of the private rows' points."""
+    """Raise an error, since this class does not support a private grid."""
     raise ConfigurationError("hypotheses.class", f"{asked.kind} has no private grid")
 
 

@@ -1,4 +1,4 @@
-"""Random seeds for learners and the student; the only module that makes numpy generators.
+"""Random seeds for models; the only module that makes numpy generators.
 
 No privacy claim rests on a learner's randomness; it must only be the chunk's
 own and the same after a restart.
@@ -21,7 +21,7 @@ _RANDOM_STATE_BYTES = 4
 
 
 def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
-    """Return the random seed of one chunk: HMAC-SHA256 of its index under the release's secret."""
+    """Return the random seed of one chunk: HMAC-SHA256 of its index under a secret."""
     return hmac.digest(secret, _DOMAIN + chunk_index.to_bytes(_INDEX_BYTES, "big"), "sha256")
 
 
@@ -31,12 +31,12 @@ def student_seed(release_id: str) -> bytes:
 
 
 def generator(seed: bytes) -> LearnerGenerator:
-    """Return the numpy generator of one learner."""
+    """Return the numpy random generator of one model."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
 
 
 def seed_shared_generator(seed: bytes) -> None:
-    """Seed numpy's global generator for one learner, since some learners draw from it.
+    """Seed numpy's global generator for one model, since some learners draw from it.
 
     Some estimators draw from it and take no seed, in fitting or in predicting; what
     one chunk's drew would otherwise move what the next one draws.

@@ -74,7 +74,7 @@ def row_of(searched: HypothesisClass) -> ClassRow:
 
 
 def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
-    """Return a hypothesis class over public binary tests.
+    """Return a configured hypothesis class over public binary tests.
 
     Trees and stumps take every test, and the others the numeric ones.  Without any test only
     the constants are left, as public points that are all alike leave them.
@@ -88,7 +88,7 @@ def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
 
 
 def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return a class with one hypothesis for each way in which it can label private points.
+    """Return a class with one hypothesis for each way in which it can label private rows.
 
     Args:
         asked: of whose features in use the points are labelled by cuts anywhere; a class of
@@ -112,7 +112,7 @@ def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> Enumerate
 
 
 def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
-    """Return a bound on the size of :func:`dichotomy_class`, for a number of rows.
+    """Return a public bound on the size of :func:`dichotomy_class`, by the number of rows.
 
     For thresholds and intervals on one feature, and for halfspaces, it is the
     number for points in general position.  Rectangles and trees are listed

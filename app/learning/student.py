@@ -1,4 +1,4 @@
-"""A student model: one learner trained on queries and their released labels.
+"""A student: a model that is trained on queries and their released labels.
 
 What it learns from is public, so nothing here is private: a failure is told,
 and its place is taken by the label that most queries have.  Where the machine fails there
@@ -34,7 +34,7 @@ SECTION = "student"
 
 @dataclass(frozen=True, slots=True)
 class ConstantStudent:
-    """A student model that gives every query the same label.
+    """A student model that gives every query the same label, because its training failed.
 
     Attributes:
         label: the label.
@@ -49,7 +49,7 @@ class ConstantStudent:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorStudent:
-    """A student model that is a fitted scikit-learn classifier.
+    """A student model that is a trained scikit-learn classifier.
 
     Attributes:
         ensemble: of this one classifier.
@@ -66,7 +66,7 @@ class EstimatorStudent:
         return predicted
 
     def to_bytes(self) -> bytes:
-        """Return the fitted classifier as bytes."""
+        """Return the trained student classifier as bytes."""
         return self.ensemble.to_bytes()
 
     @classmethod
@@ -85,7 +85,7 @@ Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
-    """Refuse a learner for the student model if fitting it fails whatever the queries are.
+    """Refuse a learner for the student model if it fails whatever the queries are.
 
     Raises:
         ConfigurationError: names ``hypotheses``, ``student.estimator`` or ``student.params``.
@@ -97,7 +97,7 @@ def check_student(learner: Learner) -> None:
 def fit_student(
     learner: Learner, values: NDArray[np.float64], labels: NDArray[np.int64], *, seed: bytes
 ) -> Student:
-    """Return the fitted student model, a deterministic function of released values.
+    """Return the trained student model, a deterministic function of released values.
 
     Args:
         learner: the public choice; its rule is the canonical one.

@@ -20,7 +20,7 @@ def padded_size(vote_count: int) -> int:
 
 
 def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of true values in each row.
+    """Return the number of true values in each row of an array.
 
     Args:
         flags: shape ``(B, w)``, contiguous, w a multiple of eight.
@@ -40,7 +40,7 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def count_by_column(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of true values in each column.
+    """Return the number of true values in each column of an array.
 
     Args:
         flags: shape ``(k, w)``, contiguous, w one or a multiple of eight.

@@ -1,4 +1,4 @@
-"""The ledger: append-only hash-chained entries, recorded answers, and private state.
+"""The ledger: hash-chained entries that are only added, recorded answers, and private state.
 
 * ``ledger.py`` opens a ledger, and reads it; ``transaction.py`` writes to it.
 * ``verification.py`` recomputes everything from entry one, for ``conclave verify``.

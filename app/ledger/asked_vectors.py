@@ -1,4 +1,4 @@
-"""Recorded feature vectors of queries, in releases that answer each public cell (region) once.
+"""Recorded query vectors, in releases that answer each public cell (region) only once.
 
 An answer's row then holds the cell, and each vector asked of it is kept here, once, with
 the number of the answer that it got: a private piece a batch, which a ``VectorsAsked``
@@ -27,7 +27,7 @@ RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece,
 
 
 class AskedVector(NamedTuple):
-    """The feature vector of a query, and its answer.
+    """The feature vector of a query, with the answer that it got.
 
     Attributes:
         query_id: number of the answer of its cell.
@@ -44,12 +44,12 @@ _decoder = msgspec.msgpack.Decoder(list[AskedVector])
 
 
 def asked_body(vectors: Sequence[AskedVector]) -> bytes:
-    """Return feature vectors as bytes to be stored in private state."""
+    """Return query vectors as bytes, to be stored in private state."""
     return _encoder.encode(vectors)
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the feature vectors that stored bytes of private state hold.
+    """Return the query vectors in bytes that were stored in private state.
 
     Raises:
         LedgerCorruptError: it holds none.

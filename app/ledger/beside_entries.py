@@ -1,4 +1,4 @@
-"""Private values that no ledger entry refers to: pending erasure requests, and erased records.
+"""Private state without a ledger entry: pending erasure requests, and erased records.
 
 That somebody asked to be forgotten is itself private, so that no entry may tell of it.  Each piece
 lies in the table of private state with a keyed digest of the release, by which an altered one is
@@ -43,7 +43,7 @@ PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
 def persons_pieces(
     opened: ReleaseOpened | None, known: Generations | None
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield number, storage name and byte length of the list of persons of each batch of rows.
+    """Yield the number, storage name and size of the list of persons of each batch of rows.
 
     Args:
         opened: the release's first entry.
@@ -62,12 +62,12 @@ def persons_name(number: int) -> str:
 
 
 def is_beside_entries(name: str) -> bool:
-    """Return whether a private value is of a kind that no ledger entry refers to."""
+    """Return whether a private value is of a kind that no ledger entry mentions."""
     return name.startswith(PREFIXES)
 
 
 def read_beside(connection: Connection, release_number: int, prefix: str) -> dict[str, bytes]:
-    """Return the private values whose names begin with a prefix, ordered by name.
+    """Return the stored private values whose names begin with a prefix, ordered by name.
 
     Raises:
         LedgerCorruptError: one is altered, or of another release.

@@ -1,4 +1,4 @@
-"""Counts of each API key's new answers, and of those that cost budget.
+"""Counts of each API key's new answers and unstable answers.
 
 Counts stand beside the ledger, without an entry: which client asked what is in nobody's
 copy of the entries, and not in this table either, which has totals alone.  They are
@@ -36,7 +36,7 @@ _BEGIN: Final = (
 
 
 class KeyCount(NamedTuple):
-    """The counts of one API key's new answers, and of those that cost budget.
+    """The number of new answers to one API key, and of unstable ones among them.
 
     Attributes:
         answered: fresh answers of the ensemble.
@@ -89,7 +89,7 @@ def write_key_counts(
     *,
     digests: Digests,
 ) -> None:
-    """Write the present answer counts of API keys, none lower than before.
+    """Write the present answer counts of API keys, which never decrease.
 
     Raises:
         SQLAlchemyError: the database does not take it.

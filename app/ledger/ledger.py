@@ -1,4 +1,4 @@
-"""Opening, reading and writing a ledger; the format is in ``docs/ledger-format.md``.
+"""Opening, reading and writing of a ledger; docs/ledger-format.md has the format.
 
 One process writes: its transactions are serialised here, by the database's
 write lock, and each begins by folding whatever the database holds beyond what
@@ -130,20 +130,20 @@ class Ledger:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, from 1, the first part of every primary key.
+        """The release's number in its database, counted from 1.
 
         Of a release that is yet to open, the one that it would have.
         """
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Note every later commit in a file outside the database, until the ledger is closed."""
+        """Note every later commit in a file outside the database, until the ledger closes."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the newest entry noted outside the database; None if none is noted."""
+        """The number of the newest entry noted outside the database, or None."""
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -152,7 +152,7 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Refuse a database that holds releases, but none with this name.
+        """Refuse a database with releases of which none has this name.
 
         Raises:
             ConfigurationError: names the releases that are there.
@@ -166,7 +166,7 @@ class Ledger:
             raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
-        """Note the newest entry outside the database, and close every connection."""
+        """Note the newest entry outside the database, and close all connections."""
         if self._keeper is not None:
             self._keeper.close()
         self._database.close()
@@ -197,7 +197,7 @@ class Ledger:
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the queried vectors after a number, in order, if answers are given per cell.
+        """Return the vectors of queries after a number, if answers are given per cell.
 
         Raises:
             LedgerCorruptError: a piece of them is missing or altered.
@@ -209,7 +209,7 @@ class Ledger:
             return read_asked(connection, self._release_number, after=number, until=until)
 
     def asked_vectors(self) -> Iterator[AnswerRow]:
-        """Yield the digest of each queried vector, with the answer that it got.
+        """Yield the keyed hash of each queried vector, with the answer that it got.
 
         In the order of their answers, or of asking where a cell is decided once.
 
@@ -229,11 +229,11 @@ class Ledger:
             yield AnswerRow(self.digests.of_vector(asked.vector), asked.vector, answer)
 
     def keys(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""
+        """Yield a pair of hashes, (key, vector), for every recorded idempotency key."""
         return every(self._read_keys, b"", lambda key: key[0])
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the recorded answers to ``vector_digests``, each with its digest.
+        """Return the recorded answers to the given vectors, each with the vector's hash.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -243,7 +243,7 @@ class Ledger:
             return find_recorded(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return (key digest, vector digest) for those idempotency keys that are recorded.
+        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -264,7 +264,7 @@ class Ledger:
             return read_key_counts(connection, self._release_number, None, digests=self.digests)
 
     def hour_counts(self) -> dict[int, HourCounts]:
-        """Return what was asked in each hour that is kept, by the hours since 1970.
+        """Return the number of requests in each stored hour, by hours since 1970.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -274,7 +274,7 @@ class Ledger:
             return read_hours(connection, self._release_number)
 
     def add_hours(self, counts: Mapping[int, HourCounts]) -> None:
-        """Add what was asked to the counts of its hours, in a transaction of their own.
+        """Add request counts to those of their hours, in a transaction of their own.
 
         Raises:
             LedgerCorruptError: the database holds entries that do not follow.
@@ -301,7 +301,7 @@ class Ledger:
         return [public_entry(entry) for entry in found]
 
     def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
-        """Return a stored private value by name, or None if no ledger entry refers to one.
+        """Return a stored private value by name, or None if no ledger entry mentions it.
 
         Args:
             name: of the piece.
@@ -325,7 +325,7 @@ class Ledger:
         return piece.body
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return the private values outside all entries whose names begin with a prefix.
+        """Return private values without a ledger entry whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: one is altered.
@@ -353,7 +353,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this ledger is a copy or was moved, so that another database may continue.
+        """Return whether this ledger is a copy or was moved, so that another may continue.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -366,7 +366,7 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open a transaction with the write lock, committed at the end and undone on any error.
+        """Open a transaction with the write lock; commit it at the end, or undo it on an error.
 
         Raises:
             LedgerUnavailableError: the lock, a write or the commit failed;
@@ -444,7 +444,7 @@ class Ledger:
         self._openings = openings
 
     def keep_checkpoint(self) -> None:
-        """Write a checkpoint if the next start would otherwise read many entries.
+        """Write a checkpoint if the next start would otherwise have to read many entries.
 
         Transactions write theirs themselves; a ledger of an earlier version has none.
 

@@ -1,4 +1,4 @@
-"""Moving of a whole ledger to another database, so that never both give new answers.
+"""Moving a whole ledger to another database, so that never both give new answers.
 
 The source is locked, and copied into a reserved database in one transaction there, which
 already says that the releases go on.  Before that transaction is committed the source is
@@ -69,7 +69,7 @@ AGAIN: Final = "the copy was refused: {reason}; give the same command again to g
 
 
 class MoveStep(Enum):
-    """The steps of a move, in order; the process may crash before each."""
+    """The steps of a move, in order; tests end the process before each."""
 
     VERIFY = "verify"
     RESERVE = "reserve"
@@ -147,7 +147,7 @@ def move(
     noise: NoiseSource,
     observe: Callable[[MoveStep], object] = lambda _: None,
 ) -> Moved:
-    """Move every release of a ledger to an empty database, and close the old ledger.
+    """Move every release of a ledger to an empty database, and retire the old ledger.
 
     Args:
         source_url: of the ledger; one in SQLite must not be served meanwhile.
@@ -305,7 +305,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Let errors about the database's address name the option that gave it."""
+    """Let errors about a database's address name the option in which it was given."""
     try:
         yield
     except ConfigurationError as error:

@@ -82,7 +82,7 @@ _STRAY_ROWS = {
 
 
 def read_release_count(connection: Connection) -> int:
-    """Return the number of releases in the database, which is also the newest one's number."""
+    """Return the number of releases in the database."""
     newest: int | None = connection.execute(_NEWEST).scalar()
     return 0 if newest is None else newest
 
@@ -102,7 +102,7 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
 
 
 def holds_backup(connection: Connection) -> bool:
-    """Return whether the newest entry of a release allows another database to continue it.
+    """Return whether a release's newest entry allows another database to continue it.
 
     This one is a copy then, or was retired for a copy of it to go on.  What is opened
     in the other cannot be seen here.
@@ -119,7 +119,7 @@ def holds_backup(connection: Connection) -> bool:
 
 
 def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
-    """Return the newest ledger entry of a release if it closes the release, or None.
+    """Return a release's newest ledger entry if it closes the release, else None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -130,7 +130,7 @@ def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
 
 
 def read_move(connection: Connection, number: int) -> ReleaseMoved | None:
-    """Return the newest ledger entry of a release if it names a successor database, or None.
+    """Return a release's newest ledger entry if it names a successor database, else None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -151,7 +151,7 @@ def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMov
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:
-    """Return a description of a row of a release that should not exist, or None."""
+    """Return a description of a row of a release that must not exist, or None."""
     known = {"first": FIRST_RELEASE, "newest": release_count}
     piece = connection.execute(_STRAY_PIECE, known).first()
     if piece is not None:
@@ -165,7 +165,7 @@ def stray_row(connection: Connection, release_count: int) -> str | None:
 
 
 def number_of(openings: Sequence[ReleaseOpened], name: str) -> int | None:
-    """Return the number of the release with a name, or None."""
+    """Return the number of the release with the given name, or None."""
     for number, opened in enumerate(openings, start=FIRST_RELEASE):
         if opened.name == name:
             return number
@@ -191,7 +191,7 @@ DELTA_KEY: Final = "privacy.composed.delta"
 
 
 class Promise(NamedTuple):
-    """A privacy promise: an exact epsilon and an exact delta."""
+    """A privacy promise: exact epsilon and delta."""
 
     epsilon: Fraction
     delta: Fraction
@@ -208,7 +208,7 @@ def promised(opened: ReleaseOpened) -> Promise:
 
 
 def stated(opened: ReleaseOpened) -> Promise | None:
-    """Return the total budget of all releases, as stated in one release's first entry, or None.
+    """Return the sum of budgets that one release states for all releases, or None.
 
     Raises:
         LedgerCorruptError: a statement that is no exact number.
@@ -249,7 +249,7 @@ def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
 
 
 def is_covered(openings: Sequence[ReleaseOpened]) -> bool:
-    """Return whether the newest release states at least the sum of all releases' promises.
+    """Return whether the newest release states at least the sum of all budgets.
 
     The first release of a database needs no statement.
     """

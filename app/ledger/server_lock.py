@@ -23,7 +23,7 @@ LOCK_SUFFIX: Final = ".lock"
 
 
 def take_server_lock(url: str) -> FileLock:
-    """Return the server lock of the ledger at an SQLAlchemy address; fail at once if taken.
+    """Return the lock that lets one server use a ledger; raise an error if it is taken.
 
     Whatever a path is called, links on the way to the file included, its lock is
     beside the file itself.

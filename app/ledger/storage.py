@@ -1,4 +1,4 @@
-"""The state of a ledger's machine: its newest backup, and the free space of its disk.
+"""The state of the machine that holds the ledger: newest backup, and free disk space.
 
 They are for the operator alone.  A backup leaves a note beside the database in SQLite; what
 becomes of the copy afterwards nobody knows here.  A database on a server has neither: its
@@ -57,7 +57,7 @@ class NewestBackup:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The known state of a ledger's machine; None for each unknown value.
+    """Known facts about the machine that holds the ledger; None for unknown ones.
 
     Attributes:
         backup: the newest one; None where none is known.
@@ -70,7 +70,7 @@ class Storage:
 
 
 def read_storage(file: Path | None, release_id: str) -> Storage:
-    """Return the present state of the ledger's machine; unreadable values are None.
+    """Return present facts about the machine that holds the ledger; None for unknown ones.
 
     Args:
         file: of the database; None where it is on a server.
@@ -83,7 +83,7 @@ def read_storage(file: Path | None, release_id: str) -> Storage:
 
 
 def note_backup(url: str, sequences: Mapping[str, int]) -> None:
-    """Record the time of a backup beside an SQLite database; do nothing for other databases.
+    """Record the time of a backup next to an SQLite database; do nothing for other databases.
 
     Args:
         url: the ledger's address.

@@ -127,7 +127,7 @@ class Transaction:
 
     @property
     def state(self) -> LedgerState:
-        """The release's state, including the entries appended here."""
+        """The release's state, including the entries appended in this transaction."""
         return self._state
 
     @property
@@ -142,7 +142,7 @@ class Transaction:
 
     @property
     def openings(self) -> tuple[ReleaseOpened, ...]:
-        """The first entry of every release in the database, including one appended here."""
+        """The first entry of every release in the database, including one in this transaction."""
         release = self._state.release
         if release is None or self._release_number <= len(self._openings):
             return self._openings
@@ -238,7 +238,7 @@ class Transaction:
         return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
-        """Append one entry for queried vectors whose cell has an answer, and store each vector.
+        """Append one entry for queried vectors with their cell's answer, and store them.
 
         Args:
             vectors: at least one, none of them recorded before.
@@ -262,7 +262,7 @@ class Transaction:
         )
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the committed vectors of queries after a number, in the order of the queries.
+        """Return the committed query vectors after a number, in the order of the queries.
 
         Raises:
             LedgerCorruptError: a piece of them is missing or altered.
@@ -278,7 +278,7 @@ class Transaction:
         )
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the recorded answers to ``vector_digests``, each with its digest.
+        """Return the recorded answers to the given vectors, each with the vector's hash.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -309,7 +309,7 @@ class Transaction:
         return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return (key digest, vector digest) for those idempotency keys that are recorded.
+        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -344,7 +344,7 @@ class Transaction:
         )
 
     def count_hours(self, counts: Mapping[int, HourCounts]) -> None:
-        """Add what was asked to the counts of its hours.
+        """Add request counts to those of their hours.
 
         Raises:
             LedgerUnavailableError: the database did not take them.
@@ -372,7 +372,7 @@ class Transaction:
         )
 
     def put_private(self, name: str, body: bytes) -> str:
-        """Store a private value permanently, and return its keyed digest.
+        """Store a private value permanently, and return its keyed hash.
 
         The digest belongs in ``private_digests`` of the event that follows in
         this transaction.  ``release-secret`` comes before any other piece.
@@ -395,7 +395,7 @@ class Transaction:
         return digest
 
     def put_beside(self, name: str, body: bytes) -> None:
-        """Store a private value that no ledger entry refers to; see ``beside_entries.py``.
+        """Store a private value that no ledger entry mentions; see ``beside_entries.py``.
 
         Raises:
             InvariantError: a name that is taken, or not one of such a piece.
@@ -407,7 +407,7 @@ class Transaction:
         del self._unbound[name]
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return the private values outside all entries whose names begin with a prefix.
+        """Return private values without a ledger entry whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: one is altered.
@@ -417,7 +417,7 @@ class Transaction:
         return self._in_database(read_beside, self._connection, self._release_number, prefix)
 
     def delete_beside(self, names: Collection[str]) -> None:
-        """Delete private values that no ledger entry refers to.
+        """Delete private values that no ledger entry mentions.
 
         Raises:
             InvariantError: an entry binds one.
@@ -428,7 +428,7 @@ class Transaction:
         self._in_database(delete_private, self._connection, self._release_number, names)
 
     def finish(self) -> None:
-        """Write the remaining rows, and check before the commit that the transaction is complete.
+        """Write the remaining rows, and check that the transaction is complete.
 
         Raises:
             InvariantError: private state that no entry binds.

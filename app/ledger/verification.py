@@ -1,4 +1,4 @@
-"""Verification of a ledger, which recomputes every value it can, from the first entry on.
+"""Verification of a ledger: its contents are recomputed from the first entry on.
 
 What fails first is told in one plain sentence.  A row that was never written
 cannot be missed, so a database that was restored whole from an older copy
@@ -116,7 +116,7 @@ def verify_on(
     digests: Digests,
     expect_head: str | None = None,
 ) -> VerificationReport:
-    """Verify a release on the caller's connection, which sees one moment.
+    """Verify a release on the caller's connection, which sees the database at one moment.
 
     Args:
         connection: inside a transaction; what is written and not committed yet counts.

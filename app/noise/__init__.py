@@ -1,4 +1,4 @@
-"""All randomness on which privacy claims rest; the only package that calls ``os.urandom``.
+"""The source of all randomness on which privacy claims rest, by ``os.urandom``.
 
 * ``source.py`` has the interface :class:`~app.noise.source.NoiseSource`: words, integers below a
   bound, permutations, secrets.  It also makes integers and permutations of any source's words.

@@ -28,7 +28,7 @@ ATTEMPTS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian:
-    """A discrete Gaussian distribution; it takes a millisecond to build, microseconds to sample.
+    """A discrete Gaussian distribution of a given variance, from which samples are drawn.
 
     Attributes:
         variance: above 0.
@@ -66,7 +66,7 @@ class DiscreteGaussian:
 
 
 def bernoulli_exponential(numerator: int, denominator: int, noise: NoiseSource) -> bool:
-    """Return True with probability exactly ``exp(-numerator / denominator)``.
+    """Return True with a probability of exactly ``exp(-numerator / denominator)``.
 
     Algorithm 1 of Canonne, Kamath, Steinke: one coin of ``1/e`` for each whole unit
     of the exponent, and one of the rest.

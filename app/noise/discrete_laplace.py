@@ -39,7 +39,7 @@ WORDS_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """A discrete Laplace distribution; it takes a millisecond to build, microseconds to sample.
+    """A discrete Laplace distribution of a given scale, from which samples are drawn.
 
     Attributes:
         scale: above 0; the ratio of neighbouring probabilities is ``e^(-1/scale)``.

@@ -42,11 +42,11 @@ class ScriptedNoise:
         self.drawn_count = 0
 
     def word(self) -> int:
-        """Return the next of the given words."""
+        """Return the next of the given random words."""
         return self.words(1)[0]
 
     def words(self, count: int) -> list[int]:
-        """Return the next ``count`` of the given words.
+        """Return the next ``count`` of the given random words.
 
         Raises:
             InvariantError: the script has ended, or holds what is no 64-bit word.
@@ -59,16 +59,16 @@ class ScriptedNoise:
         return drawn
 
     def below(self, bound: int) -> int:
-        """Return an integer in ``[0, bound)`` by rejection sampling from the given words."""
+        """Return an integer in ``[0, bound)`` by rejection sampling from given random words."""
         return below_from_words(bound, self.words)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the permutation that sorts ``count`` given words; equal words are read anew."""
+        """Return the permutation that sorts ``count`` given random words."""
         return permutation_from_keys(
             count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
         )
 
     def secret(self, byte_count: int) -> bytes:
-        """Return ``byte_count`` bytes of the given words, little-endian."""
+        """Return ``byte_count`` bytes of the given random words, little-endian."""
         words = self.words(-(-byte_count // _WORD_BYTES))
         return b"".join(word.to_bytes(_WORD_BYTES, "little") for word in words)[:byte_count]

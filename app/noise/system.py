@@ -66,7 +66,7 @@ class DrawnAhead(SystemNoise):
 
 
 def drawn_ahead(noise: NoiseSource, count: int) -> NoiseSource:
-    """Return a noise source for one batch of about ``count`` draws of a word.
+    """Return a source for a batch of about ``count`` draws of a random word each.
 
     Args:
         noise: any source; only the system's own draws in blocks, a third of the time of

@@ -1,4 +1,4 @@
-"""The number of answers that a budget allows, depending on how far the learners agree.
+"""The number of answers that a budget allows, by the fraction of learners that agree.
 
 How widely they agree on a query is a property of the records, which planning does not
 read.  It is therefore an argument here: a share f of k votes for one label, all others

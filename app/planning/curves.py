@@ -1,4 +1,4 @@
-"""The curves of ``conclave plan --plot``: answers against epsilon, T and n."""
+"""The curves of ``conclave plan --plot``: numbers of answers against epsilon, T and n."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS_UNKNOWN: Final = Fraction(10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The number of answers for one agreement of the learners, as one parameter varies.
+    """The number of answers for one level of the learners' agreement, as one parameter varies.
 
     Attributes:
         agreement: share of the votes.
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """All curves for one varied parameter.
+    """All curves of a plot for one varied parameter.
 
     Attributes:
         lever: what is turned.
@@ -58,7 +58,7 @@ class Panel:
 def panels(
     request: PlanRequest, *, rows_needed: int | None, progress: Callable[[int, int], None]
 ) -> tuple[Panel, ...]:
-    """Return the curves of a release for every parameter that may vary.
+    """Return the curves of a planned release for every parameter that may vary.
 
     Args:
         request: the release as planned.
@@ -89,7 +89,7 @@ def panels(
 
 
 def values(lever: Lever, planned: Fraction) -> tuple[Fraction, ...]:
-    """Return rising values, evenly spaced on a log axis, that include the planned one.
+    """Return increasing values, evenly spaced on a log axis, with the planned one among them.
 
     Two digits are enough, but for the planned one; T and n are whole numbers.
     """

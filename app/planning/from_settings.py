@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def plan_settings(settings: Settings, rows: int | None) -> Plan:
-    """Return the plan of a configuration, after checking that its work is feasible.
+    """Return the plan of a configuration, after checking that its computations are feasible.
 
     Args:
         settings: the whole configuration.
@@ -76,7 +76,7 @@ def plan_settings(settings: Settings, rows: int | None) -> Plan:
 
 
 def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
-    """Return the planning request that settings describe.
+    """Return the planning request that a configuration describes.
 
     Args:
         settings: the whole configuration.
@@ -217,13 +217,13 @@ def _relabel_count(
 
 
 def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Warn that relabelled rows give only the scores 0 and 1."""
+    """Warn that scores are only 0 or 1 if the rows are relabelled."""
     if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
         warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
 
 
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn if a release opens although planning, by its public number of rows, advised not to."""
+    """Warn if a release opens although its plan, by public numbers, advises against it."""
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
@@ -250,7 +250,7 @@ def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None
 
 @contextmanager
 def advising(settings: Settings) -> Iterator[None]:
-    """Add advice to the refusal of a release that would give almost no answers.
+    """Add advice to the error by which a release that can answer almost nothing is refused.
 
     Raises:
         ConfigurationError: the refusal, with the advice of a plan.

@@ -27,7 +27,7 @@ Told: TypeAlias = Callable[[int, int], None]
 
 
 class Lever(StrEnum):
-    """A public number that an operator may change, named by its setting."""
+    """A public number of a release that an operator may change, named by its setting."""
 
     EPSILON = "privacy.epsilon"
     CUTOFF = "answers.cutoff"
@@ -41,7 +41,7 @@ def setting_of(lever: Lever, unit: Unit) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One changed value of a public number, with its result.
+    """One changed value of a public number, with its effect on the plan.
 
     Attributes:
         lever: what is changed.
@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return which of epsilon, the maximum of unstable answers and n a plan may vary."""
+    """Return which of epsilon, the limit T of unstable answers and n a plan may vary."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -97,7 +97,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels given if learners agree to a degree; None if none can be."""
+    """Return the number of labels given if a fraction of learners agrees; None if no label."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -134,7 +134,7 @@ def quick_calibration(request: PlanRequest) -> Weighed:
 
 
 def size_of(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k, of a request: as configured, or by its rule."""
+    """Return the number of learners, k, of a request, as configured or by a rule."""
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:
         return own_size(request.asked)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A release's parameters and whether it can work.
+    """The parameters of a planned release, and whether it can work.
 
     Attributes:
         request: what was asked.
@@ -144,7 +144,7 @@ def plan_release(request: PlanRequest) -> Plan:
 
 
 def plan_answers(request: PlanRequest) -> Verdict:
-    """Return the part of a plan about answers, without comparing other mechanisms.
+    """Return the part of a plan that is about answers, without other mechanisms.
 
     Raises:
         ConfigurationError: where the calibration refuses the budget.
@@ -168,7 +168,7 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Return a bound on the excess error of a hypothesis drawn from a class."""
+    """Return a bound on the excess error of a hypothesis that is drawn from a class."""
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
@@ -271,7 +271,7 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
 
 
 def cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Return a note if more answers are planned than there are cells to be answered once each."""
+    """Return a note if more answers are planned than there are public cells to answer once."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

@@ -1,4 +1,4 @@
-"""A planning request: public configuration values and nothing else."""
+"""A planning request: the public values of a configuration, and nothing else."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class PlanRequest:
         return self._row_named(self.mechanism, self.calibration)
 
     def may_serve(self, row: AnsweringRow) -> bool:
-        """Return whether a mechanism would serve if it were configured."""
+        """Return whether a mechanism could answer queries if it were configured."""
         return self._row_named(row.mechanism, row.calibration or self.calibration) is row
 
     def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
@@ -148,7 +148,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """The public numbers on which the answers of this request depend."""
+        """The public numbers on which the answers of a planned release depend."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),
@@ -162,7 +162,7 @@ class PlanRequest:
 
     @property
     def account(self) -> Account:
-        """The joint privacy accounting of answers and draws, if they have one."""
+        """The joint privacy account of answers and draws, if the release has one."""
         return account_of(self.charges, learner=self.learner_asked)
 
     @property
@@ -172,12 +172,12 @@ class PlanRequest:
 
     @property
     def alpha(self) -> float:
-        """The accuracy target, alpha."""
+        """The accuracy target of the plan, alpha."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """The permitted failure probability, beta."""
+        """The failure probability that the plan permits, beta."""
         return self.targets.beta
 
     @property
@@ -188,5 +188,5 @@ class PlanRequest:
         return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
-        """Return the budget of a mechanism; None if it has none."""
+        """Return the share of the budget of a mechanism; None if it has none."""
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)

@@ -1,4 +1,4 @@
-"""The result of planning the answers of a release, for any mechanism."""
+"""The results of planning the answers of a release, for any mechanism."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """A stability test, with its effect on k votes and m queries.
+    """A stability test as planned, with its effect on k votes and m queries.
 
     Attributes:
         calibration: Theorem A's table, or the sparse vector's scales and threshold.
@@ -39,7 +39,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyLead:
-    """A noisy vote, with its effect on k votes.
+    """A noisy vote as planned: its noise, and the lead in votes that it needs from k votes.
 
     Attributes:
         calibration: the noise.
@@ -58,7 +58,7 @@ class NoisyLead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The part of a plan about answers; its attributes are those of ``Plan``.
+    """The part of a plan about answers; its attributes are also those of ``Plan``.
 
     Attributes:
         calibration: what the answers are calibrated with; None where they have no share.

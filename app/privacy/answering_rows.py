@@ -43,12 +43,12 @@ class Answering(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum of unstable answers, T; None if unstable answers are not limited."""
+        """The limit T of unstable answers; None if they are not limited."""
         ...
 
 
 class Calibration(Protocol):
-    """The calibrated parameters of a mechanism, with the budget for which they were made.
+    """The calibrated parameters of a mechanism, with the budget that they keep.
 
     Its module says and proves the claim, and has a ``check`` that decides it again from
     what was persisted, every rounding going against us.
@@ -56,21 +56,21 @@ class Calibration(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """The part of epsilon that the answers may use."""
+        """The share of epsilon that the answers may use."""
         ...
 
     @property
     def delta(self) -> Fraction:
-        """The part of delta that the answers may use."""
+        """The share of delta that the answers may use."""
         ...
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum of unstable answers, T; None if unstable answers are not limited."""
+        """The limit T of unstable answers; None if they are not limited."""
         ...
 
     def to_plain(self) -> Plain:
-        """Return the parameters as strings and lists of strings, without loss."""
+        """Return the parameters as strings and lists of strings, without loss of precision."""
         ...
 
 
@@ -105,11 +105,11 @@ class AnswersAsked:
     is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws accounted jointly with the answers; none without joint accounting."""
+        """Return the draws in one joint privacy account with the answers; none without one."""
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon: the joint one, or what other draws leave of it."""
+        """Return a mechanism's epsilon: that of the joint account, or what other draws leave."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
@@ -162,7 +162,7 @@ class State:
 
 
 class Explained(NamedTuple):
-    """One parameter with its name, value, meaning and formula."""
+    """One parameter of a release: its name, value, meaning and formula."""
 
     name: str
     value: str
@@ -171,7 +171,7 @@ class Explained(NamedTuple):
 
 
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers, divided between them.
+    """Return the joint budget of relabelling and answers, divided between them.
 
     Raises:
         ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
@@ -270,17 +270,17 @@ class AnsweringRow:
 
     @property
     def name(self) -> str:
-        """The mechanism's name in all tables."""
+        """The name of the answering mechanism in all tables."""
         return self.entry or self.shown
 
     @property
     def shown(self) -> str:
-        """The mechanism's name in settings and on display."""
+        """The mechanism's name in settings and in output for people."""
         return self.calibration or self.mechanism
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return a value with its type narrowed to the mechanism's own class.
+    """Return a value after checking that it has the mechanism's own class.
 
     Raises:
         InvariantError: they are another mechanism's.
@@ -295,7 +295,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return the step of a stability test, which releases the winning label or nothing."""
+    """Return a mechanism's stability test, which releases the winning label or nothing."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource
@@ -307,7 +307,7 @@ def step_of(
 
 
 def in_short(value: float) -> str:
-    """Return a number's text with three significant digits, beyond a million as a power of ten."""
+    """Return a number's text with three significant digits, large ones as powers of ten."""
     if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{float(digits):g}e{int(power)}"

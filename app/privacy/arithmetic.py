@@ -65,13 +65,13 @@ class Record(Protocol):
 
 
 def to_plain(record: Record) -> dict[str, str]:
-    """Return every field as a string; rationals, integers and names stay exact."""
+    """Return every field of a record as a string; numbers and names stay exact."""
     return {each.name: str(getattr(record, each.name)) for each in fields(record)}
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Raise one clear error in the block for text that :func:`to_plain` never writes.
+    """Raise one clear error for a text that :func:`to_plain` cannot have written.
 
     Args:
         what: whose parameters they are.
@@ -94,7 +94,7 @@ _ONE: Final = Decimal(1)
 
 
 def composed_delta(*, epsilon_each: Fraction, count: int, epsilon: Fraction) -> Decimal:
-    """Return the delta of the composition at ``epsilon``, rounded up.
+    """Return the delta of composed mechanisms at ``epsilon``, rounded up.
 
     Args:
         epsilon_each: of one mechanism, above 0.
@@ -117,7 +117,7 @@ def composed_delta(*, epsilon_each: Fraction, count: int, epsilon: Fraction) -> 
 
 
 def largest_pure_epsilon(*, count: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest epsilon of ``count`` mechanisms that compose to a budget.
+    """Return the largest epsilon of each of ``count`` mechanisms that compose to a budget.
 
     Args:
         count: mechanisms, from 1 to :data:`COUNT_MAX`.

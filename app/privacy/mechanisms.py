@@ -41,7 +41,7 @@ MECHANISMS: dict[str, AnsweringRow] = {
 def serving_row(
     mechanism: str, calibration: str, *, class_count: int, counts_decisions: bool = False
 ) -> AnsweringRow:
-    """Return the table entry of the mechanism that serves a new release.
+    """Return the table entry of the mechanism that a new release uses.
 
     Args:
         mechanism: as ``answers.mechanism`` names it.
@@ -56,7 +56,7 @@ def serving_row(
 
 
 def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> AnsweringRow:
-    """Return the table entry of a release's mechanism; arguments as :func:`serving_row`.
+    """Return the table entry of an open release's mechanism; see :func:`serving_row`.
 
     Args:
         mechanism: as above.
@@ -113,7 +113,7 @@ def row_of(value: object) -> AnsweringRow:
 
 
 def size_wanted(*, table: object, query_count: int) -> int:
-    """Return the number of learners that two-thirds majorities need, ignoring row counts.
+    """Return the number of learners with which a two-thirds majority is a stable answer.
 
     Args:
         table: a calibration of the answers' share.

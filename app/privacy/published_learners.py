@@ -91,12 +91,12 @@ LEARNERS: dict[str, PublishedLearner] = {
 
 
 def uses_delta(learner: str) -> bool:
-    """Return whether ``classifier.learner`` needs a part of delta; ``auto`` may."""
+    """Return whether ``classifier.learner`` needs a share of delta; ``auto`` may need one."""
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 
 def may_rank(learner: str) -> bool:
-    """Return whether ``classifier.learner`` can publish scores; ``auto`` can."""
+    """Return whether ``classifier.learner`` can publish scores that rank rows."""
     return learner == AUTO or LEARNERS[learner].has_scores
 
 
@@ -151,7 +151,7 @@ NEWEST_AUTO_RULE: Final = 2
 
 
 def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_RULE) -> str:
-    """Return the name of the learner, as configured or as ``auto`` chooses.
+    """Return the name of a classifier's learner, as configured or as ``auto`` chooses.
 
     Args:
         learner: as configured.

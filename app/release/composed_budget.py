@@ -43,7 +43,7 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The other releases in a database, as a release about to open there must know them.
+    """The other releases in a database, as a release that opens there must know them.
 
     Attributes:
         openings: first entries of the releases that are there, in order.

@@ -1,4 +1,4 @@
-"""The random draws at a release's opening, made once or read back: sample, chunks, learners.
+"""The random draws at a release's opening, made once or read again: sample, chunks, models.
 
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SampledRows:
-    """The random sample of rows that the ensemble uses, as indices into all rows; secret.
+    """The random sample of rows on which the models are trained, as indices; secret.
 
     Attributes:
         rows: all private rows.
@@ -104,22 +104,22 @@ class SampledRows:
 
     @property
     def count(self) -> int:
-        """Return the number of rows in the sample, which is public."""
+        """Return the public number of rows in the sample."""
         return len(self.units)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Return a copy of the sample's values, shape ``(m, d)``."""
+        """Return a copy of the sampled rows' values, shape ``(m, d)``."""
         return self.rows.values[self.positions]
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """Return a copy of the sample's labels, shape ``(m,)``."""
+        """Return a copy of the sampled rows' labels, shape ``(m,)``."""
         return self.rows.labels[self.positions]
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each row of the sample, shape ``(m,)``; None for 1 each."""
+        """Return the weight of each sampled row, shape ``(m,)``; None if all are 1."""
         weights = self.rows.weights
         return None if weights is None else weights[self.positions]
 
@@ -141,7 +141,7 @@ class SampledRows:
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sample's labels by row index; rows outside the sample get class 0."""
+        """Return the sampled rows' labels by row index; other rows get class 0."""
         placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed
@@ -162,7 +162,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
 
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
-    """Return which sampled row takes each place, in the order in which chunks are cut; secret.
+    """Return the sampled row at each place in the order in which chunks are cut; secret.
 
     Without replacement the sample is in uniformly random order already.  With it (NB
     Algorithm 3, step 4), each place is drawn anew from all of them.
@@ -191,7 +191,7 @@ class AnsweringParts:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEnsemble:
-    """The fitted ensemble, and the private values that are stored with it."""
+    """The trained models of a release, and the private values stored with them."""
 
     parts: AnsweringParts
     pieces: Mapping[str, bytes]
@@ -207,7 +207,7 @@ def draw_ensemble(
     noise: NoiseSource,
     progress: Progress,
 ) -> DrawnEnsemble:
-    """Return the ensemble, drawn and fitted with budget that is already spent."""
+    """Return the trained models of a new release, whose budget was charged before."""
     if isinstance(rows, StreamedRows):
         return _draw_streamed(
             configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
@@ -293,7 +293,7 @@ def _drawn(
 
 
 def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringParts:
-    """Return a stored ensemble; every private value is checked and none is drawn anew.
+    """Return the stored models of a release, after checking every private value.
 
     Raises:
         LedgerCorruptError: a piece is missing or altered.
@@ -357,7 +357,7 @@ DEAD_FEATURES = "data.dead_features"
 def read_private_rows(
     settings: Settings, progress: Progress, *, person_key: bytes = UNKEPT
 ) -> PrivateRows:
-    """Return every private row; a value that does not fit the schema ends the opening.
+    """Return every private row; a value that does not fit the schema raises an error.
 
     Args:
         settings: the whole configuration.
@@ -387,7 +387,7 @@ def read_private_rows(
 
 @contextmanager
 def reading_refusals(settings: Settings) -> Iterator[None]:
-    """Add to an error about the private rows a list of further problems, column by column.
+    """Add further problems, column by column, to an error about the private rows.
 
     Raises:
         DataError: with its ``others``.
@@ -417,7 +417,7 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:
-    """Refuse rows with an uninformative (constant) feature, unless the settings allow it.
+    """Refuse rows in which a feature has no information, unless the settings allow it.
 
     Raises:
         DataError: names every such feature, and says why it is one.
@@ -441,7 +441,7 @@ def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -
 def check_private_rows(
     settings: Settings, points: NDArray[np.float64] | None, progress: Progress
 ) -> SourceReport:
-    """Return the problems found in the private rows, for the operator's terminal.
+    """Return the problems in the private rows, for the operator's terminal only.
 
     Args:
         settings: the whole configuration.

@@ -179,7 +179,7 @@ def begin_release(
     public_values: NDArray[np.float64] | None = None,
     tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
-    """Spend a new release's budget, or compare the settings of an open one; draw nothing.
+    """Charge a new release's budget, or compare the settings of an open one; draw nothing.
 
     Args:
         configuration: the release's.
@@ -201,8 +201,7 @@ def begin_release(
 
     """
     is_named = configuration.settings.data.unit == "person"
-    persons = None if isinstance(rows, StreamedRows) else rows.persons
-    invariant(is_named == (persons is not None), "rows are of the configured unit")
+    invariant(is_named == rows.is_of_persons, "rows are of the configured unit")
     found = ledger.read_state()
     configuration = as_opened(configuration, found.release)
     if found.release is None:
@@ -386,7 +385,7 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
 
 
 def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Return the state of a ledger, whose release, if any, must have these settings.
+    """Return the state of a ledger, whose release must have been opened with these settings.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

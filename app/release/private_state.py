@@ -1,4 +1,4 @@
-"""Stored private values of a release (rows, noise, models): written once, checked at each use.
+"""Stored private values of a release (rows, noise, models): written once, checked at use.
 
 The digest of each is bound by an entry and checked by the ledger whenever the
 piece is read; a missing or altered one refuses to start.
@@ -28,12 +28,12 @@ THRESHOLD_NOISE_BYTES: Final = 16
 
 
 def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
-    """Store private values; return their digests, which the next ledger entry must contain."""
+    """Store private values; return their keyed hashes for the next ledger entry."""
     return {name: transaction.put_private(name, body) for name, body in pieces.items()}
 
 
 def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
-    """Return a stored private value of an open release, from ``state`` or the newest state.
+    """Return a stored private value of an open release, after checking its keyed hash.
 
     Raises:
         LedgerCorruptError: it is missing or altered; nothing is drawn again.
@@ -46,7 +46,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the stored form of the threshold's noise, by its name; empty if there is no noise."""
+    """Return the bytes of the threshold's noise to be stored, by name; empty without noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """A display of stages to the operator; counts of rows and chunks are public."""
+    """A display of an opening's stages to the operator; its counts are public."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Report that ``done`` of ``total`` units of ``stage`` are done."""
@@ -14,5 +14,5 @@ class Progress(Protocol):
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Show no progress."""
+    """Show no progress to the operator."""
     del stage, done, total

@@ -1,4 +1,4 @@
-"""One-time draws: take the lock, spend the budget, draw once, publish the result.
+"""Draws that happen once: take a lock, charge the budget, draw, publish the result.
 
 A share is charged in a commit of its own before a private row is read for it.  A crash
 between charge and publication left no trace outside: the next try draws again under the
@@ -31,7 +31,7 @@ TURN_LOST: Final = "another server's turn to draw has come; nothing was publishe
 
 
 def no_turn() -> Turn:
-    """Return a lock that always counts as held, for draws that need none."""
+    """Return a lock that always counts as held, for draws that need no lock."""
     return nullcontext(lambda: True)
 
 
@@ -42,7 +42,7 @@ def draw_once(
     draw: Callable[[], DrawnT],
     publish: Callable[[DrawnT], bool],
 ) -> DrawnT | None:
-    """Spend the budget, draw once and publish, while holding a lock.
+    """Charge the budget, draw once and publish, while holding a lock.
 
     Args:
         turn: what one process has at a time; it tells whether it is still held.
@@ -94,7 +94,7 @@ class Publication(Generic[DrawnT]):
     adopt: Callable[[LedgerState], None] = _ignore
 
     def draw_once(self, draw: Callable[[], DrawnT]) -> DrawnT | None:
-        """Spend the budget, draw once and publish, as :func:`draw_once` does.
+        """Charge the budget, draw once and publish, as :func:`draw_once` does.
 
         Raises:
             VerificationError: as :meth:`is_due`.
@@ -108,7 +108,7 @@ class Publication(Generic[DrawnT]):
         return draw_once(turn=turn, charge=self.charge, draw=draw, publish=self.publish)
 
     def charge(self) -> bool:
-        """Commit the spending of the budget, once; return whether a publication is due."""
+        """Commit the charge to the ledger, once; return whether a publication is due."""
         if self.share is None:
             state = self.ledger.read_state()
         else:
@@ -132,7 +132,7 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether the result is still unpublished; refuse a state that forbids it.
+        """Return whether the result is not published yet; refuse a state that forbids it.
 
         Raises:
             VerificationError: the ledger is closed, or has no place for it now.
@@ -146,7 +146,7 @@ class Publication(Generic[DrawnT]):
 
 
 def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
-    """Return the ledger event that spends or reserves a part of the budget, in exact rationals."""
+    """Return the ledger event that charges or reserves a share, in exact rationals."""
     return kind(
         mechanism=charge.mechanism.value, epsilon=str(charge.epsilon), delta=str(charge.delta)
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Release:
-    """The serving release; only the ledger-writing thread changes it, to committed state.
+    """The open release of a server; changed only by the thread that writes the ledger.
 
     Attributes:
         configuration: what it was opened with; public.
@@ -86,7 +86,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """The release's name."""
+        """The name of the release."""
         return self.configuration.name
 
     @property
@@ -96,23 +96,23 @@ class Release:
 
     @property
     def schema(self) -> Schema:
-        """The public schema."""
+        """The public schema of features and labels."""
         return self.configuration.schema
 
     @property
     def precision(self) -> int | None:
-        """The default number of score bins; None if labels are answered."""
+        """The default number of score bins; None if answers are labels only."""
         answers = self.configuration.settings.answers
         return answers.precision if self.mechanism.with_scores else None
 
     @property
     def answering_state(self) -> State:
-        """The committed state in the form of the answering mechanism."""
+        """The committed state, in the form that the answering mechanism needs."""
         return self._counters(self.state, self.private_threshold_noise)
 
     @property
     def phase(self) -> Phase:
-        """The release's phase that follows from the committed entries."""
+        """The release's phase (votes, classifier or halted), by the committed entries."""
         state, mechanism, phase = self._known_phase or (None, None, None)
         if phase is None or state is not self.state or mechanism is not self.mechanism:
             phase = self.phase_at(self.state)
@@ -120,16 +120,16 @@ class Release:
         return phase
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the release's phase that follows from ``state``."""
+        """Return the release's phase (votes, classifier or halted) in a given state."""
         return universal.phase(self.mechanism, self._counters(state))
 
     @property
     def sequel(self) -> Sequel | None:
-        """What follows the ensemble after its last answer (classifier, student or halt)."""
+        """What follows the models' last answer: classifier, student or halt."""
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return what follows the ensemble, if ``state`` has its last answer."""
+        """Return what follows the models' last answer, if the given state has it."""
         return universal.sequel(self.mechanism, self._counters(state))
 
     @property
@@ -139,7 +139,7 @@ class Release:
 
     @property
     def may_switch(self) -> bool:
-        """Whether a classifier may follow the ensemble, which still answers."""
+        """Whether a classifier may follow later, while the models still vote."""
         return self.phase is Phase.ENSEMBLE and self.mechanism.sequels != {Sequel.HALT}
 
     @property
@@ -152,7 +152,7 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table must be drawn now; the answered queries fix its class."""
+        """Whether the statistics table must be drawn now, since the last answer was given."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -165,39 +165,39 @@ class Release:
 
     @property
     def decided_cells(self) -> CellSplits | None:
-        """The public cells (regions) if each is answered once; None if each vector is."""
+        """The public cells, if each is answered once; None if each vector is."""
         if not self.state.decides_cells:
             return None
         return cells_of(self.configuration.hypotheses)
 
     @property
     def ensemble_size(self) -> int:
-        """The number of learners, k, public; 0 if no budget is set aside for answers."""
+        """The public number of models, k; 0 if answers have no share of the budget."""
         return 0 if self.state.ensemble is None else self.state.ensemble.size
 
     @property
     def ensemble(self) -> Ensemble:
-        """The fitted learners, which exist whenever the ensemble answers."""
+        """The trained models, which exist as long as they vote."""
         if self.private_ensemble is None:
             raise InvariantError("the ensemble is kept while it answers, and not after")
         return self.private_ensemble
 
     def rows_for_drawing(self) -> AnyRows:
-        """Return the private rows for a draw whose budget has been spent."""
+        """Return the private rows for a draw whose budget was charged before."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
         return self.private_rows
 
     def keep_classifier(self, drawn: PublishedClassifier) -> None:
-        """Hold the drawn classifier until its publication is committed."""
+        """Keep the drawn classifier until its publication is committed."""
         self.private_classifier = drawn
 
     def keep_student(self, trained: TrainedStudent) -> None:
-        """Hold the trained student model until its publication is committed."""
+        """Keep the trained student model until its publication is committed."""
         self.trained_student = trained
 
     def keep_statistics(self, drawn: DrawnStatistics) -> None:
-        """Hold the drawn statistics table until its publication is committed."""
+        """Keep the drawn statistics table until its publication is committed."""
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
@@ -274,7 +274,7 @@ CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
 
 
 def refuse_closed(state: LedgerState) -> None:
-    """Refuse a draw for a release whose ledger is closed.
+    """Refuse a draw in a release whose ledger is closed.
 
     Raises:
         VerificationError: it is.
@@ -304,7 +304,7 @@ def ending_where_closed(release: Release) -> Iterator[None]:
 
 
 def warn_if_ended(release: Release, warn: Callable[[str], None]) -> None:
-    """Log which services remain in a release that can draw nothing more, one line each."""
+    """Log which services remain, one line each, in a release that can draw nothing more."""
     halted, closed = release.state.halted, release.state.closed
     serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
     if halted is not None:

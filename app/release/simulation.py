@@ -37,7 +37,7 @@ def simulate(
     trials: int,
     noise: NoiseSource,
 ) -> dict[str, int]:
-    """Return counts of the outcomes of ``trials`` independent runs.
+    """Return counts of the outcomes of ``trials`` independent simulated runs.
 
     Args:
         settings: classes, privacy and answers are used.

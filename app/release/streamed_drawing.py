@@ -1,4 +1,4 @@
-"""The draws for opening a release whose rows are streamed: made from counts of rows.
+"""The draws at the opening of a release with streamed rows, made from counts of rows.
 
 What is drawn is what an opening in memory would draw from the same noise with the same slots;
 engine, number of workers and order of parts show in no byte of it.
@@ -42,7 +42,7 @@ BLOCKS_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class StreamedLearner:
-    """A learner that is fitted on rows packed into bytes.
+    """A learner that can be trained on rows packed into bytes.
 
     Attributes:
         learner: the public choice.
@@ -56,7 +56,7 @@ class StreamedLearner:
     trees: CountedTrees | None
 
     def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
-        """Return the computation that fits the learners of some chunks of rows."""
+        """Return the computation that trains the models of some chunks of rows."""
         return ChunkFit(
             learner=self.learner,
             coding=self.coding,
@@ -66,7 +66,7 @@ class StreamedLearner:
         )
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks that are fitted at once; all public."""
+        """Return the number of chunks whose models are trained at once, by public numbers."""
         if self.trees is not None:
             return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
         return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
@@ -89,12 +89,12 @@ def drawn_hypothesis(
     held: Held[PackedRows],
     noise: NoiseSource,
 ) -> Hypothesis | None:
-    """Return the drawn hypothesis that gives rows new labels, secret; None if labels are kept."""
+    """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept."""
     if parameters.relabel is None:
         return None
     if not isinstance(parameters.relabel, exponential.Parameters):
         raise InvariantError("labellings of private rows are not drawn from counts")
-    counting = draw_counting(parameters.relabel.hypotheses, coding)
+    counting = draw_counting(parameters.relabel.hypotheses, coding, rows.unit_count)
     if counting is None:
         raise InvariantError("what relabels rows that stream is drawn from counts")
     counts: CountedRows | Tally
@@ -116,7 +116,7 @@ def fitted_from_parts(
     secret: bytes,
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
-    """Return one learner per chunk, fitted from counts of the rows.
+    """Return one model per chunk, trained from parts of the rows.
 
     Args:
         streamed: the learner.

@@ -1,10 +1,13 @@
 """The choice between streaming private rows and loading them into memory.
 
-An opening streams where its learners are fitted from packed rows and every row is in one chunk, or
+An opening streams where its learners are fitted from packed rows and every unit is in one chunk, or
 where it fits none: rows are then packed into a byte a feature as they are read, counted where they
-lie, and never held in memory as numbers.  Slots follow from a keyed permutation, and the
-fingerprint is a sum over rows.  The first entry says so, and a release that an earlier version
-opened goes on by the rules that it was opened with.
+lie, and never held in memory as numbers.  Slots follow from a keyed permutation, of rows or of
+persons, and the fingerprint is a sum over rows.  The first entry says so, and a release that an
+earlier version opened goes on by the rules that it was opened with.
+
+Whether an opening streams is public, so that it follows from public things alone: where persons
+are named, from their number, and not from the size of the source, which follows their rows.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece
 from app.release.streamed_drawing import streamed_learner
 from app.release.terms.answer_terms import release_budget
-from app.release.terms.unit import opened_count
+from app.release.terms.unit import COUNTS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +54,7 @@ FINGERPRINT: Final = "data.fingerprint"
 BYTES_MIN: Final = 1 << 20
 """Bytes of a source below which its rows are few, and are held in memory."""
 ROWS_MIN: Final = 1 << 16
-"""Rows of a keyed permutation: of fewer, a uniform one is drawn."""
+"""Rows, or persons, of a keyed permutation: of fewer, a uniform one is drawn."""
 
 
 def fingerprint_rule(opened: ReleaseOpened) -> str:
@@ -77,15 +80,15 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the packed encoding by which rows can be streamed, each row into one chunk.
+    """Return the packed encoding by which rows can be streamed, each unit into one chunk.
 
     It follows from the configuration alone; None where rows do not stream.  Where no ensemble
     is fitted, nothing of the rows is kept: each draw reads them again.
     """
-    if not _takes_each_row_once(configuration):
+    if not _takes_each_unit_once(configuration):
         return None
     if not configuration.has(Mechanism.ANSWERS):
-        return NO_CODES
+        return NO_CODES if configuration.settings.data.unit == "row" else None
     streamed = streamed_learner(configuration.learner)
     if streamed is None:
         return None
@@ -101,14 +104,12 @@ def row_codes(configuration: Configuration) -> RowCodes | None:
     return None if is_slow else streamed.coding
 
 
-def _takes_each_row_once(configuration: Configuration) -> bool:
-    """Return whether each row is a unit of its own, and is used by all draws."""
+def _takes_each_unit_once(configuration: Configuration) -> bool:
+    """Return whether each row, or each person with all rows, is used once by all draws."""
     settings = configuration.settings
     if settings.privacy.sampling != 1:
         return False
-    if settings.data.unit != "row" or settings.generations is not None:
-        return False
-    return settings.data.id is None
+    return settings.generations is None and settings.data.id is None
 
 
 def rows_of(
@@ -154,14 +155,20 @@ def new_rows(
 
     """
     settings, coding = configuration.settings, row_codes(configuration)
-    if coding is not None and _is_worthwhile(settings):
-        key = digests.fingerprint_key(release_number)
-        rows = _streamed(configuration, coding, progress, key)
-        with reading_refusals(settings), closing_where_it_fails(rows):
-            _check_count(settings, rows.count)
-        if rows.count >= ROWS_MIN:
-            return rows
-        rows.close()
+    if coding is None or not _has_parts(settings):
+        return read_private_rows(settings, progress, person_key=digests.person_key())
+    are_few = _source_bytes(settings) < BYTES_MIN
+    if are_few or _states_few(settings):
+        held = read_private_rows(settings, progress, person_key=digests.person_key())
+        if held.count < ROWS_MIN or not held.is_of_persons:
+            return held
+    key = digests.fingerprint_key(release_number)
+    rows = _streamed(configuration, coding, progress, key, digests.person_key())
+    with reading_refusals(settings), closing_where_it_fails(rows):
+        _check_count(settings, rows.count)
+    if rows.count >= ROWS_MIN:
+        return rows
+    rows.close()
     return read_private_rows(settings, progress, person_key=digests.person_key())
 
 
@@ -185,7 +192,8 @@ def rows_beside(
             refuse_source_rows(points, rows.values, warn)
         elif len(points):
             runs = PublicRuns.of(points)
-            runs.refuse(rows.overlap(runs), row_count=rows.count, warn=warn)
+            row_count, overlap = rows.overlap(runs)
+            runs.refuse(overlap, row_count=row_count, warn=warn)
     return rows
 
 
@@ -201,12 +209,21 @@ def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
     return rows
 
 
-def _is_worthwhile(settings: Settings) -> bool:
-    """Return whether rows come in parts, and are many."""
+def _has_parts(settings: Settings) -> bool:
+    """Return whether rows come in parts."""
     source = settings.source
-    if settings.is_embedded_demo or not (is_csv(source) or is_parquet(source)):
-        return False
-    return sum(part.file.size for part in list_files(source)) >= BYTES_MIN
+    return not settings.is_embedded_demo and (is_csv(source) or is_parquet(source))
+
+
+def _source_bytes(settings: Settings) -> int:
+    """Return the size of all files of a source that has parts."""
+    return sum(part.file.size for part in list_files(settings.source))
+
+
+def _states_few(settings: Settings) -> bool:
+    """Return whether the configuration says that persons are too few for a keyed permutation."""
+    persons = settings.data.persons
+    return persons is not None and persons < ROWS_MIN
 
 
 @contextmanager
@@ -221,15 +238,16 @@ def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
 
 
 def _check_count(settings: Settings, count: int) -> None:
-    """Refuse another number of rows than is expected.
+    """Refuse another number of rows, or of persons, than is expected.
 
     Raises:
         DataError: names the setting.
 
     """
-    expected = settings.data.rows
+    expected, unit = settings.data.unit_count, settings.data.unit
     if expected is not None and count != expected:
-        raise DataError("data.rows", f"says {expected}, but the source has {count} rows")
+        problem = f"says {expected}, but the source has {count} {unit}s"
+        raise DataError(COUNTS[unit], problem)
 
 
 def _continued(
@@ -254,6 +272,7 @@ def _continued(
             coding,
             progress,
             ledger.digests.fingerprint_key(ledger.release_number),
+            ledger.digests.person_key(),
             opened=(count, opened.fingerprint) if is_same else None,
         )
         with closing_where_it_fails(rows):
@@ -266,6 +285,7 @@ def _streamed(
     coding: RowCodes,
     progress: Progress,
     key: bytes,
+    person_key: bytes,
     opened: tuple[int, str] | None = None,
 ) -> StreamedRows:
     """Return rows that nothing is read of yet."""
@@ -276,18 +296,19 @@ def _streamed(
         dialect=settings.data.dialect,
         coding=coding,
         key=key,
+        person=settings.data.person_column(person_key),
     )
     return StreamedRows(
         reading,
         lambda: engine_of(settings),
-        load=lambda: read_private_rows(settings, progress),
+        load=lambda: read_private_rows(settings, progress, person_key=person_key),
         told=lambda done, total: progress(READING, done, total or settings.data.rows),
         opened=opened,
     )
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the computing engine that ``[engine]`` configures."""
+    """Return the computing engine that the section ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

@@ -1,4 +1,4 @@
-"""All settings, from ``conclave.toml`` and environment variables, in one frozen object.
+"""All settings of ``conclave.toml`` and environment variables, as one frozen object.
 
 * ``settings.py`` has that object, and loads it.
 * ``reading.py`` reads the file and the environment into tables, and makes paths absolute.

@@ -22,12 +22,12 @@ def is_loopback(host: str) -> bool:
 
 
 def is_http_address(text: str) -> bool:
-    """Return whether a text is the URL of an HTTP server without a user or password in it."""
+    """Return whether a text is an HTTP URL without a user name or password."""
     return HTTP_ADDRESS.fullmatch(text) is not None
 
 
 def is_secure_address(text: str) -> bool:
-    """Return whether a URL is protected from impersonation: HTTPS, or on this machine.
+    """Return whether a URL uses HTTPS or names this machine.
 
     That is one of https, or one of http on loopback.
     """

@@ -36,7 +36,7 @@ PublicShare = Annotated[Number, Field(ge=0, le=1)]
 
 
 class NumericFeatureSettings(Section):
-    """A table ``[[data.features]]`` with ``kind = "numeric"``."""
+    """A numeric feature as configured in ``[[data.features]]``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["numeric"], Field(description="Kind of the feature.")]
@@ -61,7 +61,7 @@ class NumericFeatureSettings(Section):
         return NumericFeature
 
     def feature(self) -> NumericFeature:
-        """Return the feature as part of the public schema."""
+        """Return the numeric feature as a part of the public schema."""
         lower, upper = self.bounds
         return self._made_as()(
             name=self.name,
@@ -73,7 +73,7 @@ class NumericFeatureSettings(Section):
 
 
 class DateFeatureSettings(NumericFeatureSettings):
-    """A table ``[[data.features]]`` with ``kind = "date"``."""
+    """A date as configured in ``[[data.features]]``."""
 
     kind: Annotated[  # type: ignore[assignment]  # a kind of its own
         Literal["date"], Field(description="Kind of the feature.")
@@ -95,7 +95,7 @@ class DateFeatureSettings(NumericFeatureSettings):
 
 
 class CategoricalFeatureSettings(Section):
-    """A table ``[[data.features]]`` with ``kind = "categorical"``."""
+    """A categorical feature as configured in ``[[data.features]]``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["categorical"], Field(description="Kind of the feature.")]
@@ -113,14 +113,14 @@ class CategoricalFeatureSettings(Section):
     ] = None
 
     def feature(self) -> CategoricalFeature:
-        """Return the feature as part of the public schema."""
+        """Return the categorical feature as a part of the public schema."""
         return CategoricalFeature(
             name=self.name, categories=self.categories, category_shares=self.category_shares
         )
 
 
 class BooleanFeatureSettings(Section):
-    """A table ``[[data.features]]`` with ``kind = "boolean"``."""
+    """A boolean feature as configured in ``[[data.features]]``."""
 
     name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
     kind: Annotated[Literal["boolean"], Field(description="Kind of the feature.")]
@@ -131,7 +131,7 @@ class BooleanFeatureSettings(Section):
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
-        """Return the feature as part of the public schema."""
+        """Return the boolean feature as a part of the public schema."""
         shares = (1.0 - self.true_share, self.true_share)
         return BooleanFeature(name=self.name, category_shares=shares)
 
@@ -249,7 +249,7 @@ class DataSettings(Section):
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def id_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column with row identifiers, if any, in the form of one that names persons.
+        """Return the column of row identifiers, treated as names of persons; None without one.
 
         Args:
             key: of the digests by which rows are known.
@@ -261,11 +261,11 @@ class DataSettings(Section):
 
     @property
     def dialect(self) -> CsvDialect:
-        """Return the configured dialect of CSV files."""
+        """Return the configured dialect (separator, decimal, encoding) of CSV files."""
         return CsvDialect(self.separator, self.decimal, self.encoding)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
-        """Return the configured public thresholds of each numeric feature that has any, by name."""
+        """Return the configured thresholds of numeric features, by the feature's name."""
         return {
             feature.name: feature.thresholds
             for feature in self.features
@@ -283,7 +283,7 @@ class DataSettings(Section):
 
 
 class DialectOptions(Section):
-    """The dialect of a CSV file as given by command-line options."""
+    """The CSV dialect given by options on the command line."""
 
     separator: Separator
     decimal: Literal[".", ","]
@@ -291,7 +291,7 @@ class DialectOptions(Section):
 
 
 def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
-    """Return the CSV dialect given by command-line options.
+    """Return the CSV dialect that command-line options give.
 
     Raises:
         ConfigurationError: names the option.

@@ -1,4 +1,4 @@
-"""Field types of the settings: the values that TOML and JSON may give.
+"""Field types of the settings: the values that a setting may have.
 
 Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
 binary float first), so shares, epsilon and delta stay exact.
@@ -44,13 +44,13 @@ EXACT_DIGITS_MAX = 100
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a setting, as printed in ``docs/settings.md``."""
+    """The unit of a setting (seconds, bytes, ...), as printed in ``docs/settings.md``."""
 
     name: str
 
 
 def refusal(problem: str) -> PydanticCustomError:
-    """Return the validation error that is printed as the line ``key: problem``."""
+    """Return a validation error, to be printed as the line ``key: problem``."""
     return PydanticCustomError("conclave", "{problem}", {"problem": problem})
 
 
@@ -245,7 +245,7 @@ EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """A field type for one of the names in a table, looked up when the settings are read.
+    """A field type for one of a table's names, looked up when settings are read.
 
     Attributes:
         names: returns them, in the order of the table.
@@ -275,7 +275,7 @@ class Section(BaseModel):
 
 
 def section_of(annotation: object) -> type[Section] | None:
-    """Return the class of a setting that is a table; None for a plain value."""
+    """Return the class of a setting if it is a table; None for a plain value."""
     for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, Section):
             return kind

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
 from app.learning.registry import class_row
-from app.privacy.published_learners import LINEAR
+from app.privacy.published_learners import KERNEL, LINEAR
 from app.settings.fields import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 DURATION: Final = re.compile(r"([1-9][0-9]{0,5})(s|min|h|d)")
 CALIBRATIONS: Final = ("profile", "certified")
+PUBLISH_IN_TURN: Final = (LINEAR.name, KERNEL.name)
+"""Learners whose next steps go on from public weights, so that every generation adds to them."""
+IN_TURN_WORDS: Final = " or ".join(f'"{name}"' for name in PUBLISH_IN_TURN)
 
 
 def seconds_of(duration: str) -> int:
@@ -80,12 +83,12 @@ class GenerationsSettings(Section):
 
     @property
     def tick_seconds(self) -> int:
-        """Return the time between scheduled updates (ticks), in seconds."""
+        """Return the time between scheduled updates of rows (ticks), in seconds."""
         return seconds_of(self.tick)
 
 
 class ErasureSettings(Section):
-    """``[erasure]``: what is told of records that are forgotten."""
+    """``[erasure]``: whether the number of erased records is published."""
 
     count: Annotated[
         Literal["secret", "public"],
@@ -97,7 +100,7 @@ class ErasureSettings(Section):
 
 
 class Grown(NamedTuple):
-    """The settings on which the checks of ``[generations]`` depend."""
+    """The settings that the checks of ``[generations]`` use."""
 
     generations: GenerationsSettings | None
     privacy: PrivacySettings
@@ -178,9 +181,9 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     ("privacy.shares.answers", "must be above 0", lambda given: given.privacy.shares.answers > 0),
     (
         "classifier.learner",
-        f'must be "{LINEAR.name}" where privacy.shares.classifier is above 0,',
+        f"must be {IN_TURN_WORDS} where privacy.shares.classifier is above 0,",
         lambda given: (
-            given.privacy.shares.classifier == 0 or given.classifier.learner == LINEAR.name
+            given.privacy.shares.classifier == 0 or given.classifier.learner in PUBLISH_IN_TURN
         ),
     ),
     (

@@ -1,4 +1,4 @@
-"""``[hypotheses]``, ``[learner]`` and ``[classifier]``: what is learned, and how.
+"""``[hypotheses]``, ``[learner]``, ``[classifier]``: which rules are learned, and how.
 
 ``[statistics]``: the class that the table of expected labels covers.
 """
@@ -100,7 +100,7 @@ class HypothesesSettings(Section):
 
 
 class ClassifierSettings(Section):
-    """``[classifier]``: the published classifier's class; defaults are from ``[hypotheses]``."""
+    """``[classifier]``: the class of rules and the learner of the published classifier."""
 
     learner: Annotated[
         str,
@@ -164,7 +164,7 @@ class ClassifierSettings(Section):
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
     ) -> HypothesesSettings:
-        """Return the section with absent keys taken from ``[hypotheses]``.
+        """Return the section, with absent keys taken from ``[hypotheses]``.
 
         Args:
             hypotheses: what absent keys are taken from.
@@ -315,7 +315,7 @@ class StatisticsSettings(Section):
     ] = None
 
     def inherit(self, hypotheses: HypothesesSettings) -> HypothesesSettings:
-        """Return the section with absent keys taken from ``[hypotheses]``."""
+        """Return the section, with absent keys taken from ``[hypotheses]``."""
         depth = self.depth or min(hypotheses.depth, DEPTH_DEFAULT_MAX)
         update = {
             "kind": self.kind or hypotheses.kind,

@@ -63,7 +63,7 @@ def read_environment(
     is_text: Callable[[tuple[str, ...]], bool],
     folder: Path,
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return the settings in environment variables: (keys from the section down, value).
+    """Return settings from environment variables, as pairs: (keys from the section, value).
 
     ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives (privacy, shares, relabel).
     A value is JSON, or the string itself where it is none or where the setting
@@ -104,7 +104,7 @@ def read_environment(
 
 
 def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Tables:
-    """Return a copy of the tables with each change made.
+    """Return a copy of nested settings with some values replaced.
 
     Raises:
         ConfigurationError: a change goes below something that is no table.
@@ -116,7 +116,7 @@ def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Ta
 
 
 def resolve_paths(tables: Tables, *, folder: Path) -> Tables:
-    """Return the tables with relative paths resolved against a folder."""
+    """Return settings whose relative paths are resolved against a folder."""
     changes: list[tuple[tuple[str, ...], object]] = []
     for section, key in PATH_KEYS:
         table = tables.get(section)
@@ -131,7 +131,7 @@ def sqlite_address(path: Path) -> str:
 
 
 def with_placeholders(tables: Tables) -> Tables:
-    """Return the tables with placeholders for settings that ``simulate`` does not use."""
+    """Return settings with placeholders for those that ``simulate`` does not use."""
     defaults: dict[str, Tables] = {
         "release": {"name": "simulation"},
         "data": {

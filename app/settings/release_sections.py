@@ -147,7 +147,7 @@ class PrivacySettings(Section):
     table: TableSettings | None = None
 
     def epsilon_of(self, mechanism: Mechanism) -> Fraction:
-        """Return the exact part of epsilon that a mechanism may use."""
+        """Return the exact share of epsilon that a mechanism may use."""
         share: Decimal = getattr(self.shares, mechanism)
         return Fraction(self.epsilon) * Fraction(share)
 
@@ -253,5 +253,5 @@ class AnswersSettings(Section):
 
     @property
     def sequels(self) -> dict[str, Successor]:
-        """Return what may follow the ensemble (classifier, student, halt), by the setting's key."""
+        """Return what may follow the models' last answer, by the name of the setting."""
         return {"after": self.after, "on_cutoff": self.on_cutoff}

@@ -1,4 +1,4 @@
-"""Validation rules that involve several keys of the configuration.
+"""Checks of the configuration that involve several settings.
 
 Each raises a ``ConfigurationError`` that names the key to change.  What is
 valid configuration but not served by this version is refused by the service,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 def check_cells(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None, data: DataSettings
 ) -> None:
-    """Check that public cells are configured for class ``cells``, and for no other class.
+    """Check that public cells are configured for the class ``cells``, and for no other.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -164,7 +164,7 @@ def _check_person(data: DataSettings) -> None:
 
 
 def check_wanted(classifier: ClassifierSettings) -> None:
-    """Check that a classifier wanted for ranking has a learner that publishes scores."""
+    """Check that a classifier for ranking has a learner that publishes scores."""
     if classifier.wanted == RANKING and not may_rank(classifier.learner):
         scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
         problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return why budget parts must be added up; empty if joint accounting is possible.
+    """Return why shares of epsilon must add up; empty if a joint account is possible.
 
     Args:
         privacy: shares and calibration.
@@ -207,13 +207,13 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse joint accounting if parts can only be added up, or if ``needed`` is missing."""
+    """Refuse one joint account of the budget, with the reason ``needed``, unless that is empty."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that the parts of epsilon add up exactly, and that the calibration is feasible."""
+    """Check that the shares of epsilon add up exactly, and that the calibration fits."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -321,7 +321,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """Check that each successor of the ensemble has its part of the budget."""
+    """Check that a classifier or student that follows the answers has its share."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -345,7 +345,7 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
 
 
 def check_engine(engine: EngineSettings) -> None:
-    """Check that a cluster's address is set for the engine that needs one, and for no other.
+    """Check that a cluster's address is set if the engine needs one, and only then.
 
     Raises:
         ConfigurationError: names ``engine.address``.
@@ -375,7 +375,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that each chunk's learner, and any student, is either a rule or an estimator.
+    """Check that each learner, and any student, is either a rule or an estimator.
 
     Args:
         section: ``learner`` or ``student``.
@@ -389,7 +389,7 @@ def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> N
 
 
 def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
-    """Check that a section's lists name known features, cuts and categories, and leave a test.
+    """Check that lists of tests name known features, thresholds and categories.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -412,7 +412,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics table's class, and that updates and accuracy are not both set.
+    """Check the statistics' class, and that not both updates and accuracy are set.
 
     Args:
         written: the section itself.
@@ -458,7 +458,7 @@ def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSett
 def check_predictors(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None
 ) -> None:
-    """Check that class ``finite`` lists distinct functions, and that no other class lists any.
+    """Check that the class ``finite`` lists distinct functions, and that no other class does.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -475,7 +475,7 @@ def check_predictors(
 
 
 def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
-    """Refuse a folder of user code without a class of user-written predictors."""
+    """Refuse a folder of user code without user-written predictors."""
     own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
     if hypotheses.path is not None and not own:
         problem = "is for predictors of your own, and no class is of them; leave it out"
@@ -491,7 +491,7 @@ def check_size(answers: AnswersSettings, data: DataSettings) -> None:
 
 
 def check_ledger(ledger: LedgerSettings) -> None:
-    """Check that the ledger's database is persistent, not in memory."""
+    """Check that the ledger's database is stored on a disk, not in memory."""
     url = ledger.url.get_secret_value()
     if not LEDGER_URL.match(url):
         raise ConfigurationError(

@@ -66,7 +66,7 @@ from app.settings.wording import configuration_error, with_feature_name
 
 
 def demo_tables() -> dict[str, object]:
-    """Return the demo's configuration tables, except the ledger's address."""
+    """Return the demo's configuration, except for the ledger's address."""
     return {
         "release": {"name": "demo"},
         "data": {
@@ -132,7 +132,7 @@ class Settings(Section):
 
     @classmethod
     def read(cls, tables: reading.Tables) -> Self:
-        """Return the settings in merged tables after validation.
+        """Return the settings in merged tables after validating them.
 
         Raises:
             ConfigurationError: the first thing wrong, by its key.
@@ -186,16 +186,16 @@ class Settings(Section):
 
     @property
     def ledger_url(self) -> str:
-        """Return the address of the ledger; it may hold a password."""
+        """Return the address of the ledger, which may contain a password."""
         return self.ledger.url.get_secret_value()
 
     @property
     def source(self) -> str:
-        """Return the path or address of the private rows; it may hold a password."""
+        """Return the path or address of the private rows, which may contain a password."""
         return self.data.source.get_secret_value()
 
     def with_source(self, source: str) -> Self:
-        """Return the settings with other private rows, of any number, and nothing else changed.
+        """Return the settings with another source of private rows, otherwise unchanged.
 
         Args:
             source: as ``data.source``; a relative path is relative to the working directory.
@@ -208,7 +208,7 @@ class Settings(Section):
         return self.model_copy(update={"data": self.data.model_copy(update=changed)})
 
     def with_budget(self, epsilon: Decimal, delta: Decimal) -> Self:
-        """Return the settings with another whole epsilon and delta, and the same shares of them."""
+        """Return the settings with another epsilon and delta, divided in the same shares."""
         changed = {"epsilon": epsilon, "delta": delta}
         return self.model_copy(update={"privacy": self.privacy.model_copy(update=changed)})
 
@@ -219,7 +219,7 @@ class Settings(Section):
 
     @property
     def published(self) -> HypothesesSettings:
-        """Return the hypothesis class of ``[classifier]``; absent keys are from ``[hypotheses]``.
+        """Return the hypothesis class of ``[classifier]``, completed from ``[hypotheses]``.
 
         Where ``[classifier]`` has no ``bins`` of its own, the public grids of
         features (``thresholds``) are inherited too, as lists.
@@ -233,7 +233,7 @@ class Settings(Section):
 
     @property
     def classifier_uses_delta(self) -> bool:
-        """Whether learning the published classifier needs a part of delta."""
+        """Whether learning the published classifier needs a share of delta."""
         return uses_delta(self.classifier.learner) and self.privacy.shares.classifier > 0
 
     def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
@@ -243,7 +243,7 @@ class Settings(Section):
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return the rule of privacy accounting: as configured, or that of a new release.
+        """Return the rule of privacy accounting, as configured or for a new release.
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
@@ -270,7 +270,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return why budget parts must be added up; empty if joint accounting is possible."""
+        """Return why shares of epsilon must add up; empty if a joint account is possible."""
         return rules.why_sum(
             self.privacy,
             self.answers,
@@ -281,12 +281,12 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of a student model, with absent keys from ``[learner]``."""
+        """Return the learner of the student model, completed from ``[learner]``."""
         return self.student.inherit(self.learner)
 
     @property
     def student_may_follow(self) -> bool:
-        """Whether a student model answers after the ensemble's last (or last unstable) answer."""
+        """Whether a student model may answer after the models' last answer."""
         return "student" in self.answers.sequels.values()
 
     @property

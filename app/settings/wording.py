@@ -1,4 +1,4 @@
-"""Conversion of a validation failure to one line that names the key."""
+"""Conversion of a validation error to one line that names the setting."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PATTERN_PROBLEMS = {
 def configuration_error(
     error: ValidationError, tables: Mapping[str, object], known: Callable[[Location], Sequence[str]]
 ) -> ConfigurationError:
-    """Return the first validation error, with its dotted key and without the given value.
+    """Return the first validation error, with the setting's name and without its value.
 
     Args:
         error: the failed validation.
@@ -80,7 +80,7 @@ def configuration_error(
 
 
 def with_feature_name(key: str, tables: Mapping[str, object]) -> str:
-    """Return a key in which a feature's index is followed by its name."""
+    """Return a setting's name in which a feature's index is followed by the feature's name."""
     found = FEATURE_INDEX.match(key)
     feature = None if found is None else _at(tables, (*FEATURES, int(found[1])))
     name = feature.get("name") if isinstance(feature, dict) else None
@@ -158,7 +158,7 @@ def _key(details: ErrorDetails) -> str:
 
 
 def printable(key: str) -> str:
-    """Return a key that fits on a line, escaped if it does not."""
+    """Return a setting's name as one line of text, escaped if necessary."""
     return key if key.isprintable() else ascii(key)
 
 

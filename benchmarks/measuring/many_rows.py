@@ -138,11 +138,16 @@ def write_rows(path: Path, count: int) -> None:
     _write_tables(path, (pa.table(block) for block in blocks(count)))
 
 
-def write_rows_of_persons(path: Path, count: int, *, persons: int) -> None:
-    """Write ``count`` rows of so many persons into a CSV or a Parquet file."""
+def persons_of_rows(count: int, persons: int) -> NDArray[np.int64]:
+    """Return the person of each row, in an order at random; each has one row or more."""
     generator = np.random.default_rng(SEED)
     others = generator.integers(0, persons, count - persons)
-    whose = generator.permutation(np.concatenate([np.arange(persons), others]))
+    return generator.permutation(np.concatenate([np.arange(persons), others]))
+
+
+def write_rows_of_persons(path: Path, count: int, *, persons: int) -> None:
+    """Write ``count`` rows of so many persons into a CSV or a Parquet file."""
+    whose = persons_of_rows(count, persons)
     starts = range(0, count, ROWS_PER_BLOCK)
     named = (whose[start : start + ROWS_PER_BLOCK] for start in starts)
     _write_tables(

@@ -37,64 +37,67 @@ MARKERS: Final = "o^sovs*"
 COLOURS: Final = ("#2b6cb0", "#2f855a", "#805ad5", "#c05621", "#d69e2e", "#718096", "#000000")
 
 INTRODUCTION: Final = """\
-In all methods relabelling spends a tenth of epsilon (it gives every row the label of one privately
-drawn rule) and answers spend nine tenths, at delta 1e-6, with one record replaced. Every distinct
-test vector is asked once, in a random order. The column *answers* counts the stable answers until
-the T-th unstable answer ends the ensemble. The column *E* is the expected number of stable answers
-if new vectors never ran out: `T (1 - u) / u`, with u the mean probability over distinct vectors
-that an answer is unstable. The column *accuracy* is over all test rows whose vector got a stable
-answer; each row is compared with its own label. Every figure is a mean over 20 orders of the
-queries in each of 3 releases, which are drawn as Conclave draws them, but from seeds; ± is the
-standard deviation over these passes. A simulation decides many queries at once. At every limit T
-one pass is also run by Conclave's own code, which must decide every query as the simulation does.
+In all methods relabelling (which gives every row the label of one privately drawn rule) spends a
+tenth of epsilon and answers spend nine tenths, at delta 1e-6, with privacy for the replacement of
+one record. Every distinct test vector is sent as a query once, in a random order. The column
+*answers* counts the stable answers until the T-th unstable answer ends the ensemble. The column *E*
+is the expected number of stable answers if new vectors never ran out: `T (1 - u) / u`, with u the
+mean probability over distinct vectors that an answer is unstable. The column *accuracy* is over all
+test rows whose vector got a stable answer; each row is compared with its own label. Every figure is
+a mean over 20 orders of the queries in each of 3 releases, which are drawn as Conclave draws them,
+but from fixed seeds; the number after ± is the standard deviation over these passes. The figures
+come from a simulation, which decides many queries at once. At every limit T one order of the
+queries is also run by Conclave's own code, which must decide every query as the simulation does.
 
 The method *cells* is the class of [hypotheses.md](hypotheses.md#cells), which divides all vectors
 into public cells, with one row for each learner (`answers.ensemble` = n). In the cell of its own
-row a learner votes for the row's label after relabelling. In every other cell it votes for a label
-that depends only on the learner's number, so that such votes cancel. A vote uses the relabelled
-row alone, and not the rule that relabelled it. The method *profile* is calibration `profile`. The
-method *sparse vector* is calibration `svt`: the mechanism of the papers, with constants that are
-proved to hold. The *trees* are those of the examples, by the rules `canonical` and `halving`, with
-the number k of learners that is shown; with *few tests* they may use three tests. The column *no
-relabelling* has the best of cells and trees without relabelling.
+row a learner votes for the row's label after relabelling. In every other cell the learner votes for
+a label that depends only on the learner's number, so that such votes cancel. A vote depends on the
+relabelled row alone, and not on the rule that relabelled it. The method *profile* is calibration
+`profile`. The method *sparse vector* is calibration `svt`: the mechanism of the papers, with
+constants that are proved to hold. The *trees* are those of the examples, by the rules `canonical`
+and `halving`, with the number k of learners that is shown; with *few tests* they may use three
+tests. The column *no relabelling* has the best of cells and trees without relabelling.
 """
 
 PUBLIC: Final = f"""\
-**What was chosen, and from what.** Cells come from {PUBLIC_ROWS["adult"]} test rows of Adult and
-{PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On Adult the cells follow
-tests in an order written down from general knowledge about incomes; three orders were tried on
-these data before this one was kept. On Skin each cell is divided at the median of the number that
-spreads widest. Equal cuts, division by each number in turn, and 1,000 and 5,000 public rows were
-tried as well. For every method alike, the size of cells, and the k, depth and tests of trees, were
-tried in the steps of `benchmarks/utility/online_settings.py`, and T at 1, 2, 5 and 20. The tables
-take each method's best setting whose measured accuracy is at least the required one. So the
-figures here, and those of the examples, are too favourable: the settings were chosen on these very
+**Which settings were chosen, and from which data.** The cells were made from
+{PUBLIC_ROWS["adult"]} test rows of Adult and {PUBLIC_ROWS["skin"]} of Skin, without their labels,
+as public points. On Adult
+the cells follow tests in an order written down from general knowledge about incomes; three orders
+were tried on these data before this one was kept. On Skin each cell is divided at the median of the
+number that spreads widest. Equal cuts, division by each number in turn, and 1,000 and 5,000 public
+rows were tried as well. For every method alike, the size of cells, and the k, depth and tests of
+trees, were tried in the steps of `benchmarks/utility/online_settings.py`, and T at 1, 2, 5 and 20.
+The tables show each method's best setting whose measured accuracy is at least the required one. So
+these figures, and those of the examples, are too favourable: the settings were chosen on these very
 data with their labels, which must never be done with private rows. A setting with few answers is
 measured on few rows, and may look accurate by chance.
 """
 
 CONSTANTS: Final = """\
-**Which constants.** The distance of a query to instability is the number of votes that may change
-without a change of its label. The table has the distance at which one answer in 10,000 is
-unstable, if answers have 0.9 of epsilon 1. If one or two unstable answers are allowed (T), the
-sparse vector needs fewer votes; if five or more are allowed, `profile` does. A table of `profile`
-is built with a Renyi order and a division of delta. Order and division are near the best that the
+**Which constants.** The distance of a query is the number of votes that may change without a change
+of its label. The table has the distance at which one answer in 10,000 is unstable, if answers have
+0.9 of epsilon 1. If one or two unstable answers are allowed (T), the sparse vector mechanism needs
+fewer votes; if five or more are allowed, `profile` does. A table of `profile` is built with a Renyi
+order and a division of delta. The Renyi order and the division of delta are near the best that the
 proof allows:
 """
 READING: Final = """\
-**Why one row a learner.** After relabelling, all rows of a cell have the same label. If each
-learner has one row, the r learners with a row in the cell give their label a lead of about r
-votes, and the votes of all others cancel. Larger chunks only make fewer learners of the same rows.
-For a stable answer a cell needs about twice as many rows as the required distance: at epsilon 1
-and T = 5 some 490 rows, so that one answer in 10,000 is unstable. The votes of all k trees may
-agree too, but only if each chunk has enough rows to show the whole rule by which rows were
-relabelled. If a leaf of the rule has only one or two rows in a chunk, the votes are split. So
-trees are as good as cells if few leaves are so small, and much worse otherwise. Cells without
-relabelling give as many answers if nearly all rows of each cell have one label.
+**Why one row per learner is best.** After relabelling, all rows of a cell have the same label. If
+each learner has one row, the r learners with a row in the cell give their label a lead of about r
+votes, and the votes of all others cancel. Larger chunks only mean fewer learners on the same rows.
+For a stable answer a cell needs about twice as many rows as the required distance (the votes that
+may change without a change of the label): at epsilon 1 and T = 5 some 490 rows, so that one answer
+in 10,000 is unstable. The votes of all k trees may agree too, but only if each chunk has enough
+rows to show the whole rule by which rows were relabelled. If a leaf of the relabelling rule has
+only one or two rows in a chunk, the votes are split. So trees give as many answers as cells if few
+leaves are so small, and far fewer otherwise. Cells without relabelling give as many answers if
+nearly all rows of each cell have one label.
 
-**Publishing is nevertheless better.** The rule that relabels the rows is itself a classifier, as
-accurate as these answers except for the unstable ones, and costs a tenth of epsilon. Part A of
-this page spends all of epsilon on a better classifier.
+**Publishing a classifier is nevertheless better.** The rule that relabels the rows is itself a
+classifier, as accurate as these answers except for the unstable ones, and costs a tenth of epsilon.
+The classifiers of part A of this page spend all of epsilon and are more accurate.
 """
 
 
@@ -278,7 +281,7 @@ def _served(document: Mapping[str, Json]) -> str:
         for each in _records(document["served"])
     ]
     return (
-        "**Through the whole app**, not simulated, one release each at epsilon 1 gave: "
+        "**By the whole server**, without simulation, one release each at epsilon 1 gave: "
         f"{'; '.join(each_said)}.\n"
     )
 
@@ -286,8 +289,8 @@ def _served(document: Mapping[str, Json]) -> str:
 def _papers(document: Mapping[str, Json]) -> str:
     """Return what the printed constants would need."""
     heading = (
-        "**The papers' own constants** (NB Algorithm 3, alpha .1, beta .05, one query a distinct "
-        "vector) give no answer on these data. These constants would need:\n"
+        "**The papers' own constants** (NB Algorithm 3, alpha .1, beta .05, one query for each "
+        "distinct vector) give no answer on these data. They would need these numbers of rows:\n"
     )
     lines = [
         heading,

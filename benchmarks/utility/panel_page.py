@@ -25,11 +25,12 @@ NAMES: Final = {
     "DP-EBM": "DP-EBM",
     "guessing": "guessing",
 }
+NAMED: Final = {"accuracy": "accuracy", "AUC": "the area under the curve (AUC)"}
 MEASURES: Final = {"accuracies": ("auto", "accuracy"), "areas": ("auto for ranking", "AUC")}
 QUICK: Final = """\
 **This was a quick run**: at most 5,000 rows of each table, two runs for each entry, and three
 settings for each rival. A quick run shows that the benchmark works, and where `auto` is far behind.
-A quick run does not compare the methods fairly: with two runs two standard errors are mostly
+A quick run does not compare the methods fairly: with two runs the measured differences are mostly
 chance, and rivals had few settings to choose from.
 """
 
@@ -50,7 +51,7 @@ def section(document: Mapping[str, Json]) -> str:
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
         (
-            "These tables were set aside, and first read by committed code, only to be scored:"
+            "Four tables were set aside, and first read by committed code, only to be scored:"
             f" {named}."
         ),
         "",
@@ -111,7 +112,7 @@ def _standing(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> s
         reached = sum(lead >= -2 * error for lead, error, _ in known)
         parts.append(f"{reached} of {len(known)} at epsilon {epsilon:g}")
     return (
-        f"By {word}, `auto` is first or within two standard errors of the first on "
+        f"By {NAMED[word]}, `auto` is first or within two standard errors of the first on "
         f"{', '.join(parts)}."
     )
 

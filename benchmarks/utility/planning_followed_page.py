@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 PUBLISH: Final = """\
 ### Publish at once, where you can
 
-**With a finite public class, a classifier that is published at once (`conclave learn`, `answers =
-0`) is more accurate than online voting at the same epsilon, and never runs out.** Online voting is
-for learners and classes that cannot be enumerated, for the time before public points exist, and
-for owners who will not publish a model. `conclave plan` says so in its last sentence, and names
-the `[classifier] learner` to publish with. The table has the accuracy of classifiers published in
-this way, over all test rows, as the mean of 4 seeds. The published classifiers have all of
-epsilon, delta 1e-6 and the public points of benchmark B. Beside each classifier is the highest
-accuracy of online voting among those settings of benchmark B that answer nine tenths of the
-distinct vectors or more:
+**With a finite public class, a classifier that is published at once (`conclave learn`,
+`answers = 0`) is more accurate than online voting at the same epsilon, and never runs out.** Online
+voting is for learners and classes that cannot be enumerated, for the time before public points
+exist, and for owners who will not publish a model. The last sentence of the output of
+`conclave plan` also recommends publishing, and names the `[classifier] learner` to publish with.
+The table has the accuracy of classifiers that `conclave learn` published at once, over all test
+rows, as the mean of 4 seeds. The published classifiers have all of epsilon, delta 1e-6 and the
+public points of part B of this page. Next to each classifier is the highest accuracy of online
+voting among those settings of part B that answer nine tenths of the distinct vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed
 
-For each class of benchmark B, `conclave plan` was given B's public points, shares of .1 and .9 for
-relabelling and answers, an end at T = 20 unstable answers, and 800 learners for trees or one
-learner for each row for cells. The plan recommends a mechanism, k, T and shares. The table shows
-three releases that follow the recommendation. Beside them is the best setting of benchmark B that
-is as accurate, to .001. The best setting was chosen afterwards, among some hundred, with the
-labels of the test rows:
+For each class of part B, `conclave plan` was given the public points of part B, shares of .1 and .9
+for relabelling and answers, an end at T = 20 unstable answers, and 800 learners for trees or one
+learner for each row for cells. The plan recommends a mechanism, the number k of learners, the limit
+T of unstable answers, and the shares of epsilon. The table shows three releases that follow the
+recommendation. The table also has the best setting of part B that is as accurate, to .001. This
+best setting was chosen afterwards, among some hundred, with the labels of the test rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

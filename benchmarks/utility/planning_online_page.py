@@ -30,23 +30,23 @@ UNRELABELLED: Final = "no relabelling"
 ONLINE: Final = f"""\
 ### Benchmark B's own settings
 
-The table is about all settings of [B](#b-online-answers) with relabelling, at the budgets used
-there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their own labels, `conclave
-plan` predicts nothing, and says so, because the agreement of the learners then depends on the
-labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
-prior: it adds half a person to the number of points in each cell. Half a person was chosen on the
-settings of benchmark B, among 0, 1/2, 1 and 2. With all four constants, nine of ten predictions or
-more were within a factor of two, in runs that were not kept. So the figures for cells are not from
-unseen data. *E within 2* compares predicted with measured values of E, the expected number of
-stable answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
+The table is about all settings of [part B](#b-online-answers) with relabelling, at the budgets used
+there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their own labels,
+`conclave plan` predicts nothing, and says so, because the agreement of the learners then depends on
+the labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
+prior: it adds half a person to the number of points in each cell. This half was chosen on the
+settings of part B, among 0, 1/2, 1 and 2. With all four values, nine of ten predictions or more
+were within a factor of two, in runs that were not kept. So the predictions for cells were not
+tested on unseen data. *E within 2* compares predicted with measured values of E, the expected
+number of stable answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
 """
 TABLE: Final = """\
-The next table has the same rows as the table of methods in part B. Each entry is about a method's
-best setting, with public points: the predicted number of answers, and the measured one. For a
+The next table has the same rows as the table of methods in part B. Each entry has, for a method's
+best setting and with public points, the predicted number of answers and the measured one. For a
 noisy vote each entry has the number of answers at which the noise changes one label in a hundred.
 The *best* setting was chosen afterwards, by accuracy and answers. Trees may suddenly lose most of
-their answers, which no public number predicts, so the trees chosen here gave more answers than
-could be expected of them.
+their answers, which no public number predicts; the trees in this table were chosen for many
+answers, so they gave more than could be expected.
 """
 
 
@@ -105,8 +105,9 @@ def _refused(cells: Records) -> list[str]:
     """Say how wrong independent shares are of cells, which is why plan predicts nothing by them."""
     listed = [cell for cell in counted(cells) if is_refused(cell)]
     said = (
-        "If the features of people were made up independently, by public shares, the prediction for"
-        f" cells would be within a factor of two in only {share(listed, is_close)}, and would"
+        "If the features of people were made up independently, by public frequencies, the"
+        f" prediction for cells would be within a factor of two in only {share(listed, is_close)},"
+        " and would"
         " nevertheless claim to be certain. So for cells of several features `conclave plan`"
         " predicts nothing without public points, and asks for them."
     )

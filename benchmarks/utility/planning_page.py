@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 HOW: Final = f"""\
 ### How predictions were compared
 
-The tables compare releases of real rows with the predictions of `conclave plan`. The releases
-spend a tenth of epsilon on relabelling and nine tenths on answers. The predictions use public
-quantities only: n, the features, their public shares or unlabelled public points, and the budget.
-*Measured* is the number of stable answers if every distinct test vector is asked once, as a mean
-over 20 orders of the queries; at most m, the number of vectors, are possible. For a noisy vote,
-*measured* is the number of answers at which the noise changes one label in a hundred. *People*
-says from what the people of a prediction are made up: from the examples' public shares, or from
-the public points that benchmark B uses for its cells (1,000 test rows of Adult and 2,000 of Skin,
-without their labels). If both the predicted and the measured number are below {LABELS_MIN}, the
-pair is not counted.
+The tables compare releases of real rows with the predictions of `conclave plan`. The releases spend
+a tenth of epsilon on relabelling and nine tenths on answers. The predictions use public quantities
+only: the number n of rows, the features, their public frequencies or unlabelled public points, and
+the budget. *Measured* is the number of stable answers if every distinct test vector is asked once,
+as a mean over 20 orders of the queries; it is at most m, the number of vectors. For a noisy vote,
+*measured* is the number of answers at which the noise changes one label in a hundred. *People* says
+how the people of a prediction are made up: from the examples' public frequencies, or from the
+public points that part B uses for its cells (1,000 test rows of Adult and 2,000 of Skin, without
+their labels). If both the predicted and the measured number of answers are below
+{LABELS_MIN}, the pair is not counted.
 
 * *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
   number.
 * *Sure*: how often the prediction is given a likelihood (`labels_likelihood`) of {SURE:.0%} or
-  more; the column after it says how often it is then within a factor of two.
-* *In the band*: how often the measured number is from `labels_low` to `labels_high`, which should
-  be four times in five.
+  more; the next column says how often such a prediction is within a factor of two.
+* *In the band*: how often the measured number is between `labels_low` and `labels_high`, which
+  should be four times in five.
 * *Either*: how often the measured number is within a factor of two of `labels` or of
   `labels_otherwise`, the second number that a prediction gives.
 """
@@ -122,21 +122,23 @@ def _ceiling(columns: Records) -> list[str]:
     one, other = best.pair_cells
     said = (
         "**What no prediction can do.** Public quantities are the same for all six columns. Suppose"
-        " that for each setting one number for all six columns is chosen afterwards, so that it is"
-        " right for as many of them as possible. Numbers chosen in this way are within a factor"
+        " that for each setting one number of labels for all six columns is chosen afterwards, so"
+        " that it is right for as many of them as possible. Numbers chosen in this way are within"
+        " a factor"
         f" of two in {part(best.right, best.total)} of all cases. The prediction of"
-        f" `conclave plan`, made before, is within a factor of two in"
+        " `conclave plan`, which was made before, is within a factor of two in"
         f" {share(told(points), is_close)}. So with these trees no method"
         " that uses public quantities alone can be right in nine cases of ten."
         f" Two columns that show this are {one['task']} and {other['task']}, in which even the"
-        " shares of the labels are the same (24 % and 25 %). With"
+        " shares of the labels are nearly the same (24 % and 25 %). With"
         f" {one['case']}, epsilon"
         f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
         f" a release gave {one['labels']:,.0f} labels for the one column and"
         f" {other['labels']:,.0f} for the other; plan predicted {one['predicted']:,.0f}, with"
         f" likelihood {one['likelihood']:.0%}"
         f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations the"
-        f" numbers for these two columns are more than a factor of {FACTOR**2:g} apart, so that no"
+        f" measured numbers for these two columns are more than a factor of {FACTOR**2:g} apart,"
+        " so that no"
         " number is within a factor of two of both. The number of labels depends on the tree that"
         " relabels the rows, and so on the private labels: if the tree has a test that only one"
         " or two rows of a chunk meet, the learners disagree."
@@ -163,11 +165,13 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
     )
     said = (
         f"**All together**, of {len(points):,} settings with public points the prediction is within"
-        f" a factor of two in {share(points, is_close)}. For cells it is in"
-        f" {share(without, is_close)}, for trees in {share(trees, is_close)}. If the predicted"
-        f" likelihood is {SURE:.0%} or more it is in {share(sure, is_close)}, and otherwise in"
-        f" {share(unsure, is_close)}. With public shares in place of points, the prediction is"
-        f" within a factor of two in {share(_of(counted, 'shares'), is_close)}. The worst"
+        f" a factor of two in {share(points, is_close)}. The prediction is within a factor of two"
+        f" for cells in {share(without, is_close)}, for trees in {share(trees, is_close)}. If the"
+        " predicted"
+        f" likelihood is {SURE:.0%} or more, the prediction is within a factor of two in"
+        f" {share(sure, is_close)}, and otherwise in {share(unsure, is_close)}. With public"
+        " frequencies in place of points, the prediction is within a factor of two in"
+        f" {share(_of(counted, 'shares'), is_close)}. The worst"
         " predictions with points, each given as the predicted for the measured number of labels,"
         f" are: {listed}."
     )

@@ -41,23 +41,23 @@ COLOURS: Final = (
 )
 INTRODUCTION: Final = """\
 The data set is Adult, with 32,561 private rows and 12 features; accuracy is on all 16,281 test
-rows. Every method has the whole of epsilon, delta 1e-6 if it uses one, and one record replaced;
-the libraries use the neighbouring relation for which they are written. Learners with public
-points get 1,000 test rows, features only, which are scored with the others: 5 draws of points
-and 4 seeds on each. The libraries' models run 20 times. In the table ± is the standard deviation
-of the runs.
+rows. Every method has the whole of epsilon, delta 1e-6 if it uses one, and protects against the
+replacement of one record; the libraries use the neighbouring relation for which they are written.
+Learners with public points get the features of 1,000 test rows, which are also part of the test
+set: 5 draws of points and 4 seeds on each. The models of the other libraries are trained 20 times.
+In the table the number after ± is the standard deviation of the runs.
 """
 CHOICES: Final = """\
-**What was tuned, on what.** For Conclave's learners nothing was tuned on Adult's labels except the
-tree's depth, the number of intervals (`bins`) and the rule by which its tests are selected
-([learn.md](learn.md#adult-as-an-example)). The linear score uses the same rule with `bins` 8, kept
-from first trials on Adult. The linear score's constants were chosen on other labelled data,
-made-up populations with mixed features and public tables on work, insurance and health ([what was
-tried](#how-the-linear-score-was-tuned)). **Every other private method had its settings chosen for
-each epsilon by accuracy on Adult's own test rows**, with one or two runs for each setting. After
-this choice each method was run with other seeds. Choosing settings by test rows favours the other
-methods, and must not be done with private rows. The folder `benchmarks/utility/` has the grids of
-settings and the seeds.
+**Conclave was tuned on other data than Adult, with few exceptions.** For Conclave's learners
+nothing was tuned on Adult's labels except the tree's depth, the number of intervals (`bins`) and
+the rule by which its tests are selected ([learn.md](learn.md#adult-as-an-example)). The linear
+score uses the same rule with `bins` 8, kept from first trials on Adult. The linear score's
+constants were chosen on other labelled data, made-up populations with mixed features and public
+tables on work, insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every
+other private method had its settings chosen for each epsilon by accuracy on Adult's own test
+rows**, with one or two runs for each setting. After this choice each method was run with new seeds.
+Choosing settings by test rows favours the other methods, and must not be done with private rows.
+The folder `benchmarks/utility/` has the grids of settings and the seeds.
 """
 
 
@@ -139,7 +139,7 @@ def _references(methods: Mapping[str, Any]) -> str | None:
         return None
     found = methods["references"]["found"]
     listed = ", ".join(f"{name} {_short(each)}" for name, each in found.items())
-    return f"Accuracies without privacy are: {listed}.\n"
+    return f"Without privacy the accuracies on Adult are: {listed}.\n"
 
 
 def _verdict(methods: Mapping[str, Any]) -> str | None:
@@ -163,7 +163,7 @@ def _verdict(methods: Mapping[str, Any]) -> str | None:
             f"{_short(abs(lead), 4)} {standing} that of the best other private method "
             f"({NAMES[rival]})."
         )
-    return "The best of Conclave's learners gives these accuracies:\n\n" + "\n".join(lines) + "\n"
+    return "The best of Conclave's learners has these accuracies:\n\n" + "\n".join(lines) + "\n"
 
 
 def _settings(methods: Mapping[str, Any]) -> str:

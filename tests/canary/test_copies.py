@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from app.release import opening
+from app.release import opening, streaming
 from tests.lives.catalogue import CELLS, Life
 from tests.lives.configurations import FEATURES, merged, toml_of
 from tests.lives.people import COLUMNS, people
@@ -56,6 +56,7 @@ KINDS: Final[dict[str, Tables]] = {
     },
     LINEAR: {"classifier": {"learner": "linear"}},
 }
+STREAMED: Final = ("trees", "a grid, and statistics")
 
 
 def lived(folder: Path, *, copies: int, changes: Tables) -> list[tuple[str, bytes]]:
@@ -94,9 +95,14 @@ def but_for_weights(items: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_copies_of_a_row_show_nowhere(tmp_path: Path, kind: str) -> None:
-    """And no identifier is anywhere, the database included."""
+@pytest.mark.parametrize("case", [*KINDS, *(f"{kind}, streamed" for kind in STREAMED)])
+def test_copies_of_a_row_show_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """And no identifier is anywhere, the database included; whether rows stream or not."""
+    kind = case.removesuffix(", streamed")
+    streams = kind != case
+    monkeypatch.setattr(streaming, "ROWS_MIN", PERSON_COUNT + (not streams))
     lives = [
         lived(tmp_path / name, copies=copies, changes=KINDS[kind])
         for name, copies in (("one", 1), ("more", COPIES))
@@ -105,6 +111,7 @@ def test_copies_of_a_row_show_nowhere(tmp_path: Path, kind: str) -> None:
     assert first_difference(*map(compared, lives)) is None
     said = b"".join(said for _, said in lives[0])
     assert said.count(b'"unit":"person"') > 1
+    assert (b'"data.fingerprint":"row sums"' in said) == streams
     assert b'"stable":true' in said
     for items in lives:
         assert not [name for name, each in items if MARK.encode() in name.encode() + each]

@@ -8,8 +8,12 @@ and what a repetition of the very same life would not repeat either.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
+import sys
+import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +25,7 @@ from app.http.routes import PATHS
 from app.main import append_from_settings, change_from_settings
 from app.noise.system import SystemNoise
 from app.release.generations import changing, ticking
+from app.release.terms.padding import wait_for_multiple
 from tests.builders.server.serving import Served
 from tests.http.end_to_end.test_generations import AGREED, HOUR, SPLIT, Life, wait_for
 from tests.lives.masks import masked
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
     import httpx
 
 ERASED = 300
+ERASED_NOW = 40
+ROUNDING = 1e-6
+TICKS = 4  # at the opening, two by the clock, and one at once
 STREAM = "/budget/events"  # which never ends
 POSTED = {
     "/query": {"features": ["far"]},
@@ -84,6 +92,19 @@ class ErasingLife(Life):
             )
             assert (told.taken.count, told.taken.unknown) == (ERASED, ())
 
+    def erase_now(self, served: Served) -> None:
+        """Erase further records of the first file at once, or some that nobody knows."""
+        before = served.get("/ledger/head").json()["sequence"]
+        start = ERASED if self.erases else -ERASED_NOW
+        asked = [f"first-{row}" for row in range(start, start + ERASED_NOW)]
+        told = change_from_settings(
+            self.settings, identifiers=asked, now=True, noise=SystemNoise(), clock=lambda: self.now
+        )
+        assert told.taken.count == (ERASED_NOW if self.erases else 0)
+        assert told.after is not None
+        assert told.after.sequence == before + 1
+        served.run(asyncio.wait_for(_ticked(served, before), 20))
+
     def pass_tick(self, served: Served, *standing: str) -> None:
         """Let an hour pass, and wait until its tick is made and generations stand so."""
         before = served.get("/ledger/head").json()["sequence"]
@@ -109,6 +130,8 @@ class ErasingLife(Life):
             self.pass_tick(served, "active", "waiting")
             yield _ask(served, [self.near(AGREED)])
             self.pass_tick(served, "active", "active")
+            yield _ask(served, [self.near(AGREED)])
+            self.erase_now(served)
             yield _ask(served, [self.near(AGREED)])
             yield from _surfaces(served)
         with self.serve() as served:
@@ -182,13 +205,37 @@ def lived(folder: Path, capfd: pytest.CaptureFixture[str], *, erases: bool) -> l
     return [*replies, *sorted(said.replace(str(folder).encode(), b"<folder>").splitlines())]
 
 
+def _timed(took: list[tuple[float, float]]) -> Callable[..., None]:
+    """Return the wait before a tick's commit, which notes the seconds since the tick began."""
+
+    def wait(padding_seconds: float, *, started: float) -> None:
+        worked = time.monotonic() - started
+        wait_for_multiple(padding_seconds, started=started)
+        took.append((worked / padding_seconds, (time.monotonic() - started) / padding_seconds))
+
+    return wait
+
+
 def test_nothing_public_tells_of_an_erasure(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """600 records of two generations are erased in one life, before one has joined."""
-    kept, erased = (lived(tmp_path / str(it), capfd, erases=it) for it in (False, True))
+    """600 records of two generations are erased in one life, before a join, and 40 at once."""
+    # Every tick, by the clock or at once, is committed after whole grains.  How long after them is
+    # a matter of the machine, so that the figures are printed, and only their floor is a claim.
+    took: list[tuple[float, float]] = []
+    monkeypatch.setattr(ticking, "wait_for_multiple", _timed(took))
+    lives, ticks = [], []
+    for erases in (False, True):
+        lives.append(lived(tmp_path / str(erases), capfd, erases=erases))
+        ticks.append(took.copy())
+        took.clear()
+    kept, erased = lives
     assert len(kept) > 3 * len(PATHS)
     assert kept == erased
+    assert len(ticks[0]) == len(ticks[1]) == TICKS
+    for worked, committed in chain(*ticks):
+        assert committed >= max(1, math.ceil(worked)) - ROUNDING
+    sys.stdout.write(f"grains of .1 s, worked and committed: {ticks}\n")
 
 
 def _telling(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Work beside the answering: other servers of the same ledger, and rows that are added later.
+"""Coordination with other servers of the same ledger, and with rows that are added later.
 
 * ``other_servers.py`` reads the ledger again where several servers share one.
 * ``living_answerer.py`` answers batches by all active generations, which retire one by one.

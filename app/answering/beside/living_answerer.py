@@ -1,4 +1,4 @@
-"""Batches of queries in a release to which rows are added, so that its voters change.
+"""Answers to queries in a release to which rows are added, so that the voting models change.
 
 A hit is charged to every generation that voted, and one that has used its account up retires
 with it.  So a batch ends its run there: the votes on the queries after it are counted again
@@ -42,7 +42,7 @@ log = structlog.get_logger("conclave.service")
 
 
 class Run(NamedTuple):
-    """New answers by one fixed set of voting learners; ``active_set`` is that set's number."""
+    """New answers by one fixed set of voting models; ``active_set`` is that set's number."""
 
     active_set: int
     fresh: Sequence[Fresh]

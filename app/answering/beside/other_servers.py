@@ -1,4 +1,4 @@
-"""Synchronisation with other servers: the ledger is read again before its state is used."""
+"""Coordination with other servers: the ledger is read again before its state is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Abreast:
-    """A reader of the committed state of a release that several servers share.
+    """A reader of the committed state of a release whose ledger several servers share.
 
     Whoever asks gets what was committed before it asked, or later: a client that was
     answered by one server finds that answer counted by every other.  All who ask while
@@ -33,7 +33,7 @@ class Abreast:
         self._next: asyncio.Task[LedgerState] | None = None
 
     async def state(self) -> LedgerState:
-        """Return the newest committed state; from memory if no other server shares the ledger.
+        """Return the newest committed state, from memory if no other server shares the ledger.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.

@@ -1,4 +1,4 @@
-"""The clock of a release that accepts further rows: it checks for new rows and due updates.
+"""A clock for a release that grows: it checks for added rows and due scheduled updates.
 
 Whether anything is due follows from the clock and from entries.  Fits run on a thread of their
 own, and what comes of them waits for the tick that the entry of the append names.
@@ -28,7 +28,7 @@ log = structlog.get_logger("conclave.service")
 
 
 class TickClock:
-    """A background task that checks the clock for as long as the release is served."""
+    """A background task that checks for added rows and due updates while the release is served."""
 
     def __init__(self, answerer: LivingAnswerer, writer: Writer, ticker: Ticker) -> None:
         """Let ``writer`` make scheduled updates between two batches of ``answerer``."""
@@ -43,7 +43,7 @@ class TickClock:
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Stop checking the clock; a fit in progress is dropped and its lock released."""
+        """Stop checking the clock; an unfinished training of models is dropped."""
         for task in (self._running, self._fitting):
             if task is not None:
                 task.cancel()

@@ -1,4 +1,4 @@
-"""The outlook: a forecast, from public counts, of how long the budget lasts.
+"""A forecast, from public counts, of how long the privacy budget of a release lasts.
 
 * ``answer_rate.py`` keeps recent counts by second: answers a second since this start.
 * ``drain_forecast.py`` bounds the unstable rate and forecasts when the ensemble ends.

@@ -17,7 +17,7 @@ WINDOW_SECONDS_MAX: Final = 300
 
 
 class Sample(NamedTuple):
-    """The number of answers, and of unstable ones (which cost budget), at the end of a second."""
+    """The numbers of answers and of unstable answers at the end of one second."""
 
     second: int
     answered: int
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """The recent counts of answers, and their rate.
+    """The recent counts of answers, and their rate per second.
 
     Attributes:
         began: the counts at the beginning.
@@ -47,11 +47,11 @@ class Pace:
 
     @property
     def newest(self) -> Sample:
-        """The newest recorded counts."""
+        """The newest recorded counts of answers by vote."""
         return self._recent[-1]
 
     def note(self, sample: Sample) -> None:
-        """Record counts; later counts within one second replace earlier ones."""
+        """Record counts of answers; later counts within one second replace earlier ones."""
         newest = self.newest
         invariant(sample.second >= newest.second, "time goes on")
         if sample[1:] == newest[1:]:
@@ -64,7 +64,7 @@ class Pace:
             self._thin()
 
     def answers_per_second(self, *, now: int, window_seconds: int) -> float:
-        """Return the mean rate over ``window_seconds``, or since the start if that is shorter.
+        """Return the mean answers per second over ``window_seconds``, or since the start.
 
         Args:
             now: the second that it is.

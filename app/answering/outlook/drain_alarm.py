@@ -1,4 +1,4 @@
-"""An alarm for unexpectedly many unstable answers (which cost budget), with rare false alarms.
+"""An alarm for unexpectedly many unstable answers, which use up the budget; rarely false.
 
 **What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
 the pace at which both run out together.  The hypothesis that is tested is that every answer
@@ -64,7 +64,7 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """The present value of an initial bet of 1; a fixed large value raises the alarm."""
+        """The value of an initial bet of 1 on unstable answers; a large value raises the alarm."""
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
@@ -78,12 +78,12 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further stable answers, which cost no budget."""
+        """Count ``count`` further stable answers (with a clear majority), which cost no budget."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Count one further unstable answer, which used 1 or 2 units of the budget."""
+        """Count one further unstable answer, which used 1 or 2 units of the limit."""
         self._answered += 1
         self._hits += 1
         self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))

@@ -1,4 +1,4 @@
-"""A forecast from public counts: the rate of answers that cost budget, and when answers end.
+"""A forecast from public counts of when a release has given all answers that its budget allows.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -34,7 +34,7 @@ EITHER: Final = "either"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The public counts of one release, on which the forecast rests.
+    """The public counts of answers of one release, on which the forecast is based.
 
     Attributes:
         answered: fresh answers of the ensemble.
@@ -63,13 +63,13 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The budget units used so far: 1 per unstable answer, or 1 or 2 if answers have scores."""
+        """The units of the limit used so far: 1 (with scores, 1 or 2) for an unstable answer."""
         return self.hits + self.double_hits
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The rate of unstable answers, which cost budget: mean and Clopper-Pearson bounds.
+    """The rate of unstable answers (without a clear majority), with Clopper-Pearson bounds.
 
     Attributes:
         mean: units used, over answers given.
@@ -85,7 +85,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast number of further answers before the ensemble ends.
+    """The forecast number of further answers before the budget for the models' votes is used up.
 
     Attributes:
         by_limit: answers left to m_o.
@@ -118,7 +118,7 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the forecast of the ensemble's end; ``4 * MISS`` bounds the chance of an error."""
+    """Return the forecast of the last answer by vote; it errs with chance ``4 * MISS`` at most."""
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

@@ -29,7 +29,7 @@ log = structlog.get_logger("conclave.service")
 
 
 class Hourly:
-    """Counts of this process that are yet to be written; used on the event loop."""
+    """Counts of requests in this process that are not yet written to the ledger."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         """Start at nothing.
@@ -53,17 +53,17 @@ class Hourly:
             counts["unstable"] += unstable
 
     def start(self) -> None:
-        """Write what is counted from now on, on the running event loop."""
+        """Start writing the counts of requests to the ledger from time to time."""
         self._writing = asyncio.get_running_loop().create_task(self._write_on())
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining counts of requests to the ledger, and stop."""
         if self._writing is not None:
             self._writing.cancel()
             await self.write()
 
     async def write(self) -> None:
-        """Write what is counted; what the ledger does not take is kept for the next time."""
+        """Write the counts of requests to the ledger; counts that cannot be written are kept."""
         async with self._turn:
             taken, self._counts = self._counts, {}
             if not taken:

@@ -1,4 +1,4 @@
-"""The outlook of a release: a forecast from counts, and the progress of the ledger's check.
+"""The forecast of a release's end, and the progress of the regular check of the ledger.
 
 Everything here follows from the public part of the ledger and from when this process saw it
 grow.  It is worked out when somebody looks, and decides nothing.
@@ -43,7 +43,7 @@ HITS_SHOWN_MAX: Final = 240
 
 
 class Outlook:
-    """Observed counts and forecast of one release; used on the event loop."""
+    """The observed counts of answers of one release, and the forecast from them."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Outlook:
         self._watching = asyncio.create_task(self._watch(changes))
 
     async def close(self) -> None:
-        """Stop recording counts."""
+        """Stop recording the counts of answers."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait({self._watching})

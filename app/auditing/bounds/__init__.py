@@ -1,4 +1,4 @@
-"""Exact lower bounds on epsilon, one mechanism per module; nothing is sampled.
+"""Exact lower bounds on epsilon, one module per mechanism; nothing is sampled.
 
 * ``profile_bound.py``: calibration ``profile``, against one query asked until the run ends, and
   against queries chosen after each answer.

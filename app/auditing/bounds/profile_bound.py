@@ -46,7 +46,7 @@ QUERY_COUNTS: Final = 160
 
 
 def hit_table(audited: Audited) -> Floats:
-    """Return the probabilities of an unstable and a stable answer, by the winner's lead in votes.
+    """Return the probabilities of an unstable and a stable answer, for each lead in votes.
 
     Returns:
         Shape (leads, 2).
@@ -57,7 +57,7 @@ def hit_table(audited: Audited) -> Floats:
 
 
 def repeated_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound on epsilon from repeating one query, for a given step."""
+    """Return the largest lower bound on epsilon from repeating one query, by a given answer."""
     return constant_bound(audited, hit_table(audited))
 
 

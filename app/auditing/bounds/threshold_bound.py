@@ -39,7 +39,7 @@ RELEASES_MAX: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class HitLaw:
-    """The threshold's noise on a grid, and the probability of an unstable answer at each value."""
+    """The noisy threshold's values, and the chance of an unstable answer at each of them."""
 
     weights: Floats
     hit: Floats
@@ -73,7 +73,7 @@ def _leads(audited: Audited, answering: sparse_vector.Parameters) -> list[int]:
 def hit_law(
     audited: Audited, answering: sparse_vector.Parameters, lead: int, *, left_out: float = LEFT_OUT
 ) -> HitLaw:
-    """Return the probability of an unstable answer, by lead in votes, at each value of the noise.
+    """Return the probability of an unstable answer, for each lead in votes and each noise value.
 
     Args:
         audited: what answers.
@@ -132,7 +132,7 @@ def _pair_bound(
 
 
 def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
-    """Return the probability of some stable answers, then unstable ones, for each count."""
+    """Return the probability of some stable and then some unstable answers, for each number."""
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):
         log_stable = np.where(

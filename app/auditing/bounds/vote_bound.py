@@ -1,4 +1,4 @@
-"""A lower bound on epsilon for the noisy vote, by asking queries with equal votes m times.
+"""A lower bound on epsilon for the noisy vote, from m queries with equal votes.
 
 With two labels the step itself says from which noise on the second one comes; with more,
 the law of the first label is a sum over the noise of every count.  The number of times

@@ -1,4 +1,4 @@
-"""An exact audit of releases with added rows: the worst that an adversary can do to a record.
+"""An exact audit of releases with added rows: the largest privacy loss of one record.
 
 * ``worst_case.py`` computes the exact delta of a small interactive mechanism, over all adaptive
   adversaries and events.

@@ -1,4 +1,4 @@
-"""A game of an adversary against one record, in a release to which rows are added.
+"""The privacy game of an adversary against one record, in a release to which rows are added.
 
 The adversary knows all votes but the record's, chooses them before every query, lets generations
 join, and sees hits and labels.  Probabilities of a hit are those of a table's words.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LivingGame:
-    """The game about one record, as a mechanism for ``worst_case.py``.
+    """The privacy game about one record, as a mechanism for ``worst_case.py``.
 
     Attributes:
         rules: who votes, who is charged, and what votes decide.
@@ -40,11 +40,11 @@ class LivingGame:
     _pairs: dict[tuple[int, ...], set[tuple[int, int, bool]]] = field(default_factory=dict)
 
     def start(self) -> Standing:
-        """Return the public state before the first move."""
+        """Return the public state of the game before the adversary's first move."""
         return self.rules.start()
 
     def moves(self, state: Standing) -> Moves:
-        """Return the possible moves: public events and queries; none once the release has ended."""
+        """Return the adversary's possible moves: queries and public events; none at the end."""
         active = self.rules.active(state)
         if all(state.joined > each and each not in active for each in self._slots):
             return []  # nothing depends on the record any more

@@ -1,4 +1,4 @@
-"""The public rules of a release to which rows are added, replaceable by faulty ones in tests.
+"""The public rules of a release with added rows; tests replace them by faulty ones.
 
 :class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
 generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
@@ -25,7 +25,7 @@ AT_A_FLIP: Final = "the distance is 0 where the label differs"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The public state of a release's generations (batches of rows) between two queries.
+    """The public state of a release's batches of rows (generations) between two queries.
 
     Attributes:
         joined: number of generations that have joined, the first ones.
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Rules:
-    """The public rules of a release with later batches of rows, whose privacy is proved.
+    """The public rules of a release with later batches of rows, for which privacy is proved.
 
     Attributes:
         votes: k_g of each generation.
@@ -60,23 +60,23 @@ class Rules:
         return Standing(1, (0,) * count, (False,) * count)
 
     def active(self, standing: Standing) -> tuple[int, ...]:
-        """Return the indices of the batches of rows whose learners vote."""
+        """Return the indices of the batches of rows whose models vote."""
         return tuple(each for each in range(standing.joined) if not standing.retired[each])
 
     def events(self, standing: Standing) -> list[Standing]:
-        """Return the states after each possible public event: the next batch of rows joins."""
+        """Return the possible public states after the next batch of rows joins the vote."""
         if standing.joined == len(self.votes):
             return []
         return [Standing(standing.joined + 1, standing.hits, standing.retired, standing.further)]
 
     def after(self, standing: Standing, *, is_hit: bool) -> Standing:
-        """Return the state after a query."""
+        """Return the public state of the rows' batches after a query."""
         if not is_hit:
             return standing
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the state after an unstable answer spends budget of the batches that voted."""
+        """Return the state after an unstable answer is charged to each batch that voted."""
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1
@@ -84,7 +84,7 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return label and distance to instability, given each batch's votes for label 1."""
+        """Return the winning label and its distance to a change, by votes for label 1."""
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance
@@ -98,7 +98,7 @@ class Rules:
 def vote_pairs(
     rules: Rules, active: Sequence[int], slots: Sequence[int], *, votes_moved: int = 1
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield every two vote counts for label 1 between which one record or person may move them.
+    """Yield pairs of vote counts for label 1 that differ by the change of one record or person.
 
     Args:
         rules: with the numbers of votes.

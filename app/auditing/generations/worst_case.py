@@ -40,11 +40,11 @@ class Mechanism(Protocol[State]):
     """The interface of a mechanism with finitely many public states."""
 
     def start(self) -> State:
-        """Return the public state before the first move."""
+        """Return the public state of a mechanism before the adversary's first move."""
         ...
 
     def moves(self, state: State) -> Sequence[Sequence[Outcome[State]]]:
-        """Return the possible outcomes of each move of the adversary, with probabilities."""
+        """Return the possible outcomes of each of the adversary's moves, with probabilities."""
         ...
 
 
@@ -89,7 +89,7 @@ class WorstCase(Generic[State]):
         return float(self._tables[-1][self._start][self._one])
 
     def lower(self, depth: int) -> float:
-        """Return a lower bound on the worst delta: the grid's best ``depth``-move strategy."""
+        """Return a lower bound on the worst delta, by the best strategy of ``depth`` moves."""
         return self._play(depth, self._start, 1.0, 1.0)
 
     def _iterate(self) -> float:

@@ -1,4 +1,4 @@
-"""The exact distribution of one step of the serving mechanism, and its proof's conditions.
+"""The exact distribution of one answer of the mechanism, and the conditions of its proof.
 
 * ``step_law.py`` finds, by calling the step itself, which noise gives which outcome.
 * ``scripted_noise.py`` has laws of noise that draw prescribed values for it.

@@ -1,4 +1,4 @@
-"""Exact checks of the proofs' conditions, since some faults change no lower bound.
+"""Exact checks of the privacy proofs' conditions, for faults that change no lower bound.
 
 One hit too many, a distance that is off where the plurality changes, or noise for fewer
 hits may cost less than a proof leaves unused; words of few bits differ where no sample
@@ -98,17 +98,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, whatever random word it draws."""
+    """Return which privacy conditions the stability test meets, for every possible random word."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets by its table's certificate."""
+    """Return which privacy conditions the stability test meets, by the certificate of its table."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets if it answers each region once."""
+    """Return which privacy conditions the stability test meets if each region is answered once."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 
@@ -151,7 +151,7 @@ def of_votes(audited: Audited) -> Checks:
 
 
 def of_bits(audited: Audited) -> Checks:
-    """Return which privacy conditions the two-label vote's table meets."""
+    """Return which privacy conditions the probability table of the two-label vote meets."""
     return {
         FRESH: _draws_afresh(audited) and _each_label_alone(audited),
         EVERY_BIT: _table_decides(audited),

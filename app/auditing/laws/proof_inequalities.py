@@ -60,14 +60,14 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield neighbouring leads (in votes) of a label, up to its defeat; the others mirror these."""
+    """Yield pairs of neighbouring leads (in votes) of a label, down to the first lost lead."""
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
 
 
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the test's noise protects the stability of answers, and their labels.
+    """Return whether the stability test's noise is large enough for stability flags and for labels.
 
     Order and split of delta may be any: those of new releases, or of those of before.
     """
@@ -87,7 +87,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise per region protects the stability of answers, and their labels."""
+    """Return whether the noise of once-answered regions suffices for stability and labels."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -113,7 +113,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate proves the stability of answers private, and their labels."""
+    """Return whether a certificate proves the test's stability flags, and its labels, private."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -134,7 +134,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether noise hides which answers are stable, and whether it hides their labels."""
+    """Return whether the sparse vector's noise suffices for the stability and the labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -168,7 +168,7 @@ def answers_are_paid(audited: Audited) -> bool:
 
 
 def bits_are_paid(audited: Audited) -> bool:
-    """Return whether the two-label table covers every two neighbouring votes, in both orders.
+    """Return whether the two-label vote's table keeps epsilon for all neighbouring votes.
 
     The order is the one that serves at this budget; the price of an answer is what as many
     answers as a run gives leave to each of them.

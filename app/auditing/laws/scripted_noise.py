@@ -1,4 +1,4 @@
-"""Scripted noise distributions that return given values, to observe a mechanism's response."""
+"""Noise distributions that return given values, to observe how a mechanism responds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS_HEARD: Final = 2
 
 
 class PrescribedLaplace(DiscreteLaplace):
-    """A Laplace distribution that returns given values in order."""
+    """A Laplace noise distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with the values to return."""
@@ -29,18 +29,18 @@ class PrescribedLaplace(DiscreteLaplace):
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values to return."""
+        """Set the next values that this noise distribution returns."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the next given value."""
+        """Return the next given value as the noise."""
         del noise
         value: int = next(self.__dict__["_values"])
         return value
 
 
 class PrescribedGaussian(DiscreteGaussian):
-    """A Gaussian distribution that returns given values in order."""
+    """A Gaussian noise distribution that returns given values in order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with the values to return."""
@@ -48,18 +48,18 @@ class PrescribedGaussian(DiscreteGaussian):
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Set the next values to return."""
+        """Set the next values that this noise distribution returns."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the next given value."""
+        """Return the next given values as the noise."""
         del noise
         value: int = next(self.__dict__["_values"])
         return value
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A Laplace distribution that returns one value, and records the random words it was given."""
+    """A Laplace noise distribution that returns one value, and records the random words it got."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Set the value of every draw; the given random words are appended to ``heard``."""
@@ -67,13 +67,13 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the given value."""
+        """Return the given value as the noise."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """A Gaussian distribution that returns zeros, and records the random words it was given."""
+    """A Gaussian noise distribution that returns zeros, and records the random words it got."""
 
     def __init__(self, heard: list[int]) -> None:
         """Set zero as the value of every draw; random words are appended to ``heard``."""
@@ -81,6 +81,6 @@ class ListeningGaussian(PrescribedGaussian):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return zero."""
+        """Return zeros as the noise."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)

@@ -1,4 +1,4 @@
-"""The exact distribution of one answer: the mechanism's step at every value of its noise.
+"""The exact distribution of one answer, from the answer at every value of the noise.
 
 A step is monotone in the one value that decides it, so bisection finds where it turns.
 What a faulty step does is found in the same way: nothing is taken from the calibration
@@ -62,7 +62,7 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words make the stability test say "unstable"."""
+    """Return how many of the ``2**64`` random words make the stability test's answer unstable."""
     value = audited.tally_of(lead)
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
@@ -83,7 +83,7 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 
 
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the largest noise at which an answer is unstable, in the sparse vector.
+    """Return the largest noise at which an answer of the sparse vector mechanism is unstable.
 
     Args:
         audited: what answers.
@@ -121,7 +121,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first random word that gives a stable answer, in the sparse vector technique.
+    """Return the smallest random word with which the sparse vector mechanism's answer is stable.
 
     Later words are zero.
 
@@ -147,7 +147,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 
 def label_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words give the second of two labels."""
+    """Return how many of the ``2**64`` random words make the second of two labels the answer."""
     value = audited.tally_of(lead)
 
     def is_first(word: int) -> bool:
@@ -161,7 +161,7 @@ def label_words(audited: Audited, lead: int) -> int:
 
 
 def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
-    """Return the labels of consecutive queries, each with its own given random word."""
+    """Return the labels of successive queries, each decided with its own given random word."""
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     labels: list[int | None] = []
     for word in words:
@@ -177,7 +177,7 @@ def _of_word(word: int) -> ScriptedNoise:
 
 
 def label_noise(audited: Audited, lead: int) -> int:
-    """Return the smallest noise that gives the second of two labels, in the noisy vote."""
+    """Return the smallest noise with which the noisy vote answers the second of two labels."""
     value = audited.tally_of(lead)
     drawn = PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
@@ -190,7 +190,7 @@ def label_noise(audited: Audited, lead: int) -> int:
 
 
 def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the noisy vote's label for each vector of noise, one value per vote count."""
+    """Return the noisy vote's label for each vector of noise values, one value per label."""
     value, drawn = audited.tally_of(lead), PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
     labels = []
@@ -201,7 +201,7 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the random words that reach the noise distributions, at the start and per query.
+    """Return the random words that the noise distributions receive, at the start and per query.
 
     The laws listen, and draw such values that no query is a hit.
     """
@@ -220,7 +220,7 @@ def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[
 
 
 def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
-    """Return which answers are unstable, each query with its own given random word.
+    """Return which answers are unstable, if each query gets its own given random word.
 
     Fewer where the run ends before.
     """
@@ -236,7 +236,7 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the threshold's noise at the start and after each query, across restarts.
+    """Return the noise of the threshold at the start and after each query, across restarts.
 
     The law draws 1, 2, 3 and so on.
 
@@ -261,19 +261,19 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
 
 
 def answers_allowed(audited: Audited) -> int:
-    """Return the number of answers of the noisy vote before it ends."""
+    """Return the number of answers that the noisy vote gives before it ends."""
     paid = audited.parameters.answer_limit
     state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
     return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
 
 
 def answers_moved(audited: Audited) -> int:
-    """Return the number of the noisy vote's answers that one record can change."""
+    """Return the number of the noisy vote's answers that replacing one record can change."""
     return audited.decisions_moved if audited.row.counts_decisions else answers_allowed(audited)
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return the number of answers for which the noisy vote's noise must be large enough."""
+    """Return the number of answers for which the noise of the noisy vote must suffice."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
@@ -304,14 +304,14 @@ def _count_allowed(
 
 
 def hits_paid(audited: Audited) -> int:
-    """Return the number of unstable answers that the privacy budget covers, at most T."""
+    """Return the number of unstable answers for which the noise must suffice, at most T."""
     cutoff = audited.parameters.cutoff
     limit = audited.parameters.answer_limit
     return limit if cutoff is None else min(cutoff, limit)
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome of an unstable answer whose later random words all equal ``coin``."""
+    """Return the outcome of an unstable answer if all its later random words equal ``coin``."""
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

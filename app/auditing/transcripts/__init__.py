@@ -1,4 +1,4 @@
-"""Transcripts of whole releases over HTTP: everything a server sent, and bounds on epsilon.
+"""Records of everything that servers sent over HTTP in whole releases, and bounds on epsilon.
 
 The servers are run by ``app/cli/audit/audited_releases.py``.
 

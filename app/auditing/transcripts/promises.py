@@ -1,4 +1,4 @@
-"""Promises that an outsider can check exactly from the transcript of one run.
+"""Promises that an outsider can check exactly from the replies of one run.
 
 An answer that is said is charged before and for good: it is counted, recorded and given
 again, across a restart too, and unstable answers end where they must.  A process that
@@ -24,7 +24,7 @@ BARE: Final = "an unstable answer has no label where it abstains"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer as an outsider received it.
+    """One answer as a client received it.
 
     Attributes:
         question: which vector was asked; the same number for the same vector.
@@ -43,12 +43,12 @@ class Answer:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the answer is new, not a recorded one."""
+        """Whether the answer is new, not a repeated recorded one."""
         return self.query_id is not None and not self.replayed
 
     @property
     def said(self) -> tuple[int | None, str | None, bool]:
-        """The parts of this answer that a repeated query must get again."""
+        """The parts of this answer that must be the same when the query is repeated."""
         return self.query_id, self.label, self.stable
 
 

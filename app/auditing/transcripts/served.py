@@ -29,7 +29,7 @@ RUNS_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Everything that one run of a release sent, across its restarts.
+    """Everything that the servers of one release sent, across its restarts.
 
     Attributes:
         transcript: all of it, by channel.
@@ -41,13 +41,13 @@ class Heard:
     lives: tuple[Life, ...]
 
     def broken(self, promised: Promised) -> frozenset[str]:
-        """Return the promises that the run broke, as far as an outsider can check."""
+        """Return the promises that a run broke, as far as a client can check."""
         return broken_promises(self.lives, cutoff=promised.cutoff, abstains=promised.abstains)
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """The promises with which each run is compared.
+    """The promises with which each run of a release is compared.
 
     Attributes:
         claim: epsilon and delta of all that a release may draw.
@@ -63,7 +63,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of runs, by purpose: to choose events, and to test them.
+    """The numbers of audit runs for choosing events and for testing them.
 
     Attributes:
         choosing: runs on each side of each pair that choose what to look at.
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """The number of all runs on one data set."""
+        """The number of all audit runs on one data set."""
         return self.choosing + self.trials.runs
 
 
@@ -102,7 +102,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observations from one run.
+    """The values that one audit run showed in each part of the replies.
 
     Attributes:
         events: for each order of the sides whether the event came; none of a run that chose.
@@ -146,13 +146,13 @@ class ServedReport:
 
 
 def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) -> Suspicion:
-    """Return the events to test in the other runs, chosen from some runs on both data sets."""
+    """Return events to test in later runs, chosen from some runs on both data sets."""
     one, other = ([run.transcript for run in side] for side in chosen)
     return suspect((one, other), plan.trials)
 
 
 def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
-    """Return lower bounds on epsilon from the runs that did not choose the events."""
+    """Return lower bounds on epsilon from the runs that were not used to choose the events."""
     one, other = ([run.events for run in side] for side in seen)
     return told_by(suspicion, (one, other), plan.trials)
 

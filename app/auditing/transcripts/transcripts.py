@@ -1,4 +1,4 @@
-"""A lower bound on epsilon from whole transcripts: everything that servers sent.
+"""A lower bound on epsilon from everything that the servers of audited releases sent.
 
 A transcript is a reading on each of many channels: a label, a counter, an error's text,
 a header, everything together.  On some of the runs the readings of every channel are
@@ -52,7 +52,7 @@ SILENT: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The numbers by which test runs give a bound: privacy claim, runs and false-alarm probability.
+    """The numbers that turn test runs into a bound: claim, runs and false-alarm probability.
 
     Attributes:
         epsilon: claimed.
@@ -79,13 +79,13 @@ class Trials:
 
     @property
     def largest_shown(self) -> float:
-        """The largest lower bound on epsilon that these runs could show for any process."""
+        """The largest lower bound on epsilon that these runs could prove for any process."""
         return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of an audit: a set of values received from one part of the replies."""
+    """An event that an audit tests: a set of values in one part of a server's replies."""
 
     channel: str
     readings: frozenset[str]
@@ -93,7 +93,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """The events to look for in the tested runs, chosen from other runs.
+    """The events that an audit looks for in its test runs, chosen from other runs.
 
     Attributes:
         common: what was read both in the earlier and in the later half of those.
@@ -105,13 +105,13 @@ class Suspicion:
     events: tuple[Event, ...]
 
     def seen_in(self, transcript: Transcript) -> tuple[bool, ...]:
-        """Return for each event whether it occurred in a run."""
+        """Return for each chosen event whether it occurred in an audit run."""
         reduced = _reduced(transcript, self.common)
         return tuple(reduced.get(event.channel, SILENT) in event.readings for event in self.events)
 
 
 def suspect(sides: Sides, trials: Trials) -> Suspicion:
-    """Return the events to look for, chosen from runs on both data sets.
+    """Return the events to look for, chosen from audit runs on both data sets.
 
     Args:
         sides: the runs that choose, at least one on each side, in the order of time.
@@ -152,7 +152,7 @@ def told_by(
     seen: tuple[Sequence[tuple[bool, ...]], Sequence[tuple[bool, ...]]],
     trials: Trials,
 ) -> Bound:
-    """Return the largest lower bound on epsilon, and the part of the replies that shows it.
+    """Return the largest lower bound on epsilon, and the part of the replies that proves it.
 
     Args:
         suspicion: what was looked for, which other runs have chosen.

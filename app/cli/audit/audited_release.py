@@ -1,4 +1,4 @@
-"""One run of a whole release for an audit, as an outsider sees it: real servers and client.
+"""One run of a whole release for an audit, seen from outside: real servers and a client.
 
 The composition root's server opens a ledger of its own, uvicorn serves it on a loopback
 socket, and it is ended and started again between queries.  Whatever comes back is kept:
@@ -117,7 +117,7 @@ async def _opened(server: Server, serving: asyncio.Task[None]) -> None:
 
 @dataclass
 class Visit:
-    """The queries to one server process, and everything that it sent.
+    """The queries to one server process, and the replies that it sent.
 
     Attributes:
         name: of the process, which begins the name of every channel.
@@ -146,7 +146,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """The transcript of the server process, from which public promises are checked."""
+        """The replies of the server process, with which its public promises are compared."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

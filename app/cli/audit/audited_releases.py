@@ -66,7 +66,7 @@ MEMORY: Final = Path("/dev", "shm")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the runs on one pair of neighbouring data sets.
+    """Some of the audit runs on one pair of neighbouring data sets.
 
     Attributes:
         settings: of the promise and the answers.
@@ -86,7 +86,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The recorded outcome of one run: which data set, what was observed, and its transcript."""
+    """The outcome of one audit run: which data set, the observations, and all replies."""
 
     side: int
     heard: Heard | None
@@ -209,7 +209,7 @@ def _begin_worker() -> None:
 
 
 def run_part(part: Part) -> list[Kept]:
-    """Return the outcomes of some runs on another thread; the main thread must keep its signals.
+    """Return the outcomes of some runs on another thread; the main thread keeps handling signals.
 
     Raises:
         ConclaveError: why a release could not open.

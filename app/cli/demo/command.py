@@ -39,7 +39,7 @@ def demo(
         Path | None, typer.Option("--json", help="Write the report to this file.")
     ] = None,
 ) -> None:
-    """Open the embedded demo anew, serve it, query it, and show the results."""
+    """Open the demo's release anew, serve it, query it, and show the results."""
     import signal
     import time
 

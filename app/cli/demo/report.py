@@ -30,7 +30,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class EnsembleFigures(msgspec.Struct, frozen=True):
-    """The demo's figures on private answers: counts, and accuracy of the stable ones."""
+    """The demo's figures on answers by vote: their counts, and the accuracy of stable ones."""
 
     answered: int
     unstable: int
@@ -38,14 +38,14 @@ class EnsembleFigures(msgspec.Struct, frozen=True):
 
 
 class ClassifierFigures(msgspec.Struct, frozen=True):
-    """The demo's figures on the published classifier: counts and held-out accuracy."""
+    """The demo's figures on the published classifier: counts, and accuracy on held-out rows."""
 
     answered: int
     accuracy: float | None
 
 
 class ComparisonFigures(msgspec.Struct, frozen=True):
-    """The demo's figures on a second release, whose learners see the rows' original labels."""
+    """The demo's figures on a second release, whose models are trained on the original labels."""
 
     answered: int
 
@@ -61,7 +61,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def ask_all(address: str, title: str) -> list[Reply]:
-    """Return a server's replies to every held-out query, in order.
+    """Return the server's replies to queries for every held-out row of the demo, in order.
 
     A query that would have waited too long for the switch is asked again.
     """
@@ -86,7 +86,7 @@ def read_budget(address: str) -> Budget:
 def report_of(
     replies: list[Reply], without: list[Reply], budget: Budget, *, seconds: float
 ) -> Report:
-    """Return every figure of the demo, from replies and held-out labels."""
+    """Return every figure of the demo, from the replies and the held-out rows' labels."""
     labels = demo_queries().labels
     ensemble = [pair for pair in zip(replies, labels, strict=True) if pair[0].phase == "ensemble"]
     stable = [pair for pair in ensemble if pair[0].stable]
@@ -103,7 +103,7 @@ def report_of(
 
 
 def show(report: Report, address: str) -> None:
-    """Print the result table and the dashboard's address."""
+    """Print the demo's table of results and the dashboard's address."""
     table = Table("", "answered", "unstable", "accuracy", title="Private answers on held-out rows")
     ensemble, classifier = report.ensemble, report.classifier
     table.add_row(

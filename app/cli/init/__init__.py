@@ -1,4 +1,4 @@
-"""``conclave init``: write a configuration from public facts, or write made-up rows to test it.
+"""``conclave init``: write a configuration from public facts, or made-up rows that fit one.
 
 No row of the records is read. Of the records' file the first line alone is, for its names.
 

@@ -1,4 +1,4 @@
-"""Public facts of a table: its columns, its label column and its classes.
+"""The public facts about a table: its columns, its label column and its classes.
 
 Nothing here is read from a private row.  A column is known in part at first: a header has
 its name, a dictionary its bounds, a public sample its cuts.
@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["numeric", "categorical", "boolean", "date"]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """The public facts of one column.
+    """The public facts about one column of a table.
 
     Attributes:
         name: of the column in the records.
@@ -67,5 +67,5 @@ class Table:
 
     @property
     def features(self) -> tuple[Column, ...]:
-        """Return the columns that are features."""
+        """Return the columns of the table that are features."""
         return tuple(column for column in self.columns if not column.left_out)

@@ -42,7 +42,7 @@ IGNORED: Final = ("ignore", "skip", "id", "object", "array", "geopoint", "geojso
 
 @dataclass(frozen=True, kw_only=True)
 class Dictionary:
-    """A parsed data dictionary.
+    """A parsed data dictionary: public descriptions of columns.
 
     Attributes:
         columns: by name, in the order of the file; the label's has its classes as categories.

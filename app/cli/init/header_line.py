@@ -1,4 +1,4 @@
-"""Reading of a table's column names, without reading beyond the file's first line.
+"""Reading of a table's column names from the file's first line alone.
 
 The file may hold private records.  So it is read without a buffer, byte by byte, up to the
 end of its first line that is not empty.
@@ -50,7 +50,7 @@ def read_header(path: Path) -> tuple[str, ...]:
 
 
 def first_line(file: Bytes) -> bytes:
-    """Return the first line that is not empty, without its end.
+    """Return the first line of a file that is not empty, without its line end.
 
     Raises:
         ConfigurationError: the line is longer than a header.

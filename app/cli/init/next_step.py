@@ -1,4 +1,4 @@
-"""A hint about the next command to type, printed after a command's output.
+"""A hint about the next command to run, printed after a command's output.
 
 From a configuration to the first answer each command names the next one:
 
@@ -36,7 +36,7 @@ def after_init(config: Path, *, public: Path | None, rows_known: bool) -> str:
 
 
 def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
-    """Return the hint after made-up rows: how to serve them with a separate ledger.
+    """Return the hint after made-up rows were written: how to serve them with a separate ledger.
 
     Args:
         config: the configuration that they fit.
@@ -85,7 +85,7 @@ def after_serve(config: Path | None, settings: Settings, address: str) -> list[s
 
 
 def first_query(lines: Sequence[str]) -> str:
-    """Return the one example query out of the hints after a server's start."""
+    """Return the example query from the hints after a server's start."""
     _, query, *_ = lines
     return f"{NEXT}{query.strip()}"
 

@@ -1,4 +1,4 @@
-"""Questions to the operator for public facts that no file contains.
+"""Questions to the operator for public facts about the table that no file contains.
 
 A question is put by a function, so that nothing here knows the terminal.  An answer that
 makes no sense is refused with the reason, and the question is put again.
@@ -76,7 +76,7 @@ def asked_records(terminal: Terminal, likely: Path) -> Path | None:
 
 
 def asked_names(terminal: Terminal) -> tuple[str, ...]:
-    """Return the names of the columns."""
+    """Return the names of the table's columns, as typed by the operator."""
 
     def read(text: str) -> tuple[str, ...]:
         names = listed(text)
@@ -122,7 +122,7 @@ def asked_rows(terminal: Terminal) -> int | None:
 
 
 def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]:
-    """Return the table's columns, each described or left out."""
+    """Return the table's columns, each with a typed description or marked as left out."""
     if not all(column.is_described for column in columns):
         terminal.tell(PUBLIC_ONLY)
         terminal.tell(HOW_TO_DESCRIBE)
@@ -161,7 +161,7 @@ def typed_column(column: Column, text: str) -> Column:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the items of a comma-separated list."""
+    """Return the items of a comma-separated list, as typed by the operator."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 

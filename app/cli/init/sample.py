@@ -72,7 +72,7 @@ def read_sample(path: Path) -> dict[str, list[str]]:
 
 
 def missing_in(sample: Mapping[str, Cells]) -> tuple[str, ...]:
-    """Return the usual spellings of a missing value that occur in a sample."""
+    """Return the usual spellings of a missing value that occur in a public sample."""
     return tuple(
         spelling
         for spelling in MISSING_SPELLINGS
@@ -81,13 +81,13 @@ def missing_in(sample: Mapping[str, Cells]) -> tuple[str, ...]:
 
 
 def classes_in(cells: Cells, missing: Collection[str]) -> tuple[str, ...]:
-    """Return the class labels in a sample in order; none if there are too many or too few."""
+    """Return the sorted class labels in a public sample; none if there are too many or too few."""
     found = sorted({cell for cell in cells if cell and cell not in missing})
     return tuple(found) if 2 <= len(found) <= CLASSES_MAX else ()  # noqa: PLR2004 -- two labels
 
 
 def described(column: Column, cells: Cells, missing: Collection[str]) -> Column:
-    """Return a column with the facts that a sample adds; already known facts are kept.
+    """Return a column's description with facts added from a sample; known facts are kept.
 
     Args:
         column: what is known of it.

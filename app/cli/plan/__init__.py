@@ -1,4 +1,4 @@
-"""``conclave plan``: print what a configuration gives, as ``app/planning`` computes it.
+"""``conclave plan``: print predictions for a configuration, as ``app/planning`` computes them.
 
 * ``command.py`` has the options and the three forms of the command.
 * ``configured_plan.py`` plans a configuration: in three lines, in full, or as TOML.

@@ -1,4 +1,4 @@
-"""``conclave plan``: predict what a configuration gives, without reading a private row.
+"""``conclave plan``: predict the answers that a configuration gives, without private rows.
 
 Three forms: a configuration file's release, the papers' own parameters and what their
 theorems ask for, and the table of Theorem A.
@@ -119,7 +119,7 @@ def plan(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show every parameter of a release, and whether it can work; reads no private data."""
+    """Show every parameter of a release, and whether it can work, without reading a private row."""
     chosen = {"--config": config is not None, "--paper": paper, "--profile": profile}
     options = {
         "--rows": rows,

@@ -52,7 +52,7 @@ OPTIONS: Final = (
 
 
 def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
-    """Print the plan of a configuration; return whether it meets the operator's request.
+    """Print the plan of a configuration; return whether it gives the wanted answers and accuracy.
 
     Args:
         config: the configuration's file.

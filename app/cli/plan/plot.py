@@ -49,7 +49,7 @@ COUNTED_NOISY: Final = "labels that lose to the noise at most once in a hundred"
 
 
 def check_plot(path: Path) -> None:
-    """Refuse options of a plot that could not be drawn, before any work.
+    """Refuse options with which a plot could not be drawn, before any computation.
 
     Raises:
         ConfigurationError: there is no matplotlib, or the name says no known form.

@@ -162,7 +162,7 @@ SETTINGS: Final = {
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """Print a plan as JSON on stdout."""
+    """Print a plan as one JSON document on stdout."""
     typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 

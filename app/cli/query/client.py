@@ -31,7 +31,7 @@ def is_answer(reply: Reply) -> bool:
 
 
 class QueryClient:
-    """A client of one server with one API key."""
+    """An HTTP client for one server, with one API key."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class QueryClient:
         self._client.close()
 
     def schema(self) -> dict[str, object]:
-        """Return the public schema.
+        """Return the public schema of the server's release.
 
         Raises:
             ConfigurationError: no server answers, or it refuses.

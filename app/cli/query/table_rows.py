@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A feature and the position of its column."""
+    """A feature, with the position of its column in the client's CSV."""
 
     name: str
     is_numeric: bool
@@ -54,7 +54,7 @@ class Table:
         self._cells = self._read(dialect.rows(file))
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse a header that lacks names which another CSV dialect would find.
+        """Refuse a header that lacks features which it would have with another CSV separator.
 
         Raises:
             ConfigurationError: names the option to give.
@@ -73,7 +73,7 @@ class Table:
         return f"is not a CSV in {self.dialect.encoding.upper()}: set --encoding"
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows; empty lines are skipped.
+        """Yield the rows of the CSV; empty lines are skipped.
 
         Raises:
             ConfigurationError: a row that is not as long as the header.

@@ -35,7 +35,7 @@ def append(
         typer.Option(help="Delta of its records, a decimal; privacy.delta if unset."),
     ] = None,
 ) -> None:
-    """Append a batch of rows (generation) with its own budget; it votes after a scheduled update.
+    """Append a batch of rows (generation) with a budget of its own; its models vote later.
 
     A smaller budget has the same shares, and buys fewer unstable answers of the release's table.
     A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing

@@ -30,7 +30,7 @@ def correct(
         bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
     ] = False,
 ) -> None:
-    """Replace records by rows with the same identifiers; their learners are fitted anew.
+    """Replace records by rows with the same identifiers; the affected models are trained anew.
 
     If data.person names persons, the file's rows of a person replace all rows that the person has.
     If a row does not fit the schema, nothing changes.  The exit code is 1 if a record is not known;

@@ -1,4 +1,4 @@
-"""``conclave erase``: forget records or persons at the next scheduled update of the release."""
+"""``conclave erase``: erase records or persons at the next scheduled update of the release."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def erase(
         bool, typer.Option("--now", help="Apply the change now, not at the next tick.")
     ] = False,
 ) -> None:
-    """Forget records or persons: their rows are removed, and their learners fitted anew.
+    """Erase records or persons: their rows are removed, and the affected models trained anew.
 
     No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
     not known; the command still forgets the others.  A person is forgotten with all rows.  The
@@ -85,7 +85,7 @@ def _read(source: str) -> list[str]:
 
 
 def show(receipt: Receipt, *, done: str, unit: str) -> None:
-    """Print the confirmation of a request; exit with code 1 if a record is not known.
+    """Print the confirmation of a change of records; exit with code 1 if a record is not known.
 
     Args:
         receipt: of the command.
@@ -113,5 +113,5 @@ def show(receipt: Receipt, *, done: str, unit: str) -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line for the operator."""
+    """Print one line on the operator's terminal."""
     typer.echo(f"conclave: {line}", err=True)

@@ -1,4 +1,4 @@
-"""Detection of uninformative ("dead") features: constant, out of range, or all missing.
+"""Detection of features without information: constant, out of range, or always missing.
 
 What is said of a feature depends on private rows: it is for the operator's terminal.
 """
@@ -34,7 +34,7 @@ class NumericSummary:
         self._lowest, self._highest = math.inf, -math.inf
 
     def add(self, encoded: NDArray[np.float64]) -> None:
-        """Add encoded values, with NaN for missing ones."""
+        """Add encoded values of the feature to the summary, with NaN for missing ones."""
         present = encoded[~np.isnan(encoded)]
         if len(present):
             self._lowest = min(self._lowest, float(present.min()))
@@ -55,7 +55,7 @@ class NumericSummary:
 
 
 class CategoricalSummary:
-    """The categories of a feature that occur in its values."""
+    """The categories of a feature that occur in its values, to find out if it is constant."""
 
     def __init__(self, feature: CategoricalFeature) -> None:
         """Start with no values."""
@@ -63,7 +63,7 @@ class CategoricalSummary:
         self._has_category = self._has_other = False
 
     def add(self, encoded: NDArray[np.float64]) -> None:
-        """Add encoded values."""
+        """Add encoded values of the feature to the summary."""
         self._has_category = self._has_category or bool((encoded < self._other_code).any())
         self._has_other = self._has_other or bool((encoded == self._other_code).any())
 
@@ -84,7 +84,7 @@ FeatureSummary = NumericSummary | CategoricalSummary
 
 
 def merged_summary(first: FeatureSummary, second: FeatureSummary) -> FeatureSummary:
-    """Return one summary for the values of two summaries; neither is changed."""
+    """Return one summary for the values of two summaries, neither of which is changed."""
     merged = copy(first)
     merged.merge(second)  # type: ignore[arg-type]  # of the same feature
     return merged
@@ -98,7 +98,7 @@ def summary_of(feature: Feature) -> FeatureSummary:
 
 
 def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]:
-    """Return the reason for each uninformative feature, by the feature's name.
+    """Return, for each feature without information, its name and the reason.
 
     Args:
         schema: the public schema.
@@ -112,7 +112,7 @@ def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]
 
 
 def dead_of_summaries(schema: Schema, summaries: Sequence[FeatureSummary]) -> dict[str, str]:
-    """Return the reason for each uninformative feature by name, from summaries in schema order."""
+    """Return the same as :func:`dead_features`, from summaries in schema order."""
     found = {}
     for feature, summary in zip(schema.features, summaries, strict=True):
         if summary.dead is not None:

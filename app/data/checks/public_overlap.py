@@ -1,4 +1,4 @@
-"""Checks that a file of public points neither is the private source nor contains its rows.
+"""Checks that a public file is not the private source and does not contain its rows.
 
 Nothing protects public points.  Whoever gives the private file as the public one
 gives people away, so it is refused, before anything is charged, where
@@ -269,7 +269,7 @@ class EqualPoints:
         self._is_equal = np.zeros(len(points), dtype=bool)
 
     def add(self, private_values: NDArray[np.float64]) -> None:
-        """Compare the public points with encoded private rows, shape (B, d)."""
+        """Compare the public points with a block of encoded private rows, shape (B, d)."""
         if len(private_values):
             self._is_equal |= np.isin(self._points, _as_bytes(private_values))
 

@@ -60,7 +60,7 @@ MORE: Final = "and {count} more: conclave check has them all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem found in a source of rows.
+    """One problem that was found in a source of rows.
 
     Attributes:
         kind: what it is.
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """All problems found in a source of rows.
+    """All problems that were found in a source of rows.
 
     Attributes:
         row_count: rows that were read.

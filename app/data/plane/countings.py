@@ -1,17 +1,19 @@
-"""Computations on parts of the rows: counts, which are added up, and fits of learners.
+"""Computations on parts of the rows: counts, which are added up, and training of models.
 
 Each is sent to whoever holds parts, and holds no row itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from app.data.checks.public_overlap import row_numbers
 from app.data.plane.engine import CountsT, ResultT
+from app.data.plane.person_numbers import PersonRows
+from app.errors import InvariantError
 from app.learning.encoding.cell_codes import CellCodes
 from app.learning.encoding.encoded_rows import Tally, parts
 from app.learning.ensemble import fit_encoded
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from app.data.checks.public_overlap import Overlap, PublicRuns
     from app.data.plane.engine import Counting, Summing
+    from app.data.plane.person_numbers import DistinctPersons, NamedRows
     from app.data.plane.placed_rows import PlacedRows
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
@@ -36,22 +39,53 @@ if TYPE_CHECKING:
     from app.learning.trees.cell_counts import Tables
     from app.learning.trees.counted_fit import CountedTrees
 
+    TotalOfVectors = Callable[
+        [NDArray[np.int16], NDArray[np.int64], NDArray[np.int64] | None], NDArray[np.int64]
+    ]
+    """A sum over rows of what their vectors, labels, and persons' numbers of rows give."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The count that gives the summary (sizes, ranges, fingerprint) of all parts."""
+    """The computation of a summary (sizes, ranges, fingerprint) of all parts of the rows."""
 
     def of(self, part: PackedRows | Vectors) -> Summary:
-        """Return the summary of a part."""
+        """Return the summary of one part of the rows."""
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the joint summary of two parts."""
+        """Return the joint summary of two parts of the rows."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
-        """Return the total summary unchanged."""
+        """Return the summary of all rows unchanged."""
         return total
+
+
+def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
+    """Return the persons of a part's rows, each once."""
+    return _named(part).distinct
+
+
+NamedT = TypeVar("NamedT", "PackedRows", "Vectors")
+
+
+def with_numbers(part: NamedT, known: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NamedT:
+    """Return a part whose rows are about numbered persons.
+
+    Args:
+        part: as it was read.
+        known: the number of each of its distinct persons, and the number of rows of each.
+
+    """
+    return replace(part, named=None, persons=PersonRows(_named(part).codes, *known))
+
+
+def _named(part: PackedRows | Vectors) -> NamedRows:
+    """Return the persons of a part's rows as they were read."""
+    if part.named is None:
+        raise InvariantError("persons have names until they have numbers")
+    return part.named
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +96,17 @@ class LabelCounts:
         coding: of the tests.
         class_count: number of labels, L.
         depth: levels of the trees that are weighed.
+        unit_count: units of a row in which it is counted.
 
     """
 
     coding: CellCodes
     class_count: int
     depth: int
+    unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tables:
-        """Count the rows of a part."""
+        """Return the counts of one part's rows by label and tests."""
         total: Tables = {}
         for rows in parts(len(part.labels)):
             counted = cell_tables(
@@ -79,53 +115,60 @@ class LabelCounts:
                 part.labels[rows].astype("int64"),
                 group_count=self.class_count,
                 size=self.depth,
+                weights=part.weights(rows),
             )
             total = merged_tables(total, counted) if total else counted
         return total
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Return the sum of two counts."""
+        """Return the sum of the counts of two parts."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
         """Return the counts of rows, grouped by the tests that they satisfy."""
-        return CountedRows.of(self.coding, total, depth=self.depth)
+        return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
 
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """Sums of a per-row function (a tally) over the rows, from which a hypothesis is drawn.
+    """Sums over the rows of a function of one row, from which a hypothesis is drawn.
 
     Attributes:
         tally: whole numbers of encoded rows and their labels; those of parts add up.
         coding: what the bytes of a row are.
+        unit_count: units of a row in which it is counted.
 
     """
 
     tally: Callable[[Encoded, NDArray[np.int64]], NDArray[np.int64]]
     coding: RowCodes
+    unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Count the rows of a part."""
-        found = [self._counted(part, rows) for rows in parts(len(part.labels))]
-        return Tally(sum(found[1:], start=found[0]), len(part.labels))
+        """Count the rows of a part, by their weights."""
+        found, total = [], 0
+        for weight, rows in part.weighed():
+            found.append(weight * self._counted(part, rows))
+            total += weight * len(rows)
+        return Tally(sum(found[1:], start=found[0]), total, self.unit_count)
 
-    def _counted(self, part: PackedRows, rows: slice) -> NDArray[np.int64]:
+    def _counted(self, part: PackedRows, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         encoded = self.coding.encoded(part.codes(rows))
         return self.tally(encoded, part.labels[rows].astype("int64"))
 
     def merged(self, first: Tally, second: Tally) -> Tally:
         """Add counts."""
-        return Tally(first.counts + second.counts, first.row_count + second.row_count)
+        total = first.row_count + second.row_count
+        return Tally(first.counts + second.counts, total, self.unit_count)
 
     def finished(self, total: Tally) -> Tally:
-        """Return the counts."""
+        """Return the sum of the function over all rows."""
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(Generic[CountsT, ResultT]):
-    """A count over rows read a second time, with the summary that shows they are the same rows.
+    """A count over rows read again, with a summary that shows they are the same rows as before.
 
     Attributes:
         counting: of parts.
@@ -135,23 +178,23 @@ class Verified(Generic[CountsT, ResultT]):
     counting: Summing[CountsT, ResultT]
 
     def of(self, counted: tuple[Summary, CountsT]) -> tuple[Summary, CountsT]:
-        """Return what was counted of a part."""
+        """Return the count and the summary of one part of the rows."""
         return counted
 
     def merged(
         self, first: tuple[Summary, CountsT], second: tuple[Summary, CountsT]
     ) -> tuple[Summary, CountsT]:
-        """Add counts, and merge summaries."""
+        """Return the joint count and the joint summary of two parts."""
         return first[0].merged(second[0]), self.counting.merged(first[1], second[1])
 
     def finished(self, total: tuple[Summary, CountsT]) -> tuple[Summary, ResultT]:
-        """Return the summary of all rows, and what follows from the counts."""
+        """Return the summary of all rows, and the result of the count."""
         return total[0], self.counting.finished(total[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedPart(Generic[CountsT, ResultT]):
-    """A computation that reads one part, counts its rows and frees their memory.
+    """A computation that reads one part of the rows, counts them and frees their memory.
 
     Attributes:
         reading: of parts.
@@ -163,7 +206,7 @@ class CountedPart(Generic[CountsT, ResultT]):
     counting: Counting[PackedRows, CountsT, ResultT]
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, CountsT]:
-        """Return the summary and the counts of a part."""
+        """Return the summary and the counts of one part of the rows."""
         part = self.reading.packed(numbered)
         return part.summary, self.counting.of(part)
 
@@ -183,8 +226,8 @@ class OverlapReading:
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, Overlap]:
         """Return the summary of a part, and its overlap with the points."""
-        numbers, _, summary = self.reading.taken(numbered, row_numbers)
-        return summary, self.runs.among(numbers)
+        taken = self.reading.taken(numbered, row_numbers)
+        return taken.summary, self.runs.among(taken.blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,12 +238,16 @@ class Vectors:
         vectors: int16 (m, p).
         labels: int64 (m,).
         summary: of the part.
+        named: whom the rows are about, as for :class:`~app.data.plane.summaries.PackedRows`.
+        persons: the same, once the persons of all parts have numbers.
 
     """
 
     vectors: NDArray[np.int16] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
     summary: Summary = field(repr=False)
+    named: NamedRows | None = field(repr=False, default=None)
+    persons: PersonRows | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,52 +265,60 @@ class VectorReading:
 
     def of(self, numbered: tuple[int, Part]) -> Vectors:
         """Return the vectors of a part."""
-        found, labels, summary = self.reading.taken(numbered, self.vectors)
-        return Vectors(np.concatenate(found), labels.astype(np.int64), summary)
+        taken = self.reading.taken(numbered, self.vectors)
+        vectors, labels = np.concatenate(taken.blocks), taken.labels.astype(np.int64)
+        return Vectors(vectors, labels, taken.summary, taken.named)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """The sum of a function of vectors and labels over all rows.
+    """The sum of a function of vectors, labels and persons' numbers of rows over all rows.
 
     Attributes:
         total: of some rows; whole numbers, and those of parts add up.
 
     """
 
-    total: Callable[[NDArray[np.int16], NDArray[np.int64]], NDArray[np.int64]]
+    total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
         """Return the sum over a part."""
-        return self.total(part.vectors, part.labels)
+        persons = part.persons
+        row_counts = None if persons is None else persons.row_counts(slice(None))
+        return self.total(part.vectors, part.labels, row_counts)
 
     def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add sums."""
+        """Return the sum of two parts' sums."""
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum."""
+        """Return the sum of the function over all rows."""
         return total
 
 
-def draw_counting(searched: HypothesisClass, coding: RowCodes) -> LabelCounts | Tallying | None:
+def draw_counting(
+    searched: HypothesisClass, coding: RowCodes, unit_count: int = 1
+) -> LabelCounts | Tallying | None:
     """Return how rows are counted to draw from a class; None if the draw needs the rows themselves.
 
     Args:
         searched: the class.
         coding: what the bytes of a row are.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
     if isinstance(searched, TreeClass):
         if not isinstance(coding, CellCodes) or not searched.is_counted:
             return None
-        return LabelCounts(coding, searched.class_count, searched.depth)
-    return Tallying(searched.tally, coding) if isinstance(searched, TalliedClass) else None
+        return LabelCounts(coding, searched.class_count, searched.depth, unit_count)
+    if not isinstance(searched, TalliedClass):
+        return None
+    return Tallying(searched.tally, coding, unit_count)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks (one chunk per learner), encoded for a class when they are needed.
+    """The rows of some chunks (one chunk per model), encoded for a class of rules when needed.
 
     Attributes:
         placed: the rows.
@@ -290,7 +345,7 @@ class PlacedCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFit:
-    """The fitting of the learners of some chunks (sets of rows, one per learner).
+    """The training of the models of some chunks (disjoint sets of rows, one per model).
 
     Attributes:
         learner: the public choice.
@@ -308,7 +363,7 @@ class ChunkFit:
     secret: bytes = field(repr=False)
 
     def of(self, placed: PlacedRows) -> NDArray[np.int64] | FittedEnsemble:
-        """Return one tree or learner per chunk, fitted on a part that holds these chunks whole."""
+        """Return one trained model per chunk, from a part that holds these chunks as a whole."""
         offsets = placed.offsets_of(self.chunks)
         if self.trees is not None:
             codes, labels, numbers = placed.of_chunks(self.chunks)

@@ -1,4 +1,4 @@
-"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count in them.
+"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
 
 Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
 merged already, tests and trees.  What a worker computes is a pure function of the source, so
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from distributed import Future
 
-    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+    from app.data.plane.engine import Counting, CountsT, GivenT, Item, JoinedT, PartT, ResultT
 
 ADDRESS: Final = "engine.address"
 CONNECT_SECONDS: Final = 20
@@ -78,6 +78,24 @@ class DaskEngine:
         held.parts.clear()
         return Held(cast("list[JoinedT]", joined))
 
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Complete each part on the worker that holds it."""
+        futures = cast("list[Future]", held.parts)
+        workers = self._holders(futures)
+        completed = [
+            self._submit(complete, future, known, near=worker)
+            for future, known, worker in zip(futures, given, workers, strict=True)
+        ]
+        for _ in self._completed(completed):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", completed))
+
     def counted(
         self,
         countings: Sequence[Counting[PartT, CountsT, ResultT]],
@@ -105,7 +123,7 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Move rows between workers, once and packed, so that each holds some chunks whole."""
+        """Move packed rows between workers, once, so that each worker holds whole chunks."""
         futures = cast("list[Future]", held.parts)
         ends = [size * place // len(futures) for place in range(len(futures) + 1)]
         ranges = [slice(*pair) for pair in pairwise(ends)]
@@ -140,7 +158,7 @@ class DaskEngine:
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
-        """Delete everything that the cluster holds of this opening."""
+        """Delete all rows of this opening from the cluster."""
         self._client.close(timeout=CONNECT_SECONDS)
 
     def _holders(self, futures: Sequence[Future]) -> list[str]:

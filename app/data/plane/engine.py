@@ -1,4 +1,4 @@
-"""The interface of a computing engine, which applies counts to parts of rows and adds them up.
+"""The interface of an engine that reads parts of the rows, counts them and adds counts up.
 
 No answer depends on it: the functions are the same, their results are whole numbers, and adding
 them does not depend on order.
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 PartT = TypeVar("PartT")
 JoinedT = TypeVar("JoinedT")
+GivenT = TypeVar("GivenT")
 CountsT = TypeVar("CountsT")
 ResultT = TypeVar("ResultT")
 PartT_contra = TypeVar("PartT_contra", contravariant=True)
@@ -29,7 +30,7 @@ class Summing(Protocol[CountsT, ResultT_co]):
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return the result that follows from the counts of all parts."""
+        """Return the result that is computed from the counts of all parts."""
         ...
 
 
@@ -43,7 +44,7 @@ class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, Res
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held(Generic[PartT]):
-    """A handle on parts that an engine holds in memory.
+    """A handle on parts of the rows that an engine holds in memory.
 
     Attributes:
         parts: them, or what stands for those that other machines hold.
@@ -59,7 +60,7 @@ class Engine(Protocol):
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return a handle on parts that were read and are held in memory.
+        """Return a handle on parts of the rows, which are read and held in memory.
 
         Args:
             read: a pure function of an item.
@@ -70,7 +71,23 @@ class Engine(Protocol):
         ...
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return a handle on the parts joined, each with others in the same process."""
+        """Return a handle on the parts of the rows, joined within each process."""
+        ...
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Return a handle on the parts, each completed by what all parts together gave for it.
+
+        Args:
+            complete: a pure function of a part and of what is given for it.
+            held: the parts, which are let go.
+            given: one a part, in order.
+
+        """
         ...
 
     def counted(
@@ -79,7 +96,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return the result of each count over all parts, in order.
+        """Return the result of each count over all parts of the rows, in order.
 
         Args:
             countings: one a result.
@@ -96,7 +113,7 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the rows divided anew, so that each part holds all rows of some chunks.
+        """Return a handle on the rows, divided anew so that each part holds whole chunks.
 
         Args:
             cut: some chunks of a part.
@@ -116,7 +133,7 @@ class Engine(Protocol):
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return the result of each function on its part, in order.
+        """Return the result of each function on its part of the rows, in order.
 
         Args:
             functions: each with the place of its part among those held.
@@ -127,5 +144,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release all parts that the engine holds."""
+        """Release all parts of the rows that the engine holds."""
         ...

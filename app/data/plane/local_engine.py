@@ -16,7 +16,7 @@ from app.data.plane.engine import Held
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.data.plane.engine import Counting, CountsT, Item, JoinedT, PartT, ResultT
+    from app.data.plane.engine import Counting, CountsT, GivenT, Item, JoinedT, PartT, ResultT
 
 
 class LocalEngine:
@@ -34,7 +34,7 @@ class LocalEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return parts read by threads; the first invalid row ends the reading."""
+        """Return parts of the rows, read by threads; the first invalid row ends the reading."""
         begun = [self._pool.submit(read, item) for item in items]
         places = {future: place for place, future in enumerate(begun)}
         try:
@@ -47,8 +47,19 @@ class LocalEngine:
         return Held([future.result() for future in begun])
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return all parts joined into one."""
+        """Return all parts of the rows joined into one."""
         return Held([join(held.parts)])
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Return the parts completed one by one, in order."""
+        found = Held([complete(*pair) for pair in zip(held.parts, given, strict=True)])
+        held.parts.clear()
+        return found
 
     def counted(
         self,
@@ -56,7 +67,7 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return each count's result, one thread per count, or per part if there is one count."""
+        """Return each count's result, with one thread per count, or per part for a single count."""
         if len(countings) == 1:
             counting = countings[0]
             total = reduce(counting.merged, self._pool.map(counting.of, held.parts))
@@ -76,7 +87,7 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the only part unchanged, since it holds the rows of all chunks."""
+        """Return the single part unchanged, since it holds the rows of all chunks."""
         del cut, join
         return held, [slice(0, size)]
 
@@ -86,7 +97,7 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return each function's result on its part, with one function per thread."""
+        """Return each function's result on its part of the rows, one function per thread."""
         begun = [self._pool.submit(run, held.parts[place]) for place, run in functions]
         results: list[ResultT] = []
         try:
@@ -99,7 +110,7 @@ class LocalEngine:
         return results
 
     def close(self) -> None:
-        """End the threads."""
+        """End the engine's threads."""
         self._pool.shutdown(cancel_futures=True)
 
 

@@ -1,7 +1,7 @@
 """Rows packed into bytes and sorted into chunks (one per learner), each with its label.
 
-A row's slot follows from its position in the public order of parts and from the release's key;
-its label from its own codes, where a hypothesis relabels.
+A row's slot follows from its position in the public order of parts, or from its person's number,
+and from the release's key; its label from its own codes, where a hypothesis relabels.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.data.plane.person_numbers import PersonRows
     from app.data.plane.summaries import PackedRows
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.hypothesis import Hypothesis
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRows:
-    """Rows of consecutive chunks, in the order of their chunks; secret, and not in ``repr``.
+    """Rows of consecutive chunks, sorted by chunk; secret, and not shown by ``repr``.
 
     Attributes:
         columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
@@ -51,14 +52,14 @@ class PlacedRows:
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
-        """Return the offsets at which the rows of the given chunks begin and end."""
+        """Return the positions at which the rows of the given chunks begin and end."""
         first = self.first_chunk
         return self.offsets[chunks.start - first : chunks.stop - first + 1]
 
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the codes, labels and chunk numbers (from 0) of all rows of some chunks."""
+        """Return the packed features, labels and chunk numbers of all rows of some chunks."""
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -100,7 +101,7 @@ class Placing:
     Attributes:
         firsts: position of each part's first row.
         key: of the slots; secret.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         size: the number of chunks, k.
         coding: what the bytes of a row are.
         hypothesis: that relabels; None where rows keep their labels; secret.
@@ -136,14 +137,39 @@ class Placing:
     ) -> tuple[NDArray[np.int64], list[NDArray[np.unsignedinteger]]]:
         """Return where chunks begin, and each part's places in their order.
 
-        Where all rows are here, sizes of chunks are public and a row's place is its slot.
+        Where each row is a unit of its own and all are here, sizes of chunks are public and a
+        row's place is its slot.
         """
         slots = Slots(self.key, self.row_count)
+        persons = [part.persons for part in parts if part.persons is not None]
+        if len(persons) == len(parts):
+            return self._in_chunks(self._chunks_of_persons(slots, persons))
         if sum(len(part.labels) for part in parts) == self.row_count:
             return chunk_offsets(self.row_count, self.size), [
                 self._found(part, slots.of, self.row_count) for part in parts
             ]
-        chunks = [self._found(part, partial(self._chunks, slots), self.size) for part in parts]
+        return self._in_chunks(
+            [self._found(part, partial(self._chunks, slots), self.size) for part in parts]
+        )
+
+    def _chunks_of_persons(
+        self, slots: Slots, persons: Sequence[PersonRows]
+    ) -> list[NDArray[np.unsignedinteger]]:
+        """Return the chunk of each row of each part, which is its person's."""
+        of_person = np.empty(self.row_count, dtype=np.min_scalar_type(self.size))
+        for some in _blocks(self.row_count):
+            of_person[some] = self._chunks(slots, np.arange(some.start, some.stop))
+        return [of_person[each.numbers][each.codes] for each in persons]
+
+    def _in_chunks(
+        self, chunks: Sequence[NDArray[np.unsignedinteger]]
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.unsignedinteger]]]:
+        """Return where chunks begin, and each part's places, by the chunk of each row.
+
+        Args:
+            chunks: of each row of each part.
+
+        """
         counts = np.zeros(self.size, dtype=np.int64)
         for each in chunks:
             counts += np.bincount(each, minlength=self.size)

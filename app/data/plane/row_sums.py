@@ -1,9 +1,13 @@
-"""The keyed fingerprint of a multiset of rows, as a sum over parts in any order.
+"""The keyed fingerprint of all rows in any order, as a sum over parts.
 
 Each row, with its label, is hashed to 128 bits by AES in CBC mode without an initial vector: a
 pseudo-random function of rows of one length, under a key of its own.  The hashes are added
 modulo ``2**128``.  What is published is HMAC-SHA-256 of the sum with the number of rows and of
 columns, under the fingerprint's key: a function of the multiset that says nothing of it.
+
+Where rows are of persons, the keyed digest of a row's person takes the place of the initial
+vector, under a key of its own: as AES is a permutation, that is the hash of a row with one block
+more before it, which the digest determines and which determines the digest.
 """
 
 from __future__ import annotations
@@ -24,16 +28,24 @@ BLOCK_BYTES: Final = 16
 WORDS_A_BLOCK: Final = 2
 COUNT_BYTES: Final = 8
 _ROW_KEY: Final = b"conclave row sums 1: rows"
+_PERSON_ROW_KEY: Final = b"conclave row sums 1: rows of persons"
 _DOMAIN: Final = b"conclave row sums 1"
+_PERSON_DOMAIN: Final = b"conclave row sums 1 of persons"
 
 
-def sum_of_rows(values: NDArray[np.float64], labels: NDArray[np.int64], key: bytes) -> int:
+def sum_of_rows(
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    key: bytes,
+    digests: NDArray[np.uint64] | None = None,
+) -> int:
     """Return the sum of the keyed hashes of some rows, modulo ``2**128``; secret.
 
     Args:
         values: encoded rows, shape ``(m, d)``.
         labels: their labels, shape ``(m,)``.
         key: of the fingerprint.
+        digests: of the rows' persons, shape ``(m, 2)``; None where a row is a unit of its own.
 
     """
     count, width = values.shape
@@ -42,8 +54,9 @@ def sum_of_rows(values: NDArray[np.float64], labels: NDArray[np.int64], key: byt
     words[:, :width] = values
     words[:, width] = labels
     blocks = words.view("<u8").reshape(count, block_count, WORDS_A_BLOCK)
-    state = np.zeros((count, WORDS_A_BLOCK), dtype="<u8")
-    encryptor = Cipher(algorithms.AES(_row_key(key, width)), modes.ECB()).encryptor()  # noqa: S305 -- chained by hand, over many rows at once
+    state = np.zeros((count, WORDS_A_BLOCK), dtype="<u8") if digests is None else digests
+    row_key = _row_key(key, width, is_of_persons=digests is not None)
+    encryptor = Cipher(algorithms.AES(row_key), modes.ECB()).encryptor()  # noqa: S305 -- chained by hand, over many rows at once
     for block in range(block_count):
         state = np.frombuffer(
             encryptor.update((state ^ blocks[:, block]).tobytes()), dtype="<u8"
@@ -52,7 +65,9 @@ def sum_of_rows(values: NDArray[np.float64], labels: NDArray[np.int64], key: byt
     return sum(int(limb) << LIMB_BITS * place for place, limb in enumerate(limbs)) % MODULUS
 
 
-def fingerprint_of_sum(row_sum: int, *, row_count: int, width: int, key: bytes) -> str:
+def fingerprint_of_sum(
+    row_sum: int, *, row_count: int, width: int, key: bytes, is_of_persons: bool = False
+) -> str:
     """Return the fingerprint that a sum of row hashes gives: 64 hexadecimal digits.
 
     Args:
@@ -60,15 +75,17 @@ def fingerprint_of_sum(row_sum: int, *, row_count: int, width: int, key: bytes) 
         row_count: n.
         width: columns of a row, its label left out.
         key: of the fingerprint.
+        is_of_persons: whether a row is hashed with its person.
 
     """
-    digest = hmac.new(key, _DOMAIN, hashlib.sha256)
+    digest = hmac.new(key, _PERSON_DOMAIN if is_of_persons else _DOMAIN, hashlib.sha256)
     for number in (row_count, width):
         digest.update(number.to_bytes(COUNT_BYTES, "big"))
     digest.update(row_sum.to_bytes(BLOCK_BYTES, "big"))
     return digest.hexdigest()
 
 
-def _row_key(key: bytes, width: int) -> bytes:
+def _row_key(key: bytes, width: int, *, is_of_persons: bool) -> bytes:
     """Return the key of the rows' hashes, another one for each length of a row."""
-    return hmac.digest(key, _ROW_KEY + width.to_bytes(COUNT_BYTES, "big"), "sha256")
+    domain = _PERSON_ROW_KEY if is_of_persons else _ROW_KEY
+    return hmac.digest(key, domain + width.to_bytes(COUNT_BYTES, "big"), "sha256")

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
+from app.data.persons import WEIGHT_UNITS
 from app.data.plane.countings import (
     CountedPart,
     OverlapReading,
@@ -21,7 +22,10 @@ from app.data.plane.countings import (
     VectorReading,
     VectorSum,
     Verified,
+    distinct_persons,
+    with_numbers,
 )
+from app.data.plane.person_numbers import merged_persons
 from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
 from app.data.rows import PrivateRows, fingerprint
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
@@ -34,12 +38,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.checks.public_overlap import Overlap, PublicRuns
+    from app.data.plane.countings import NamedT, TotalOfVectors
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
 
-    TotalOfVectors = Callable[[NDArray[np.int16], NDArray[np.int64]], NDArray[np.int64]]
     SumOfVectors = Callable[[TotalOfVectors], NDArray[np.int64]]
 
 AnyRows: TypeAlias = "PrivateRows | StreamedRows"
@@ -52,15 +56,16 @@ CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
-    """Private rows that are counted part by part, and loaded into memory only on request.
+    """Private rows that are counted part by part, and loaded into memory only if asked for.
 
     Args:
         reading: how a part is read.
         engine: gives whoever reads parts and counts, once that is needed.
         load: reads all rows into memory.
         told: told of the rows read so far, and of all rows where their number is known.
-        opened: number and fingerprint of the rows, where a release was opened on parts that
-            are still of the same sizes and versions; they are read only if something needs them.
+        opened: number of the units and fingerprint of the rows, where a release was opened on
+            parts that are still of the same sizes and versions; they are read only if something
+            needs them.
 
     """
 
@@ -82,6 +87,7 @@ class StreamedRows:
         self._opened = opened
         self._held: Held[PackedRows] | None = None
         self._summary: Summary | None = None
+        self._person_count = 0
 
     @property
     def engine(self) -> Engine:
@@ -92,8 +98,21 @@ class StreamedRows:
 
     @property
     def count(self) -> int:
-        """Return n, the public number of rows."""
-        return self._opened[0] if self._opened is not None else self.summary.row_count
+        """Return n, the public number of rows, or of persons if a column names them."""
+        if self._opened is not None:
+            return self._opened[0]
+        row_count = self.summary.row_count
+        return self._person_count if self.is_of_persons else row_count
+
+    @property
+    def is_of_persons(self) -> bool:
+        """Whether a private column names the person of each row."""
+        return self.reading.person is not None
+
+    @property
+    def unit_count(self) -> int:
+        """The units in which a row is counted: 1, or of what persons' weights are multiples."""
+        return WEIGHT_UNITS if self.is_of_persons else 1
 
     @property
     def summary(self) -> Summary:
@@ -124,7 +143,7 @@ class StreamedRows:
         return self._of_sum(self.summary)
 
     def in_memory(self) -> PrivateRows:
-        """Return all rows in memory, after reading the source again.
+        """Return all rows in memory, by reading the source again.
 
         Raises:
             DataError: they are not the rows that were counted.
@@ -148,7 +167,10 @@ class StreamedRows:
             DataError: they are not the rows that were counted.
 
         """
-        reading = CountedPart(reading=replace(self.reading, coding=coding), counting=counting)
+        coded = replace(self.reading, coding=coding)
+        if self.is_of_persons:
+            return self._counted_of_persons(counting, coded)
+        reading = CountedPart(reading=coded, counting=counting)
         try:
             held = self._read_again(reading.of)
             ((summary, result),) = self.engine.counted([Verified(counting)], held, lambda _: None)
@@ -157,8 +179,8 @@ class StreamedRows:
             self.close()
         return result
 
-    def overlap(self, runs: PublicRuns) -> Overlap:
-        """Return what all rows, which are read again, have in common with public points; secret.
+    def overlap(self, runs: PublicRuns) -> tuple[int, Overlap]:
+        """Return how many rows there are, and their overlap with public points; both secret.
 
         Args:
             runs: the points.
@@ -173,7 +195,18 @@ class StreamedRows:
             self._verify(summary)
         finally:
             self.close()
-        return found
+        return summary.row_count, found
+
+    def _counted_of_persons(
+        self, counting: Counting[PackedRows, CountsT, ResultT], reading: Reading
+    ) -> ResultT:
+        """Return the result of a count by weights, for which packed rows of all parts are held."""
+        try:
+            held = self._verified(self._read_again(reading.packed))
+            (result,) = self.engine.counted([counting], held, lambda _: None)
+        finally:
+            self.close()
+        return result
 
     @contextmanager
     def as_vectors(
@@ -190,9 +223,7 @@ class StreamedRows:
         """
         try:
             reading = VectorReading(reading=self.reading, vectors=vectors)
-            held = self._read_again(reading.of)
-            (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
-            self._verify(summary)
+            held = self._verified(self._read_again(reading.of))
 
             def total(count: TotalOfVectors) -> NDArray[np.int64]:
                 (found,) = self.engine.counted([VectorSum(count)], held, lambda _: None)
@@ -205,20 +236,43 @@ class StreamedRows:
     def _read_again(self, read: Callable[[tuple[int, Part]], PartT]) -> Held[PartT]:
         """Read every part, of whose number of rows nothing is told; packed rows are let go."""
         self._held = None
-        reading = self.reading
-        parts = list_parts(reading.source, reading.schema, dialect=reading.dialect)
+        parts = self._parts()
         return self.engine.read(read, list(enumerate(parts)), lambda _: None)
+
+    def _parts(self) -> tuple[Part, ...]:
+        """Return the parts of the source; no row is read."""
+        reading = self.reading
+        return list_parts(
+            reading.source, reading.schema, dialect=reading.dialect, person=reading.person
+        )
+
+    def _verified(self, held: Held[NamedT]) -> Held[NamedT]:
+        """Return parts that were read again, persons with their numbers.
+
+        Raises:
+            DataError: they are other rows than those that were counted.
+
+        """
+        (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
+        self._verify(summary)
+        return self._numbered(held)[0] if self.is_of_persons else held
+
+    def _numbered(self, held: Held[NamedT]) -> tuple[Held[NamedT], int]:
+        """Return parts whose persons have numbers, and how many persons there are."""
+        each = [(place, distinct_persons) for place in range(len(held.parts))]
+        known = merged_persons(self.engine.mapped(each, held, lambda _: None))
+        return self.engine.completed(with_numbers, held, known.of_parts()), known.count
 
     def _verify(self, summary: Summary) -> None:
         """Refuse other rows than those that were counted.
+
+        The fingerprint is of the persons too, and of how many rows there are.
 
         Raises:
             DataError: they are others.
 
         """
-        if summary.row_count != self.count or self._of_sum(summary) != self.fingerprint(
-            self.reading.key
-        ):
+        if self._of_sum(summary) != self.fingerprint(self.reading.key):
             raise DataError(SOURCE, CHANGED)
 
     def _of_sum(self, summary: Summary) -> str:
@@ -229,6 +283,7 @@ class StreamedRows:
             row_count=summary.row_count,
             width=len(reading.schema.features),
             key=reading.key,
+            is_of_persons=self.is_of_persons,
         )
 
     def close(self) -> None:
@@ -241,7 +296,7 @@ class StreamedRows:
     def _read(self) -> Summary:
         """Read and pack every part, and return the summary of all."""
         reading = self.reading
-        parts = list_parts(reading.source, reading.schema, dialect=reading.dialect)
+        parts = self._parts()
         counts = [part.row_count for part in parts]
         known = sum(count for count in counts if count is not None)
         total = None if None in counts else known
@@ -264,6 +319,8 @@ class StreamedRows:
         (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
+        if self.is_of_persons:
+            self._held, self._person_count = self._numbered(self._held)
         self._told(summary.row_count, summary.row_count)
         return summary
 
@@ -271,22 +328,39 @@ class StreamedRows:
         """Read whole files, so that a refusal counts the rows before what it names."""
         reading = self.reading
         for file in list_files(reading.source):
-            for _ in read_part(file, reading.source, reading.schema, dialect=reading.dialect):
+            for _ in read_part(
+                file,
+                reading.source,
+                reading.schema,
+                dialect=reading.dialect,
+                person=reading.person,
+            ):
                 pass
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
     """Return the row-sum fingerprint of rows in memory: 64 hexadecimal digits."""
-    total = 0
+    total, persons = 0, rows.persons
+    if persons is not None and persons.digests is None:
+        raise InvariantError("persons are recognised by digests of their identifiers")
     for start in range(0, len(rows.labels), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
-        total += sum_of_rows(rows.values[some], rows.labels[some], key)
+        digests = None
+        if persons is not None and persons.digests is not None:
+            digests = persons.digests[persons.numbers[some]]
+        total += sum_of_rows(rows.values[some], rows.labels[some], key, digests)
     count, width = rows.values.shape
-    return fingerprint_of_sum(total % MODULUS, row_count=count, width=width, key=key)
+    return fingerprint_of_sum(
+        total % MODULUS,
+        row_count=count,
+        width=width,
+        key=key,
+        is_of_persons=persons is not None,
+    )
 
 
 def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> str:
-    """Return a fingerprint of rows, by one of two rules: 64 hexadecimal digits.
+    """Return the fingerprint of the rows by one of two rules: 64 hexadecimal digits.
 
     Args:
         rule: ``row sums``, or any other for the digest of sorted rows.

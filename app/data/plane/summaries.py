@@ -1,4 +1,4 @@
-"""A part of the private rows: read once, packed into bytes, and summed up.
+"""One part of the private rows: read once, packed into bytes, and summarized.
 
 Merging summaries is associative and does not depend on order; what is merged is exact.
 """
@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
 from app.data.checks.dead_features import merged_summary, summary_of
-from app.data.plane.row_sums import MODULUS, sum_of_rows
+from app.data.plane.person_numbers import NamedRows, PersonRows
+from app.data.plane.row_sums import MODULUS, WORDS_A_BLOCK, sum_of_rows
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
+from app.learning.encoding.encoded_rows import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.checks.dead_features import FeatureSummary
+    from app.data.persons import PersonColumn
     from app.data.schema import Schema
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
@@ -34,7 +37,7 @@ TakenT = TypeVar("TakenT", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The facts about some parts of the rows that an opening needs; secret.
+    """The facts about some parts of the rows that the opening of a release needs; secret.
 
     Attributes:
         row_counts: rows of each part, by its number.
@@ -49,7 +52,7 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """Number of rows."""
+        """The number of rows in these parts."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
@@ -74,13 +77,16 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedRows:
-    """The rows of one part as small integer codes; secret, and never shown by ``repr``.
+    """The rows of one part as small integers; secret, and never shown by ``repr``.
 
     Attributes:
         number: of the part in the public order of parts.
         columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
         labels: uint8 (m,).
         summary: of the part.
+        named: whom the rows are about, as they were read; None where a row is a unit of its own,
+            and once persons have numbers.
+        persons: whom the rows are about, once the persons of all parts have numbers.
 
     """
 
@@ -88,15 +94,56 @@ class PackedRows:
     columns: Sequence[NDArray[np.uint8]] = field(repr=False)
     labels: NDArray[np.uint8] = field(repr=False)
     summary: Summary = field(repr=False)
+    named: NamedRows | None = field(repr=False, default=None)
+    persons: PersonRows | None = field(repr=False, default=None)
 
-    def codes(self, rows: slice) -> NDArray[np.uint8]:
-        """Return the packed bytes of a range of rows: ``f`` columns by ``m`` rows."""
+    def codes(self, rows: slice | NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return the packed bytes of some rows: ``f`` columns by ``m`` rows."""
         return np.stack([column[rows] for column in self.columns])
+
+    def weights(self, rows: slice) -> NDArray[np.float64] | None:
+        """Return the weights of some rows in whole units, shape ``(m,)``; None if they are 1."""
+        persons = self.persons
+        if persons is None:
+            return None
+        weights: NDArray[np.float64] = persons.weight_units.astype(np.float64)[persons.codes[rows]]
+        return weights
+
+    def weighed(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Yield the indices of rows of one weight, some ten thousand at a time, and the weight."""
+        every = np.arange(len(self.labels))
+        alike = [(1, every)]
+        if self.persons is not None and len(every):
+            units, codes = self.persons.weight_units, self.persons.codes
+            alike = [
+                (int(each), np.flatnonzero((units == each)[codes])) for each in np.unique(units)
+            ]
+        for weight, places in alike:
+            for rows in parts(len(places)):
+                yield weight, places[rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TakenRows(Generic[TakenT]):
+    """The rows of one part as they are read; secret, and never shown by ``repr``.
+
+    Attributes:
+        blocks: the converted rows.
+        labels: uint8 (m,).
+        summary: of the part.
+        named: whom the rows are about; None where a row is a unit of its own.
+
+    """
+
+    blocks: list[NDArray[TakenT]] = field(repr=False)
+    labels: NDArray[np.uint8] = field(repr=False)
+    summary: Summary = field(repr=False)
+    named: NamedRows | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The rule by which parts are read and packed, the same in every process.
+    """The settings by which parts of the rows are read and packed, equal in every process.
 
     Attributes:
         source: whose parts they are.
@@ -104,6 +151,7 @@ class Reading:
         dialect: how a CSV is written.
         coding: what the bytes of a row are.
         key: of the fingerprint.
+        person: the private column that names persons; None where a row is a unit of its own.
 
     """
 
@@ -112,6 +160,7 @@ class Reading:
     dialect: CsvDialect = PLAIN_CSV
     coding: RowCodes
     key: bytes = field(repr=False)
+    person: PersonColumn | None = None
 
     def packed(self, numbered: tuple[int, Part]) -> PackedRows:
         """Return the packed rows of one part, with their summary.
@@ -120,16 +169,17 @@ class Reading:
             DataError: what does not fit the schema, by column and row number.
 
         """
-        codes, labels, summary = self.taken(numbered, self.coding.codes)
+        taken = self.taken(numbered, self.coding.codes)
         columns = [
-            _in_pages([block[place] for block in codes]) for place in range(self.coding.width)
+            _in_pages([block[place] for block in taken.blocks])
+            for place in range(self.coding.width)
         ]
-        return PackedRows(numbered[0], columns, labels, summary)
+        return PackedRows(numbered[0], columns, taken.labels, taken.summary, taken.named)
 
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
-    ) -> tuple[list[NDArray[TakenT]], NDArray[np.uint8], Summary]:
-        """Return a part's rows as ``take`` converts them, block by block, with labels and summary.
+    ) -> TakenRows[TakenT]:
+        """Return a part's rows, which ``take`` converts block by block, with their summary.
 
         Raises:
             DataError: what does not fit the schema, by column and row number.
@@ -138,17 +188,23 @@ class Reading:
         number, part = numbered
         found = [take(np.zeros((0, len(self.schema.features))))]
         labels = [np.zeros(0, dtype=np.uint8)]
+        digests = [np.zeros((0, WORDS_A_BLOCK), dtype="<u8")]
         features = [summary_of(feature) for feature in self.schema.features]
         row_sum = 0
-        for rows in read_part(part, self.source, self.schema, dialect=self.dialect):
+        for rows in read_part(
+            part, self.source, self.schema, dialect=self.dialect, person=self.person
+        ):
             found.append(take(rows.values))
             labels.append(rows.labels.astype(np.uint8))
-            row_sum += sum_of_rows(rows.values, rows.labels, self.key)
+            row_sum += sum_of_rows(rows.values, rows.labels, self.key, rows.digests)
+            if rows.digests is not None:
+                digests.append(rows.digests)
             for index, feature in enumerate(features):
                 feature.add(rows.values[:, index])
         together = np.concatenate(labels)
         summary = Summary({number: len(together)}, row_sum % MODULUS, tuple(features))
-        return found, together, summary
+        named = None if self.person is None else NamedRows.of(np.concatenate(digests))
+        return TakenRows(found, together, summary, named)
 
 
 def _in_pages(pieces: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:

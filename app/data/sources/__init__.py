@@ -1,4 +1,4 @@
-"""The readers of private rows, one module per format; no row's reading depends on another row.
+"""The readers of private rows, one module per format; each row is read independently.
 
 * ``sources.py`` chooses the reader of an address and reads all rows.
 * ``csv_source.py``, ``npz_source.py``, ``parquet_source.py`` and ``database_source.py`` (any

@@ -60,7 +60,7 @@ class ArrowTexts(Texts):
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, and each field's index."""
+        """Return the distinct texts of these fields and ``others``, with each field's index."""
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
@@ -73,12 +73,17 @@ class ArrowTexts(Texts):
         return cast("NDArray[np.intp]", found.to_numpy(zero_copy_only=False).astype(np.intp))
 
     def are_unicode(self) -> bool:
-        """Return whether every text is UTF-8."""
+        """Return whether every text of the column is UTF-8."""
         try:
             self._array.cast(pa.large_string())
         except pa.ArrowInvalid:
             return False
         return True
+
+    def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
+        """Return the bytes of all texts, and where each text begins and the last one ends."""
+        offsets = _offsets(self._array)
+        return _body(self._array), offsets - offsets[0]
 
     def at(self, rows: NDArray[np.bool_]) -> ArrowTexts:
         """Return the texts of the rows that a Boolean mask selects."""
@@ -87,7 +92,7 @@ class ArrowTexts(Texts):
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows need to be parsed one by one.
+        """Return finite decimal numbers, and which rows have to be parsed one by one.
 
         Args:
             missing: texts that stand for a missing value; they are read alone.

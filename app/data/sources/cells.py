@@ -1,4 +1,4 @@
-"""One column of fields converted to float64, with every field validated.
+"""Conversion of one column of fields to float64, with every field validated.
 
 ``read`` of a column is a function of one value and the public schema, and everything
 that encodes a row comes to it.  Cells are read together only where that gives what each
@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from app.data.person_digests import identifier_digests, text_digests
 from app.data.persons import NO_PERSON, PersonReader
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.data.spelling import (
     DECIMAL_NUMBER,
+    ERRORS,
     MISSING_CELL,
     POINT,
     CellError,
@@ -46,7 +48,16 @@ if TYPE_CHECKING:
     Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values | Texts"
     """Texts as in a CSV; numbers of a numeric feature, NaN where one is missing; or values."""
 
-__all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Texts", "Values", "source_columns"]
+__all__ = [
+    "DECIMAL_NUMBER",
+    "IdentifierColumn",
+    "SourceColumn",
+    "SourceDigests",
+    "SourcePersons",
+    "Texts",
+    "Values",
+    "source_columns",
+]
 
 REMEMBERED_CELLS_MAX = 65_536
 ROWS_LOOKED_UP_TOGETHER = 2**20
@@ -80,7 +91,7 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, and each field's index."""
+        """Return the distinct texts of these fields and ``others``, with each field's index."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -88,7 +99,11 @@ class Texts(ABC):
 
     @abstractmethod
     def are_unicode(self) -> bool:
-        """Return whether every text is UTF-8."""
+        """Return whether every text of the column is UTF-8."""
+
+    @abstractmethod
+    def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
+        """Return the bytes of all texts, and where each text begins and the last one ends."""
 
     @abstractmethod
     def at(self, rows: NDArray[np.bool_]) -> Texts:
@@ -98,12 +113,12 @@ class Texts(ABC):
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows need single parsing; None if none do."""
+        """Return finite decimal numbers, and which rows need single parsing; None if none."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column of fields of any Python types.
+    """A column of fields with any Python types.
 
     Attributes:
         distinct: the values, or texts; secret.
@@ -133,10 +148,10 @@ def dates(moments: NDArray[np.generic]) -> Values:
 
 
 class ColumnReader(Protocol):
-    """The interface of a column's parser, which reads each value by itself."""
+    """The interface of a column's parser, which reads each value independently."""
 
     def read(self, value: object) -> float:
-        """Return the encoding of one value as a number.
+        """Return one value of the column, encoded as a number.
 
         Raises:
             CellError: the value does not fit the column.
@@ -146,7 +161,7 @@ class ColumnReader(Protocol):
 
 
 class SourceColumn(dict[str, float]):
-    """A column of a source, whose parser reads every distinct text once.
+    """A column of a source, with a parser that reads every distinct text once.
 
     Attributes:
         name: of the column in the source.
@@ -171,16 +186,16 @@ class SourceColumn(dict[str, float]):
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether numbers are accepted as an array, without their texts."""
+        """Whether the column accepts numbers as an array, without their texts."""
         return isinstance(self.reader, NumericColumn)
 
     @property
     def takes_dates(self) -> bool:
-        """Whether typed dates and timestamps are accepted."""
+        """Whether the column accepts typed dates and timestamps."""
         return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Return a block of fields, encoded as float64 of shape (len(cells),).
+        """Return a block of the column's fields, encoded as float64 of shape (len(cells),).
 
         Raises:
             CellError: some cell does not fit; which one is for the caller.
@@ -261,11 +276,8 @@ class SourceColumn(dict[str, float]):
         return self.reader  # type: ignore[return-value]  # checked above
 
 
-class SourcePersons(SourceColumn):
-    """The column of a source that names the person of each row.
-
-    Each field is checked when its block is read.  Persons are looked up a million rows at a
-    time, in which each identifier is looked up once.
+class IdentifierColumn(SourceColumn):
+    """The column of a source with the identifier of each row's person.
 
     Attributes:
         persons: reads identifiers.
@@ -277,6 +289,74 @@ class SourcePersons(SourceColumn):
         self.persons = PersonReader(column)
         super().__init__(column.name, self.persons)
         self._missing = sorted(column.missing)
+
+    def refuse_nobody(self, texts: Texts) -> None:
+        """Refuse texts of which one stands for a missing value.
+
+        Raises:
+            CellError: some text names nobody; which one is for the caller.
+
+        """
+        if (texts.places(self._missing) >= 0).any():
+            raise CellError(NO_PERSON)
+
+
+class SourceDigests(IdentifierColumn):
+    """The identifiers of a source's persons, each converted alone to its keyed digest."""
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with no digests."""
+        super().__init__(column)
+        self._key = column.key
+        missing = [text.encode(errors=ERRORS) for text in column.missing]
+        self._missing_bytes_max = max(map(len, missing), default=0)
+        self._digests: list[NDArray[np.uint64]] = []
+
+    def encode(self, cells: Cells) -> NDArray[np.float64]:
+        """Store the digests of a block of identifiers, for :meth:`take`.
+
+        Returns:
+            Zeros of shape (len(cells),).
+
+        Raises:
+            CellError: some cell names nobody; which one is for the caller.
+
+        """
+        if isinstance(cells, Values):
+            digests = self._read(cells.distinct)
+            self._digests.append(digests if cells.places is None else digests[cells.places])
+        else:
+            self._digests.append(self._read(cells))
+        return np.zeros(len(cells))
+
+    def take(self) -> NDArray[np.uint64]:
+        """Return the digests of the rows read since the last call, shape (m, 2)."""
+        digests = self._digests
+        self._digests = []
+        if len(digests) == 1:
+            return digests[0]
+        return np.concatenate([text_digests((), self._key), *digests])
+
+    def _read(self, cells: Iterable[object] | Texts) -> NDArray[np.uint64]:
+        """Return the digest of each identifier."""
+        if isinstance(cells, Texts):
+            body, offsets = cells.joined()
+            if np.diff(offsets).min(initial=self._missing_bytes_max) <= self._missing_bytes_max:
+                self.refuse_nobody(cells)
+            return identifier_digests(body, offsets, self._key)
+        return text_digests(list(map(self.persons.identifier, cells)), self._key)
+
+
+class SourcePersons(IdentifierColumn):
+    """The column of a source that names the person of each row, by a number.
+
+    Each field is checked when its block is read.  Persons are looked up a million rows at a
+    time, in which each identifier is looked up once.
+    """
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with no persons."""
+        super().__init__(column)
         self._numbers: list[NDArray[np.float64]] = []
         self._texts_read: list[Texts] = []
 
@@ -291,8 +371,7 @@ class SourcePersons(SourceColumn):
 
         """
         if isinstance(cells, Texts):
-            if (cells.places(self._missing) >= 0).any():
-                raise CellError(NO_PERSON)
+            self.refuse_nobody(cells)
             self._texts_read.append(cells)
             if sum(map(len, self._texts_read)) >= ROWS_LOOKED_UP_TOGETHER:
                 self._look_up()
@@ -302,7 +381,7 @@ class SourcePersons(SourceColumn):
         return np.zeros(len(cells))
 
     def take_numbers(self) -> NDArray[np.int64]:
-        """Return the person numbers of the rows read since the last call, shape (m,)."""
+        """Return the numbers of the persons of rows read since the last call, shape (m,)."""
         self._look_up()
         numbers = np.concatenate([np.zeros(0), *self._numbers]).astype(np.int64)
         self._numbers.clear()
@@ -446,7 +525,7 @@ class BooleanColumn:
 
 
 class NamedColumn:
-    """A parser of values that have public names: text matched exactly, numbers by value."""
+    """A parser of values with public names: text is matched exactly, and numbers by value."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Store the names; if two names are the same number, the first is used."""
@@ -520,7 +599,7 @@ class LabelColumn(NamedColumn):
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
-    """Return a new parser for each feature's column, with that of the label at the end.
+    """Return a new parser for each feature's column, and at the end that of the label.
 
     Args:
         schema: the public schema.
@@ -558,7 +637,7 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 
 
 class NearNames:
-    """A look-up of public names for misspelt texts, by blanks, capitals, dashes or numbers.
+    """A look-up of public names for misspelt texts, which ignores blanks, capitals and dashes.
 
     Such a text is no public name: in a feature it is other, as a label it is refused.  That
     it is near one is said to the operator by the public name, never by the text.

@@ -121,7 +121,7 @@ class Header:
     dialect: CsvDialect
 
     def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
-        """Return the dialect setting that is probably wrong if columns are missing; None if none.
+        """Return the dialect setting that is probably wrong if columns are missing, or None.
 
         Args:
             wanted: public names of columns.

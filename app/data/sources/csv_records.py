@@ -52,7 +52,7 @@ class CsvRecords:
         self._held_from = self.position = 0
 
     def lines(self) -> Iterator[str]:
-        """Yield lines with their line ends; bytes that are not UTF-8 are escaped.
+        """Yield the file's lines with their line ends; bytes that are not UTF-8 are escaped.
 
         Raises:
             Exception: an error of reading, after the whole lines before it.
@@ -75,7 +75,7 @@ class CsvRecords:
                 yield line.decode(errors=ERRORS)
 
     def is_small(self, limit: int) -> bool:
-        """Return whether fewer bytes remain than a limit."""
+        """Return whether fewer bytes of the file remain than a limit."""
         self._fill(limit)
         return self._has_ended and len(self._left()) < limit
 
@@ -100,7 +100,7 @@ class CsvRecords:
             wanted = len(left) + BLOCK_BYTES
 
     def take(self, count: int) -> None:
-        """Consume a number of bytes."""
+        """Consume a number of bytes of the file."""
         self.position += count
 
     def _left(self) -> bytes:
@@ -144,7 +144,7 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
-    """Return offsets at which records begin, some distance apart; only 0 if quotes hide them.
+    """Return offsets at which records begin, some distance apart; only 0 if quotes prevent it.
 
     A line end is the end of a record where as many quotes begin fields before it as end them.
     Which do is known where each quote begins a field, ends one or is one of two side by side.
@@ -207,7 +207,7 @@ def _first_record(body: bytes, *, is_open: bool) -> int:
 
 
 def divides_alike(body: bytes, separator: str) -> bool:
-    """Return whether both CSV readers divide whole records into the same fields.
+    """Return whether both CSV readers divide some records into the same fields.
 
     They do where every quote that begins a field is the first of it, every one that ends a
     field is the last of it, two side by side stand for one, lines end alike, and no field may

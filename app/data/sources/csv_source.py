@@ -80,7 +80,7 @@ def open_csv_parts(
     refuse_row: RefuseRow,
     dialect: CsvDialect,
 ) -> Iterator[Blocks]:
-    """Return some opened files of a source; arguments as in :func:`open_csv`.
+    """Return some opened CSV files of a source; arguments as in :func:`open_csv`.
 
     Raises:
         DataError: one cannot be opened, or its header does not fit.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.sources.cells import SourcePersons, source_columns
+from app.data.sources.cells import SourceDigests, source_columns
 from app.data.sources.csv_dialect import COMPRESSED, PLAIN_CSV, UTF_8
 from app.data.sources.csv_records import RANGE_BYTES, record_borders
 from app.data.sources.parts import CSV_SUFFIXES, is_csv, is_parquet, opened, source_files
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedRows:
-    """Some consecutive encoded rows of a part; secret, and never shown by ``repr``.
+    """Some consecutive encoded rows of one part; secret, and never shown by ``repr``.
 
     Attributes:
         values: float64 (m, d), as :class:`app.data.rows.PrivateRows` has them.
         labels: int64 (m,); the index of the label among the classes.
-        identities: uint8 (m, 16); the keyed digest of the identifier of each row's person;
-            None where each row is a unit of its own.
+        digests: uint64 (m, 2); the keyed digest of the identifier of each row's person; None
+            where each row is a unit of its own.
 
     """
 
     values: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
-    identities: NDArray[np.uint8] | None = field(repr=False, default=None)
+    digests: NDArray[np.uint64] | None = field(repr=False, default=None)
 
 
 def list_files(source: str) -> tuple[Part, ...]:
@@ -163,11 +163,7 @@ def read_part(
             for index, column in enumerate(encoded[:width]):
                 values[:, index] = column
             labels = encoded[width].astype(np.int64)
-            identities = None
-            if named is not None:
-                numbers = named.take_numbers()
-                identities = named.persons.identities()[numbers]
-            yield EncodedRows(values, labels, identities)
+            yield EncodedRows(values, labels, None if named is None else named.take())
 
 
 def _opened(
@@ -185,10 +181,10 @@ def _opened(
 
 def _columns(
     source: str, schema: Schema, dialect: CsvDialect, person: PersonColumn | None
-) -> tuple[list[SourceColumn], SourcePersons | None]:
+) -> tuple[list[SourceColumn], SourceDigests | None]:
     """Return new columns of the schema and, at the end, of persons; and the latter alone."""
     columns = source_columns(schema, decimal=decimal_of(source, dialect))
     if person is None:
         return columns, None
-    named = SourcePersons(person)
+    named = SourceDigests(person)
     return [*columns, named], named

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.cells import SourcePersons, Values, dates
+from app.data.sources.cells import IdentifierColumn, Values, dates
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.stored_files import GONE, reaching, store_scheme
@@ -154,7 +154,7 @@ def _blocks(
         coded = [
             column.name
             for column in columns
-            if column.name in wanted and not isinstance(column, SourcePersons)
+            if column.name in wanted and not isinstance(column, IdentifierColumn)
         ]
         with _open(part, source, coded) as file:
             for batch in _batches(file, part, wanted, rows_before=count):
@@ -215,7 +215,7 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
             return _coded_texts(array)
         array = array.dictionary_decode()
     kind = array.type
-    if isinstance(column, SourcePersons) and pa.types.is_integer(kind) and not array.null_count:
+    if isinstance(column, IdentifierColumn) and pa.types.is_integer(kind) and not array.null_count:
         return _texts(array.cast(pa.string()))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
         return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))

@@ -69,17 +69,17 @@ class Part:
 
     @property
     def place(self) -> str:
-        """Return the name of the part for messages."""
+        """Return the part's name for error messages."""
         return self.name or "the file"
 
 
 def is_csv(source: str) -> bool:
-    """Return whether a source is one or several CSV files, by its name."""
+    """Return whether a source, by its name, is one or several CSV files."""
     return _is_file_name(source) and source.lower().endswith(CSV_SUFFIXES)
 
 
 def is_parquet(source: str) -> bool:
-    """Return whether a source is a folder, or Parquet by its name."""
+    """Return whether a source is a folder, or by its name a Parquet file."""
     if source.lower().endswith(PARQUET_SUFFIX) or store_scheme(source) or has_wildcard(source):
         return True
     return storage_of(source).is_folder(source)

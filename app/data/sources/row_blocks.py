@@ -1,4 +1,4 @@
-"""Reading of any source: blocks of columns in, float64 arrays out.
+"""Conversion of any source of rows: blocks of columns are read, float64 arrays result.
 
 A source yields blocks in its own order.  Every cell of a block is validated
 here, by the same rules whatever the source, so that the same rows give the
@@ -67,7 +67,7 @@ class Block:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
+        """The number of rows in the block."""
         return len(self.columns[-1])
 
 
@@ -89,7 +89,7 @@ class Blocks:
 def opening(
     path: str | Path, *, invalid: str, broken: tuple[type[Exception], ...] = (), name: str = ""
 ) -> Iterator[None]:
-    """Refuse, in the block, a file that is missing, unreadable, or of another format.
+    """Raise an error if a file is missing, unreadable, or of another format.
 
     Args:
         path: of the file.

@@ -1,4 +1,4 @@
-"""Checks that an SQL query gives one output row per record, by its text.
+"""Checks, by an SQL query's text, that it gives one output row per record.
 
 One record must reach one row, or replacing it moves more than one.  So a query
 is one ``SELECT`` of one table or view, with ``WHERE`` and ``ORDER BY`` at most,

@@ -44,7 +44,7 @@ def read_rows(
     person: PersonColumn | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PrivateRows:
-    """Return every row of a source, encoded by public rules.
+    """Return every private row of a source, encoded by public rules.
 
     Columns may come in any order; others than the schema's and the persons' are ignored.
 
@@ -125,7 +125,7 @@ def open_source(
 
 
 def decimal_of(source: str, dialect: CsvDialect) -> str:
-    """Return the decimal separator of a source's texts: as configured for CSV, else a point."""
+    """Return the decimal separator in a source's texts: as configured for CSV, else a point."""
     return dialect.decimal if is_csv(source) else PLAIN_CSV.decimal
 
 

@@ -36,7 +36,7 @@ READ_AHEAD_BYTES: Final = 8 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file with its size and version, as of when it was listed.
+    """A file of a source, with size and version at the time when it was listed.
 
     Attributes:
         path: of the file, or the address of the object.
@@ -87,7 +87,7 @@ STORES: Final[Mapping[str, StoreKind]] = {
 
 
 class Storage(Protocol):
-    """The interface of a place for files: local disk or object store."""
+    """The interface of a file storage: the local disk or an object store."""
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder."""
@@ -154,7 +154,7 @@ def storage_of(source: str) -> Storage:
 
 
 class FileSystem(Protocol):
-    """The part of fsspec's file system interface that is used."""
+    """The part of the fsspec library's file system interface that is used here."""
 
     def isdir(self, path: str) -> bool:
         """Return whether files lie below a path of the object store."""
@@ -206,7 +206,7 @@ class LocalStorage:
         return [self.file(path) for path in paths if not self.is_folder(path)]
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Return an opened file; ``in_order`` has no effect here."""
+        """Return an open file; ``in_order`` has no effect on a local disk."""
         del in_order
         return Path(path).open("rb")
 
@@ -225,7 +225,7 @@ class ObjectStorage:
     system: FileSystem = field(repr=False)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether objects lie below a path, as in a folder."""
+        """Return whether objects lie below a path, as files in a folder."""
         return bool(self.system.isdir(path))
 
     def file(self, path: str) -> StoredFile:
@@ -247,7 +247,7 @@ class ObjectStorage:
         return [self._stored(info) for info in found.values() if info["type"] == "file"]
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Return an opened object; an object read in order is read ahead."""
+        """Return an open object; one that is read in order is fetched ahead."""
         cache = "readahead" if in_order else "none"
         return self.system.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache)
 
@@ -286,7 +286,7 @@ def object_storage(scheme: str, process: int) -> ObjectStorage:
 
 @contextmanager
 def reaching(source: str, path: str, *, gone: str) -> Iterator[None]:
-    """Turn errors of listing or reading into our own, without the store's own text.
+    """Turn an object store's errors into Conclave's own, without the store's text.
 
     Args:
         source: that is read.

@@ -1,4 +1,4 @@
-"""Access control of a route: keys, roles, and refusal of cross-site requests by browsers.
+"""Access control of a route: API keys, roles, and refusal of browsers' cross-site requests.
 
 Where a server without keys may listen.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
-    """Refuse to serve private data without keys on an address that other machines can reach.
+    """Refuse to serve private data without API keys on an address that other machines reach.
 
     Raises:
         ConfigurationError: says what to mount.
@@ -76,19 +76,19 @@ class Found(Protocol):
 
     @property
     def noun(self) -> str:
-        """The kind of credential, as a word."""
+        """The word for the kind of credential: key or token."""
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles of the credential."""
+        """The roles that the request's key or token grants."""
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
+        """Maximum numbers of new and of unstable answers; None for no maximum."""
 
     @property
     def asker(self) -> Asker:
-        """The name to which queries are counted; a token has one only while a release is open."""
+        """The name under which queries are counted; for a token only while a release is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Caller:
     now: Callable[[], Found | None]
 
     def require_role(self) -> None:
-        """Let the request continue, if the key or token has the role.
+        """Let the request continue if its key or token has the role, or else raise an error.
 
         Raises:
             ForbiddenError: the key has another role.
@@ -116,7 +116,7 @@ class Caller:
         _allowed(self.found, self.needed)
 
     def found_now(self) -> Found:
-        """Return the key or the token in its present state.
+        """Return the request's key or token in its present state.
 
         Raises:
             UnauthorizedError: the key opens nothing any more, or the token has ended.
@@ -127,7 +127,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The sender's name in the log; all tokens share one name while no release is open."""
+        """The sender's name in the log; one common name for tokens while no release is open."""
         try:
             return self.found.asker.name
         except ConclaveError:
@@ -135,7 +135,7 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return the sender of a request; None on a server without keys, or while it is unknown."""
+    """Return the sender of a request; None on a server without keys, or before it is known."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 
@@ -147,7 +147,7 @@ def asker_of(scope: Scope) -> Asker | None:
 
 
 def key_field(caller: Caller | None) -> dict[str, str]:
-    """Return the log field for the sender of a request: a name, if a key or token came."""
+    """Return the log field that names the sender of a request, if it sent a key or token."""
     return {} if caller is None else {"key": caller.name}
 
 
@@ -169,7 +169,7 @@ class Access:
     tokens: Tokens | None = None
 
     async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Return the sender of a request, whatever its role; None where the server has no keys.
+        """Return the sender of a request, whatever its role; None if the server has no keys.
 
         Args:
             headers: of the request.
@@ -192,7 +192,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return the sender as :meth:`identify` does, except that a token is returned unchecked."""
+        """Return the sender of a request, but with a token still unchecked."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

@@ -1,4 +1,4 @@
-"""API keys and roles; a presented key is compared with hashes in constant time.
+"""API keys and roles; a presented key is compared with stored hashes in constant time.
 
 A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
 holds that hash and never the key.
@@ -34,14 +34,14 @@ BUCKET_BYTES: Final = 4
 
 
 class Role(StrEnum):
-    """The permissions of a key; ``admin`` includes the other two, which exclude each other."""
+    """The permissions of an API key; ``admin`` includes ``query`` and ``read``."""
 
     QUERY = "query"
     READ = "read"
     ADMIN = "admin"
 
     def allows(self, needed: Role) -> bool:
-        """Return whether a key of this role may use a route that needs ``needed``."""
+        """Return whether an API key of this role may use a route that needs ``needed``."""
         return self is needed or self is Role.ADMIN
 
 
@@ -70,7 +70,7 @@ class Key:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """The accepted hashes of the key, the newest first."""
+        """The accepted hashes of the API key, the newest first."""
         return (self.hash,) if self.old_hash is None else (self.hash, self.old_hash)
 
 
@@ -90,17 +90,17 @@ class FoundKey(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """The kind of credential: a key."""
+        """The word for the kind of credential, which is a key."""
         return "key"
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The one role of the key."""
+        """The role of the API key, as a set."""
         return frozenset({self.key.role})
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new answers, and of those that cost budget; None for no maximum."""
+        """Maximum numbers of new and of unstable answers; None for no maximum."""
         return self.key.limit, self.key.unstable_limit
 
 
@@ -111,7 +111,7 @@ class Keys(Protocol):
         """Return the API key whose hash is that of ``presented``, or None."""
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the API key with a hash that was found before, if the key is still accepted."""
+        """Return the API key with a hash that was found earlier, if it is still accepted."""
 
     def listed(self) -> Sequence[Key]:
         """Return every API key of the file, disabled ones included."""
@@ -153,7 +153,7 @@ class KeyRing:
 
 
 def hash_of(secret: str) -> str:
-    """Return the stored form of a key: its SHA-256 in hexadecimal."""
+    """Return the stored form of an API key: its SHA-256 hash in hexadecimal."""
     return _digest(secret).hex()
 
 
@@ -177,7 +177,7 @@ SHAPE: Final = (
 
 
 def read_key_ring(path: Path) -> KeyRing:
-    """Return the keys of a keys file that must hold at least one.
+    """Return the API keys of a keys file, which must hold at least one.
 
     Raises:
         ConfigurationError: the file is missing, empty, or not a keys file.
@@ -190,7 +190,7 @@ def read_key_ring(path: Path) -> KeyRing:
 
 
 def read_keys(path: Path) -> list[Key]:
-    """Return the keys of a keys file, in order; see :func:`read_key_ring` for errors."""
+    """Return the API keys of a keys file, in order; see :func:`read_key_ring` for errors."""
     return parse_keys(read_text(path), path)
 
 
@@ -273,12 +273,12 @@ def row_of(key: Key) -> str:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Rewrite the whole keys file; comments and anything else that is not a key are lost."""
+    """Rewrite the whole keys file with the given API keys; its comments are lost."""
     replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace the text of a file atomically and readable by its owner only.
+    """Replace the text of a file in one step, readable by its owner only.
 
     Raises:
         ConfigurationError: the folder or the file does not allow it.
@@ -313,7 +313,7 @@ log = structlog.get_logger("conclave.api")
 
 
 class WatchedKeys:
-    """The API keys of a file that is read again when it changes, so that no restart is needed.
+    """The API keys of a file, which is read again whenever it changes.
 
     The file is looked at every second or so, rather than on a signal: a secret that a
     container platform mounts changes by itself, and nobody in there sends signals.  A file
@@ -338,7 +338,7 @@ class WatchedKeys:
         return self._ring.find(presented)
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the API key with a hash that was found before, if it is still accepted."""
+        """Return the API key with a hash that was found earlier, if it is still accepted."""
         return self._ring.known(digest)
 
     def listed(self) -> Sequence[Key]:

@@ -19,7 +19,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def rate_limit_headers(slot: ServiceSlot, caller: Caller | None) -> Headers:
-    """Return the two rate-limit headers for a key with a limit; none for any other caller.
+    """Return the two rate-limit headers for an API key with a limit; none for other callers.
 
     While no release is open there is nothing to tell of what is left.
     """

@@ -80,7 +80,7 @@ log = structlog.get_logger("conclave.api")
 
 
 def is_token(presented: str) -> bool:
-    """Return whether a bearer credential looks like a token: it contains dots and is no API key."""
+    """Return whether a bearer credential looks like a token: it has dots and is no API key."""
     return "." in presented
 
 
@@ -105,7 +105,7 @@ class VerifiedToken:
 
     @property
     def noun(self) -> str:
-        """The kind of credential: a token."""
+        """The word for the kind of credential, which is a token."""
         return "token"
 
     @property
@@ -120,7 +120,7 @@ class VerifiedToken:
         return Asker(self.name_of(self.subject), *self.limits)
 
     def now(self) -> VerifiedToken | None:
-        """Return the token, or None once it has expired."""
+        """Return this token, or None once it has expired."""
         return self if time.time() < self.until else None
 
 
@@ -167,7 +167,7 @@ class SigningKeys:
         return self._known(key_id)
 
     def refresh(self) -> None:
-        """Fetch the signing keys again if the last fetch is old, without delaying a request."""
+        """Fetch the provider's signing keys again if they are old, without delaying a request."""
         if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
             self._fetching = self._fetch_soon()
 
@@ -288,7 +288,7 @@ class Tokens:
         self._verified_by = 0
 
     async def find(self, presented: str) -> VerifiedToken:
-        """Return a request's token once its signature, audience and expiry are checked.
+        """Return the token of a request after checking its signature, audience and expiry.
 
         Raises:
             UnauthorizedError: it is none, or not valid here and now.
@@ -357,7 +357,7 @@ class Tokens:
 
 
 def tokens_of(settings: OidcSettings | None, name_of: Callable[[str], str]) -> Tokens | None:
-    """Return the tokens that a server accepts; None where no provider is configured.
+    """Return the token checks of a server; None if no OpenID provider is configured.
 
     Args:
         settings: ``[server.oidc]``.

@@ -1,4 +1,4 @@
-"""The operator's dashboard: one HTML file with styles and scripts, served from the package.
+"""The operator's dashboard: an HTML file with styles and scripts, served from the package.
 
 * ``page.py`` makes the replies that serve the files of ``static/``.
 * ``static/main.js`` is the page's start: it listens to the server and calls the parts.

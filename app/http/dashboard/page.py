@@ -1,4 +1,4 @@
-"""The dashboard's files as ready replies, with a security policy that blocks other sources."""
+"""The dashboard's files as prepared replies, with a policy that blocks other sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 def page_responses() -> dict[str, Response]:
-    """Return the reply to each path of the dashboard; the files are static and sent often."""
+    """Return the prepared reply for each path of the dashboard."""
     files = resources.files("app.http.dashboard").joinpath("static")
     return {
         _path(file.name): file_response(file.name, file.read_bytes())

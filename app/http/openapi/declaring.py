@@ -16,11 +16,11 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 class Body(BaseModel, strict=True, frozen=True, extra="forbid"):
-    """The base model of request and reply bodies; text is never read as a number."""
+    """The base model of request and reply bodies; a text is never read as a number."""
 
     @classmethod
     def read(cls, body: bytes) -> Self | None:
-        """Return the model of a JSON body; None if it is not JSON or does not match."""
+        """Return the model read from a JSON body; None if the body does not match it."""
         try:
             return cls.model_validate(msgspec.json.decode(body))
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -32,7 +32,7 @@ class Text(RootModel[str]):
 
 
 class Problem(Body):
-    """RFC 9457; docs/errors.md lists every type with what to do about it."""
+    """A refusal as defined by RFC 9457; docs/errors.md lists every type."""
 
     type: str = Field(pattern="^urn:conclave:problem:[a-z-]+$")
     title: str
@@ -48,7 +48,7 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return a schema addition that holds the examples of a model."""
+    """Return an addition to a JSON schema with a model's examples."""
     return {"examples": list(examples)}
 
 

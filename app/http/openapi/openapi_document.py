@@ -51,7 +51,7 @@ SECURITY_SCHEMES: Final = {
 
 
 class InOrder(GenerateJsonSchema):
-    """A schema generator that keeps members and examples in the order of the bodies."""
+    """A schema generator that keeps the order of the members of bodies."""
 
     def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
         """Return a schema with its members in their original order."""

@@ -32,26 +32,26 @@ class V2Server(
 
 
 class V2Live(Body, json_schema_extra=like({"live": True})):
-    """The process answers."""
+    """The reply that the process is running."""
 
     live: Literal[True]
 
 
 class V2Ready(Body, json_schema_extra=like({"ready": True})):
-    """The release is open, in any phase."""
+    """The reply that says whether the release is open, in any phase."""
 
     ready: Literal[True]
 
 
 class V2ModelReady(Body, json_schema_extra=like({"name": "adult-income", "ready": True})):
-    """The release has this name and is open."""
+    """The reply that says whether the release has this name and is open."""
 
     name: str
     ready: Literal[True]
 
 
 class V2Tensor(Body):
-    """An input or output tensor of the model, as declared."""
+    """The declaration of one input or output tensor of the model."""
 
     name: str
     datatype: str
@@ -85,13 +85,13 @@ class V2Model(
 
 
 class V2InputParameters(Lenient):
-    """The options of one input."""
+    """The options of one input tensor."""
 
     binary_data_size: int | None = None
 
 
 class V2Input(Lenient):
-    """One input, its values here or in the binary part."""
+    """One input tensor, with its values here or in the binary part of the body."""
 
     name: str
     shape: Shape
@@ -105,20 +105,20 @@ class V2Input(Lenient):
 
 
 class V2OutputParameters(Lenient):
-    """The options of one requested output."""
+    """The options of one requested output tensor."""
 
     binary_data: bool | None = None
 
 
 class V2RequestedOutput(Lenient):
-    """One requested output."""
+    """One output tensor that the client requests."""
 
     name: Literal["label", "stable", "query_id"]
     parameters: V2OutputParameters | None = None
 
 
 class V2RequestParameters(Lenient):
-    """The options of the request."""
+    """The options of an inference request."""
 
     binary_data_output: bool | None = None
 
@@ -151,14 +151,14 @@ class V2Inference(
 class V2InferenceWithBinary(
     Text, json_schema_extra=like("the JSON and the binary tensors behind it")
 ):
-    """The JSON, as long as Inference-Header-Content-Length says, then each binary tensor in order.
+    """A body with JSON of the length given in a header, and then binary tensors in order.
 
     Little-endian; an element of BYTES comes after its length in four bytes.
     """
 
 
 class V2OutputTensor(Body):
-    """One output; its values are here or in the binary part."""
+    """One output tensor, with its values here or in the binary part of the reply."""
 
     name: str
     datatype: Literal["BYTES", "BOOL", "INT64"]
@@ -181,7 +181,7 @@ class V2Outputs(
         }
     ),
 ):
-    """The output tensors; after a halt, rows have an empty label, false and 0."""
+    """The output tensors; rows after the release's end have an empty label, false and 0."""
 
     model_name: str
     outputs: list[V2OutputTensor] = Field(description="label is empty where unstable")
@@ -189,7 +189,7 @@ class V2Outputs(
 
 
 class SplitFrame(Body):
-    """A data frame as pandas splits it; its index means nothing here."""
+    """A data frame in the form that pandas calls split; its index is ignored."""
 
     data: list[list[Value]]
     columns: list[str] | None = None
@@ -210,7 +210,7 @@ class Invocation(
         {"inputs": {"age": [39, 52], "workclass": ["Private", "State-gov"]}},
     ),
 ):
-    """Exactly one of MLflow's four forms, and two members that its clients add."""
+    """A request of MLflow: exactly one of four forms, and two members that clients add."""
 
     dataframe_split: SplitFrame | None = None
     dataframe_records: list[dict[str, Value]] | None = None
@@ -223,10 +223,10 @@ class Invocation(
 
 
 class InvocationCsv(Text, json_schema_extra=like("age,workclass\n39,Private\n52,State-gov\n")):
-    """A header with the features' names, then one row per line."""
+    """A CSV body: a header with the features' names, then one row per line."""
 
 
 class Predictions(Body, json_schema_extra=like({"predictions": [">50K", None]})):
-    """One label per row; null where unstable, and for rows after a halt."""
+    """One label per row; null for an unstable answer, and for rows after the release's end."""
 
     predictions: list[str | None]

@@ -1,4 +1,4 @@
-"""The bodies of queries and statistics, for the OpenAPI document; msgspec parses real queries."""
+"""The bodies of queries and statistics for the OpenAPI document; real queries skip these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Query(
         {"features": [39, "Private"], "precision": 20},
     ),
 ):
-    """One vector; GET /schema lists the features."""
+    """One feature vector; GET /schema lists the features."""
 
     features: list[Value] | dict[str, Value] = Field(
         description="in schema order, or by feature name"
@@ -42,7 +42,7 @@ class QueryLine(
     Query,
     json_schema_extra=like({"features": [39, "Private"], "idempotency_key": "row-17"}),
 ):
-    """A line of a stream, with its own idempotency key."""
+    """One line of a query stream, with an optional idempotency key."""
 
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
         None, description="stands for the Idempotency-Key header, line by line"
@@ -50,7 +50,7 @@ class QueryLine(
 
 
 class Bin(Body):
-    """The scores from lower up to upper, which is outside unless it is 1."""
+    """An interval of scores from lower up to upper, which is excluded unless it is 1."""
 
     lower: float
     upper: float
@@ -78,7 +78,7 @@ class Answer(
         },
     ),
 ):
-    """An answer; the last three members are present in a release that answers scores."""
+    """An answer to a query; its last three members only occur in a release with scores."""
 
     query_id: int | None = Field(
         description="number of the fresh answer, from 1; null from the classifier"
@@ -115,7 +115,7 @@ class StatisticsQuestion(
         }
     ),
 ):
-    """Hypotheses; each is checked against the schema."""
+    """Hypotheses whose mean outcomes are asked for; each must fit the schema."""
 
     hypotheses: list[Annotated[dict[str, Any], SkipValidation]] = Field(
         description="classifier documents with a tree, or trees alone, each with `outcomes`, two "
@@ -127,7 +127,7 @@ class StatisticsAnswer(
     Body,
     json_schema_extra=like({"values": [-0.42], "fractions": [0.29], "alpha": 0.08, "beta": 0.05}),
 ):
-    """Means of the hypotheses, in their order."""
+    """Mean outcomes of the posted hypotheses, in their order."""
 
     values: list[Annotated[float, Field(ge=-1, le=1)]] = Field(
         description="mean of each over the rows, -1 for the first outcome, +1 for the second"
@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Declare, for the OpenAPI document, the header that the routes read themselves."""
+    """Declare a header in the OpenAPI document that the routes read themselves."""
     del key

@@ -15,13 +15,13 @@ HEAD: Final = {"sequence": 40, "hash": HASH}
 
 
 class Status(Body, json_schema_extra=like({"status": "ready"})):
-    """The answer to a probe."""
+    """The reply to a health probe."""
 
     status: Literal["alive", "ready"]
 
 
 class Parameter(Body):
-    """One public parameter."""
+    """One public parameter of the release, with its value and meaning."""
 
     name: str
     value: str
@@ -44,7 +44,7 @@ class Parameters(
         }
     ),
 ):
-    """Every public parameter, in reading order."""
+    """Every public parameter of the release, in reading order."""
 
     parameters: list[Parameter]
 
@@ -57,7 +57,7 @@ class LedgerHead(Body, json_schema_extra=like(HEAD)):
 
 
 class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
-    """The public parts of entries, oldest first, each with its number and hash."""
+    """The public parts of ledger entries, oldest first, each with number and hash."""
 
     entries: list[dict[str, Any]]
     head: LedgerHead
@@ -89,13 +89,13 @@ class KeysUsage(
         }
     ),
 ):
-    """The API keys of the keys file, and all other names that have answers in this release."""
+    """The API keys of the keys file, and all other names with answers in this release."""
 
     keys: list[KeyUsage]
 
 
 class NewestBackup(Body):
-    """The newest copy that `conclave ledger backup` made on this machine."""
+    """The newest ledger backup that `conclave ledger backup` made on this machine."""
 
     made_at: Count = Field(description="seconds since 1970")
     sequence: Count = Field(description="number of the newest entry in it")
@@ -111,7 +111,7 @@ class LedgerStorage(
         }
     ),
 ):
-    """What is known of the machine that keeps the ledger; null where it is unknown."""
+    """Facts about the machine that keeps the ledger; null where unknown."""
 
     backup: NewestBackup | None = Field(description="null where none is known here")
     bytes_free: Count | None = Field(description="of the disk, rounded down to mebibytes")
@@ -121,7 +121,7 @@ class LedgerStorage(
 
 
 class Feature(Body):
-    """A number or a date within bounds, one of some categories, or a boolean."""
+    """One feature: a number or date within bounds, one of some categories, or a boolean."""
 
     name: str
     kind: Literal["numeric", "categorical", "boolean", "date"]
@@ -181,11 +181,11 @@ class Classifier(
         }
     ),
 ):
-    """The published classifier; docs/classifier-format.md has its members."""
+    """The published classifier as JSON; docs/classifier-format.md has its members."""
 
 
 class ClassifierModel(Text, json_schema_extra=like("the bytes of a file classifier.onnx")):
-    """The same as an ONNX model; docs/classifier-format.md says how to call it."""
+    """The published classifier as an ONNX model; docs/classifier-format.md says how to call it."""
 
 
 class Metrics(
@@ -196,11 +196,11 @@ class Metrics(
         "conclave_ledger_sequence 412.0\n"
     ),
 ):
-    """Prometheus' text format; docs/metrics.md lists every metric."""
+    """Metrics in Prometheus' text format; docs/metrics.md lists them."""
 
 
 class Pace(Body):
-    """The private answers per second, over a window of time."""
+    """The mean number of answers by vote per second, over a window of time."""
 
     window_seconds: int
     answers_per_second: Number
@@ -237,7 +237,7 @@ class Server(
         }
     ),
 ):
-    """The serving process: its version, its state, and its counts of requests since it started."""
+    """The server's process: its version, its state, and its counts of requests."""
 
     version: str = Field(description="of the installed package")
     state: Literal["opening", "open", "draining", "stopped"]
@@ -249,7 +249,7 @@ class Server(
 
 
 class Hour(Body):
-    """Requests of one hour by kind, over all servers of the ledger."""
+    """The number of requests in one hour by kind, from all servers of the ledger."""
 
     time: Count = Field(description="at which it began, in seconds since 1970")
     fresh: Count = Field(description="new answers of the ensemble, stable and unstable")
@@ -276,7 +276,7 @@ class History(
         }
     ),
 ):
-    """Hours in which something was asked, in order; what was not written down is not in it."""
+    """Hours with requests, in order, as far as their counts were written down."""
 
     hours: list[Hour]
 
@@ -290,14 +290,14 @@ class OverTime(Body):
 
 
 class OverAnswers(Body):
-    """The number of unstable answers after each answer that raised it; 240 points at most."""
+    """The number of unstable answers after each answer that raised it; at most 240 points."""
 
     answers: list[Count]
     unstable: list[Count]
 
 
 class Rate(Body):
-    """The mean number of unstable answers (or units) per answer, with a confidence band."""
+    """The mean number of unstable answers (or failed tests) per answer, with a confidence band."""
 
     mean: Number
     lower: Number
@@ -306,7 +306,7 @@ class Rate(Body):
 
 
 class Ahead(Body):
-    """An expected end: in answers, and in seconds if queries keep arriving."""
+    """An expected end, in answers, and in seconds if queries continue at this rate."""
 
     answers: Number
     seconds: Number | None = Field(
@@ -315,7 +315,7 @@ class Ahead(Body):
 
 
 class CutoffAhead(Body):
-    """The expected time until unstable answers have used the budget up; null if it may never be."""
+    """The expected end by the limit of unstable answers; null if it may never come."""
 
     earliest: Ahead | None
     expected: Ahead | None
@@ -323,7 +323,7 @@ class CutoffAhead(Body):
 
 
 class Forecast(Body):
-    """A forecast of the end of private answering, at the present rate of queries."""
+    """A forecast, at the present rate of queries, of when answering by vote ends."""
 
     answers_per_second: Number = Field(description="0 where too few came to forecast by")
     confidence: Number
@@ -333,7 +333,7 @@ class Forecast(Body):
 
 
 class Alarm(Body):
-    """Whether unstable answers come faster than the budget allows, by more than chance explains."""
+    """Whether unstable answers come faster than the budget allows, by more than chance."""
 
     raised: bool
     raised_at_answer: int | None
@@ -344,7 +344,7 @@ class Alarm(Body):
 
 
 class Chain(Body):
-    """The ledger entries whose hash chain this server has checked again, from the first."""
+    """The ledger entries whose hash chain this server has checked again from the first."""
 
     checked_from: int
     checked_to: Count
@@ -404,7 +404,7 @@ class Outlook(
         }
     ),
 ):
-    """Past answers and a forecast; times are seconds since 1970, and unknown figures are null."""
+    """Past answers and a forecast; times are seconds since 1970, and null means unknown."""
 
     time: int = Field(description="of this outlook")
     opened_at: int = Field(description="when this server opened the release")

@@ -111,7 +111,7 @@ HEADER_OF_STATUS: Final = {
 
 
 def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
-    """Return the documented refusals of a route, by status."""
+    """Return the documented refusals of a route, by HTTP status."""
     responses: Responses = {}
     for refusal in refusals:
         _add(responses, refusal, in_v2_form=in_v2_form)
@@ -119,7 +119,7 @@ def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
 
 
 def all_refused(own: Responses, route: EdgeRoute, *, with_keys: bool) -> Responses:
-    """Return a route's documented replies, with the refusals that any route can give."""
+    """Return a route's documented replies, including refusals that any route can give."""
     responses = {**own}
     for refusal in _common(route, with_keys=with_keys):
         _add(responses, refusal, in_v2_form=is_below_v2(route.path))

@@ -1,4 +1,4 @@
-"""The page that shows the OpenAPI document by Swagger UI, from files of an installed package.
+"""A page that shows the OpenAPI document by Swagger UI, without other servers.
 
 The package is there for two files; its code does not run, and a page of ours starts them.
 """

@@ -1,4 +1,4 @@
-"""Two foreign protocols over the same answers: Open Inference Protocol V2 and MLflow.
+"""Two other protocols for the same answers: Open Inference Protocol V2 and MLflow's.
 
 * ``v2.py`` has the routes below ``/v2``; ``v2_body.py`` reads and checks an inference request, and
   ``v2_tensors.py`` its tensors, in JSON and in binary.

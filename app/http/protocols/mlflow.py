@@ -52,7 +52,7 @@ ONE_ROW: Final = (
 
 
 async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) -> list[Vector]:
-    """Return every row checked against the schema, yielding to the event loop now and then.
+    """Return every row after validation, with pauses for other tasks.
 
     Args:
         schema: the public schema.
@@ -83,7 +83,7 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
 def as_queries(
     vectors: Sequence[Vector], idempotency_key: str | None, asker: Asker | None
 ) -> Queries:
-    """Return one query per row; with one row, the request's idempotency key goes with it.
+    """Return one query per row; a single row also gets the request's idempotency key.
 
     Raises:
         InvalidParameterError: a key with any other number of rows.
@@ -95,7 +95,7 @@ def as_queries(
 
 
 async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
-    """Return the answers in row order; None where the budget or the key's limit was used up.
+    """Return answers in the order of the rows; None where the budget or key limit is used up.
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
@@ -148,10 +148,10 @@ REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, 
 
 
 class QuickDocument(Document):
-    """A JSON reply whose headers have the same order as those of the fast query path."""
+    """A JSON reply with its headers in the same order as on the fast query path."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """Set the header of the content type before that of the length."""
+        """Set the content type's header before that of the content length."""
         super().init_headers(headers)
         self.raw_headers.reverse()
 
@@ -170,7 +170,7 @@ async def ping(api: CurrentApi) -> Status:
     openapi_extra=takes({JSON: Invocation, CSV: InvocationCsv}),
 )
 async def invoke(api: CurrentApi, request: Request) -> Predictions:
-    """Validate every row, wait until the answers are committed, and return the labels."""
+    """Return labels for all rows, after validating them and committing their answers."""
     service = api.slot.service
     check_media_type(request.headers, MEDIA_TYPES)
     key = idempotency_key(request.headers)

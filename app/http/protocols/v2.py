@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 class OutputTensor(msgspec.Struct, omit_defaults=True):
-    """One output tensor; its values are in the JSON or in the binary part."""
+    """One output tensor, with its values in the JSON or in the binary part."""
 
     name: str
     datatype: str
@@ -98,7 +98,7 @@ def inference_response(
 def inference_document(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
 ) -> bytes:
-    """Return the JSON of the requested outputs, none of which is binary."""
+    """Return the JSON of the requested outputs, if none of them is binary."""
     document, _ = _inference_parts(model_name, asked, answers)
     return document
 
@@ -133,7 +133,7 @@ probe_router = router_of(OpenRoute)
 
 
 def service_of_model(api: Api, name: str) -> ConclaveService:
-    """Return the answering service of the model with a name; any other name is refused.
+    """Return the service of the model with a name; refuse any name but the release's.
 
     Raises:
         NotFoundError: it is not the release's.
@@ -177,13 +177,13 @@ async def server() -> V2Server:
 
 @probe_router.get("/v2/health/live")
 async def live() -> V2Live:
-    """Report that the process answers."""
+    """Report that the process is running."""
     return V2Live(live=True)
 
 
 @probe_router.get("/v2/health/ready")
 async def server_ready(api: CurrentApi) -> V2Ready:
-    """Report that the release is open, in any phase; refuse while it is not."""
+    """Report that the release is open, in any phase; refuse if it is not."""
     api.slot.check_open()
     return V2Ready(ready=True)
 
@@ -194,7 +194,7 @@ async def server_ready(api: CurrentApi) -> V2Ready:
     responses=refused(NotFoundError(NO_SUCH_MODEL), in_v2_form=True),
 )
 async def model(service: OfModel) -> V2Model:
-    """Return the model's inputs and outputs."""
+    """Return the declared inputs and outputs of the model."""
     inputs = [
         V2Tensor(name=each.name, datatype=each.datatype, shape=[-1, each.width])
         for each in declared_inputs(service.schema)
@@ -230,7 +230,7 @@ async def model_ready(service: OfModel) -> V2ModelReady:
     openapi_extra=takes({JSON: V2Inference, OCTETS: V2InferenceWithBinary}),
 )
 async def infer(api: CurrentApi, request: Request) -> Response | JsonReply:
-    """Validate every row of a batch, wait until the answers are committed, and return them."""
+    """Return the answers to all rows of a batch, after validating and committing them."""
     service = service_of_model(api, request.path_params["name"])
     headers, bytes_max = request.headers, api.limits.body_bytes_max
     check_media_type(headers, MEDIA_TYPES, encodings=ENCODINGS)

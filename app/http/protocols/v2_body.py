@@ -1,4 +1,4 @@
-"""Parsing of an inference request: from bytes to validated rows, before any budget is spent."""
+"""Parsing of an inference request, from bytes to validated rows, before any charge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INPUT_MEMBERS: Final = (b'"shape"', b'"datatype"', b'"data"')
 
 
 class OutputParameters(msgspec.Struct):
-    """The parameters of one requested output; other members are ignored."""
+    """The options of one requested output; unknown members are ignored."""
 
     binary_data: bool | None = None
     classification: int | None = None
@@ -43,20 +43,20 @@ class OutputParameters(msgspec.Struct):
 
 
 class RequestedOutput(msgspec.Struct):
-    """One requested output."""
+    """One output tensor that a client requests."""
 
     name: str
     parameters: OutputParameters | None = None
 
 
 class RequestParameters(msgspec.Struct):
-    """The parameters of the request; other members are ignored."""
+    """The options of an inference request; unknown members are ignored."""
 
     binary_data_output: bool | None = None
 
 
 class InferenceBody(msgspec.Struct):
-    """The JSON of an inference request; clients add members of their own."""
+    """The JSON of an inference request; unknown members are ignored."""
 
     inputs: list[InputTensor]
     id: str | None = None
@@ -66,7 +66,7 @@ class InferenceBody(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """An inference request whose rows are validated.
+    """An inference request after its rows were validated.
 
     Attributes:
         vectors: one a row.
@@ -85,7 +85,7 @@ _BODY: Final = msgspec.json.Decoder(InferenceBody)
 
 
 def header_length(headers: Headers, body: bytes) -> int:
-    """Return the number of body bytes that are JSON: all of them if the header is absent.
+    """Return the number of body bytes that are JSON; all, if the header is absent.
 
     Raises:
         InvalidParameterError: the header is no such number.
@@ -104,7 +104,7 @@ def header_length(headers: Headers, body: bytes) -> int:
 async def parse_inference(
     schema: Schema, body: bytes, json_length: int, *, rows_max: int
 ) -> Inference:
-    """Return the inference request of a body; errors are those of :func:`checked_inference`.
+    """Return the inference request in a body; errors as in :func:`checked_inference`.
 
     Args:
         schema: the public schema.
@@ -128,7 +128,7 @@ async def parse_inference(
 async def checked_inference(
     schema: Schema, body: InferenceBody, binary: bytes, *, rows_max: int
 ) -> Inference:
-    """Return a decoded inference request after every row is validated.
+    """Return a decoded inference request after validating every row.
 
     Args:
         schema: the public schema.

@@ -1,4 +1,4 @@
-"""A fast path for inference requests of one row in JSON, whose headers were seen before.
+"""A fast path for JSON inference requests of one row, whose headers were seen before.
 
 The request is parsed by the route's own functions, and the reply is made by them.
 """
@@ -26,7 +26,7 @@ ResultT = TypeVar("ResultT")
 
 
 class PlainInferences(PlainQueries):
-    """The fast path of ``POST /v2/models/NAME/infer``, for requests of one row."""
+    """The fast path for requests of one row to ``POST /v2/models/NAME/infer``."""
 
     def is_path(self, path: str) -> bool:
         """Return whether a path is that of an inference request."""
@@ -35,7 +35,7 @@ class PlainInferences(PlainQueries):
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the only query of a body, and the parsed request; None if there are more rows.
+        """Return the single query in a body with the parsed request; None for several rows.
 
         Raises:
             RequestError: as the endpoint's handler does.
@@ -50,7 +50,7 @@ class PlainInferences(PlainQueries):
         return alone(Query(asked.vectors[0], asker=asker)), asked
 
     def document(self, asked: Asked, answer: Answer) -> bytes:
-        """Return the JSON of the requested outputs."""
+        """Return the requested outputs as JSON."""
         form = asked.form
         if not isinstance(form, Inference):
             raise TypeError("an inference keeps what it asked for")

@@ -46,14 +46,14 @@ Values = list[str] | list[bool] | list[int]
 
 
 class InputParameters(msgspec.Struct):
-    """The parameters of one input; other members are ignored."""
+    """The options of one input; unknown members are ignored."""
 
     binary_data_size: int | None = None
     shared_memory_region: str | None = None
 
 
 class InputTensor(msgspec.Struct):
-    """One input tensor; its values are in the JSON or in the binary part."""
+    """One input tensor, with its values in the JSON or in the binary part."""
 
     name: str
     shape: list[int]
@@ -63,12 +63,12 @@ class InputTensor(msgspec.Struct):
 
     @property
     def binary_size(self) -> int | None:
-        """The number of the tensor's bytes in the binary part; None if its values are in JSON."""
+        """The tensor's number of bytes in the binary part; None if its values are in the JSON."""
         return None if self.parameters is None else self.parameters.binary_data_size
 
 
 class DeclaredInput(NamedTuple):
-    """The declaration of one model input: its name, datatype and number of values per row."""
+    """The declaration of one model input: name, datatype and number of values per row."""
 
     name: str
     datatype: str
@@ -76,7 +76,7 @@ class DeclaredInput(NamedTuple):
 
 
 def declared_inputs(schema: Schema) -> list[DeclaredInput]:
-    """Return the model's inputs: one for all features, or one each if some are not numbers."""
+    """Return the model's inputs: one for all features, or one for each if not all are numbers."""
     if all(schema.numeric_flags):
         return [DeclaredInput(FEATURES, FP64, len(schema.feature_names))]
     return [
@@ -88,7 +88,7 @@ def declared_inputs(schema: Schema) -> list[DeclaredInput]:
 def read_rows(
     schema: Schema, tensors: Sequence[InputTensor], binary: bytes
 ) -> list[Sequence[object]]:
-    """Return the rows of a request, with values in schema order, not yet validated.
+    """Return the rows of an inference request in schema order, not yet validated.
 
     Args:
         schema: the public schema.
@@ -115,7 +115,7 @@ def read_rows(
 
 
 def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
-    """Return the values of an output; a row without an answer has "", false or 0."""
+    """Return the values of an output tensor; rows without an answer have "", false or 0."""
     if name == LABEL:
         return ["" if each is None else each.label or "" for each in answers]
     if name == STABLE:
@@ -124,7 +124,7 @@ def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
 
 
 def pack(datatype: str, values: Sequence[str | bool | int | float]) -> bytes:
-    """Return the values of an output as bytes of the binary extension."""
+    """Return the values of an output tensor as bytes of the protocol's binary form."""
     if datatype == BYTES:
         texts = [str(value).encode() for value in values]
         return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))

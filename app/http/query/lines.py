@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overlong:
-    """A placeholder for a dropped line that exceeded the length limit."""
+    """A placeholder for a line that was dropped because it was too long."""
 
     def __len__(self) -> int:
         """Return 1, the length that counts in a :class:`Channel`."""
@@ -30,7 +30,7 @@ Line = bytes | Overlong
 
 
 class LineCutter:
-    """A splitter of byte chunks into whole lines; blank lines are dropped."""
+    """A splitter of received bytes into whole lines; blank lines are dropped."""
 
     def __init__(self, *, line_bytes_max: int) -> None:
         """Start with no bytes received."""
@@ -39,7 +39,7 @@ class LineCutter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """Return the lines that end within ``chunk``, joined with bytes received before."""
+        """Return the lines that end within ``chunk``, including bytes received before."""
         first, *others = chunk.split(b"\n")
         self._append(first)
         if not others:
@@ -75,7 +75,7 @@ ItemT = TypeVar("ItemT", bound="Sized")
 
 
 class Channel(Generic[ItemT]):
-    """A bounded queue between one producer task and one consumer task of an event loop.
+    """A queue of limited length between a producer and a consumer task.
 
     The length of an item is its bytes.  The bound is on the bytes inside before a put,
     so that an item larger than the bound still passes, alone.
@@ -108,7 +108,7 @@ class Channel(Generic[ItemT]):
             self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
-        """Return up to ``count_max`` items once some are there; none after the end."""
+        """Return up to ``count_max`` items as soon as there are some; none after the end."""
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
@@ -119,6 +119,6 @@ class Channel(Generic[ItemT]):
         return taken
 
     def close(self) -> None:
-        """Let the consumer task end after the items that remain."""
+        """Let the consumer end after the remaining items."""
         self._closed = True
         self._has_news.set()

@@ -41,7 +41,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Admitted:
-    """The checked properties of all requests with the same header bytes.
+    """The checked sender and properties of all requests with the same header bytes.
 
     Attributes:
         path: that it is sent to.
@@ -60,7 +60,7 @@ class Admitted:
 
 
 class Asked:
-    """A query in progress on the fast path.
+    """A query that is being answered on the fast path.
 
     Attributes:
         service: that was asked.
@@ -102,7 +102,7 @@ class PlainQueries:
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the only query of a body, and the form of its reply; None for any other body.
+        """Return the single query in a body, and the form of its reply; None for other bodies.
 
         Raises:
             RequestError: as the endpoint's handler does.
@@ -117,7 +117,7 @@ class PlainQueries:
         return queries, None
 
     def document(self, asked: Asked, answer: Answer) -> bytes:
-        """Return the reply's body: the answer as JSON."""
+        """Return the body of the reply: the answer as JSON."""
         del asked
         return _encode(answer)
 
@@ -143,7 +143,7 @@ class PlainQueries:
         return Admitted(scope["path"], caller)
 
     def ask(self, exchange: Exchange) -> bool:
-        """Queue a query for an answer; False if the ordinary path must handle the request."""
+        """Queue a query; return False if the ordinary path must handle the request."""
         api, admitted = self._api, exchange.head.allowed
         started = time.monotonic() if api.meter.with_times else 0.0
         try:
@@ -173,7 +173,7 @@ class PlainQueries:
         return True
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Send the reply to a query, given the decision about it."""
+        """Send the reply to a query, given the decision on it."""
         asked: Asked = exchange.kept
         if isinstance(result, Decided) and asked.queries is not None:
             try:

@@ -1,4 +1,4 @@
-"""Parsing of a query: from bytes to a validated query; an invalid one costs no budget."""
+"""Parsing of a query from bytes to validated features; an invalid query costs nothing."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ QUOTED_PAIR_PATTERN: Final = re.compile(r"\\(.)")
 
 
 class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /query``; the values are checked against the schema."""
+    """The body of ``POST /query``, before its values are checked against the schema."""
 
     features: list[Any] | dict[str, Any]
     precision: Any = None
 
 
 class QueryLine(QueryBody):
-    """A line of ``POST /query/stream``, where no header can hold an idempotency key."""
+    """A line of ``POST /query/stream``, which may have an idempotency key as a member."""
 
     idempotency_key: str | None = None
 
 
 class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A line that is only a list of numbers, for schemas in which every feature is a number."""
+    """A line with only a list of numbers, for schemas whose features are all numbers."""
 
     features: tuple[float, ...]
 
@@ -130,7 +130,7 @@ def parse_line(
 def parse_lines_of_numbers(
     schema: Schema, lines: Sequence[bytes], *, asker: Asker | None = None
 ) -> Queries | None:
-    """Return the queries in lines of numbers in schema order; twice as fast as other lines.
+    """Return the queries in lines of numbers in schema order, parsed together for speed.
 
     Args:
         schema: the public schema.
@@ -159,7 +159,7 @@ def parse_lines_of_numbers(
 def parse_numbers_alone(
     schema: Schema, body: bytes, *, asker: Asker | None = None
 ) -> Queries | None:
-    """Return the query in a body of only numbers in schema order, as a batch of one row.
+    """Return the query in a body with only numbers in schema order, as a batch of one row.
 
     Returns:
         What :func:`parse_body` finds in it, in half the time; None where it may be anything
@@ -178,7 +178,7 @@ def parse_numbers_alone(
 
 
 def idempotency_key(headers: Headers) -> str | None:
-    """Return the request's ``Idempotency-Key`` without quotes around it.
+    """Return the value of the header ``Idempotency-Key`` without the quotes around it.
 
     Raises:
         InvalidParameterError: empty, too long, not visible ASCII, or sent twice.

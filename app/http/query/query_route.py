@@ -1,4 +1,4 @@
-"""``POST /query``: one vector, one answer."""
+"""The route ``POST /query``, which answers one feature vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({JSON: models.Query}),
 )
 async def answer_query(api: CurrentApi, request: Request) -> JsonReply:
-    """Validate one query, wait until its answer is committed, and return it."""
+    """Return the answer to one query, after validating and committing it."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     key = idempotency_key(request.headers)

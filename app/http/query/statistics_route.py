@@ -1,4 +1,4 @@
-"""The route ``/statistics``: mean outcomes of rules over the rows, from a public noisy table."""
+"""The route ``/statistics``: mean outcomes of rules over the rows, from a noisy table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ router = router_of(QueryRoute)
     openapi_extra=takes({JSON: StatisticsQuestion}),
 )
 async def ask_statistics(api: CurrentApi, request: Request) -> object:
-    """Return the mean of every posted hypothesis; nothing is charged, however often it is asked."""
+    """Return the mean outcome of every posted hypothesis, without any charge."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     body = await read_body(request, bytes_max=api.limits.body_bytes_max)
@@ -65,5 +65,5 @@ async def ask_statistics(api: CurrentApi, request: Request) -> object:
     responses=gives({JSON: StatisticsTable}) | refused(*REFUSALS),
 )
 async def statistics_table(api: CurrentApi) -> Response:
-    """Return the released table: its tests, its hypotheses and their counts."""
+    """Return the released statistics table: its tests, its hypotheses and their counts."""
     return Response(await api.slot.service.statistics_document(), media_type=JSON)

@@ -1,4 +1,4 @@
-"""``POST /query/stream``: one query per line, one answer per line, in the same order.
+"""The route ``POST /query/stream``: one query per line, and one answer per line.
 
 Three tasks run side by side, so that a client may send everything before it
 reads, or wait for each answer before it sends the next query: one reads lines,
@@ -101,7 +101,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({NDJSON: models.QueryLine}),
 )
 async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
-    """Return the reply that streams answers; errors of the request are raised before it begins."""
+    """Return the streaming reply to a request; errors of the request are raised before it."""
     api.slot.check_open()
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:
@@ -113,7 +113,7 @@ async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
 
 
 class QueryStream:
-    """The reply to one stream of queries."""
+    """The reply to one stream of queries, sent line by line."""
 
     def __init__(self, api: Api, caller: Caller | None, identity: Identity) -> None:
         """Start a stream with nothing read and nothing to send."""

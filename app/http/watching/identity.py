@@ -1,4 +1,4 @@
-"""Identifiers of a request: its request id, and its ids in a distributed trace.
+"""The identifiers of a request: its request id, and its ids in a distributed trace.
 
 A client may send ``X-Request-Id``, and ``traceparent`` of W3C's Trace Context; what is
 not well formed is left aside, as if it had not been sent.  Nothing here costs a request
@@ -51,7 +51,7 @@ class Identity:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The identifiers as fields of a log line."""
+        """The request's identifiers as fields of a log line."""
         named = {
             "request_id": self.request_id,
             "trace_id": self.trace_id,
@@ -61,7 +61,7 @@ class Identity:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The identifiers as headers of the reply."""
+        """The request's identifiers as headers of the reply."""
         told = [(REQUEST_ID.encode(), self.request_id.encode())]
         if self.trace_id is not None:
             response = f"00-{self.trace_id}-{self.span_id}-{self.flags}"
@@ -69,7 +69,7 @@ class Identity:
         return told
 
     def telling(self, send: Send) -> Send:
-        """Return ``send`` wrapped so that it adds these identifiers to the reply's headers."""
+        """Return ``send``, wrapped so that it adds these identifiers to the reply's headers."""
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -80,7 +80,7 @@ class Identity:
 
 
 class RequestIds:
-    """A generator of request ids that no other process repeats."""
+    """A generator of request ids that are unique across processes."""
 
     def __init__(self, secret: bytes) -> None:
         """Start with eight random bytes, which are not secret, and a counter."""
@@ -89,7 +89,7 @@ class RequestIds:
         self._numbers = count(1)
 
     def identity(self, headers: Headers) -> Identity:
-        """Return the identifiers of a request, taken from its headers where possible."""
+        """Return the identifiers of a request, from its headers where possible."""
         number = next(self._numbers)
         given = headers.get(REQUEST_ID, "")
         is_named = WELL_FORMED_ID.fullmatch(given) is not None
@@ -104,12 +104,12 @@ class RequestIds:
 
 
 def is_named(headers: Headers) -> bool:
-    """Return whether a request's headers hold an identifier."""
+    """Return whether a request's headers contain an identifier."""
     return REQUEST_ID in headers or TRACEPARENT in headers
 
 
 def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
-    """Return the identifiers of a request, made at the first call."""
+    """Return the identifiers of a request, which are made at the first call."""
     known = known_identity(scope)
     if known is None:
         known = scope[_KEY] = ids.identity(headers)
@@ -117,6 +117,6 @@ def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
 
 
 def known_identity(scope: MutableMapping[str, Any]) -> Identity | None:
-    """Return the identifiers of a request that were made before; None if none were."""
+    """Return the identifiers that a request got earlier; None if it has none."""
     found = scope.get(_KEY)
     return found if isinstance(found, Identity) else None

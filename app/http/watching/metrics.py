@@ -1,4 +1,4 @@
-"""The route ``GET /metrics``: public quantities in Prometheus' format.
+"""The route ``GET /metrics``: public figures in Prometheus' format.
 
 A registry of its own holds what is listed and nothing else: no processor time, memory,
 garbage or raw time of the deciding process, and no label that tells clients apart.
@@ -47,7 +47,7 @@ Samples = Iterable[tuple[tuple[str, ...], Value]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The public quantities of the server at one moment.
+    """The public figures of the server at one moment, from which metrics are made.
 
     Attributes:
         state: of the server: opening, open, draining or stopped.
@@ -89,7 +89,7 @@ class Metric:
     labels: tuple[str, ...] = ()
 
     def family(self, facts: Facts) -> Family:
-        """Return the metric with its values at one moment."""
+        """Return the metric with its values at one moment, in Prometheus' data type."""
         if self.kind == HISTOGRAM:
             return self._histogram(facts)
         kind = CounterMetricFamily if self.kind == COUNTER else GaugeMetricFamily
@@ -453,7 +453,7 @@ def exposition(facts: Facts) -> bytes:
 
 @router.get("/metrics", response_class=Response, responses=gives({"text/plain": Metrics}))
 async def metrics(api: CurrentApi) -> Response:
-    """Return the public quantities to Prometheus, in any state of the server."""
+    """Return all metrics to Prometheus, in any state of the server."""
     facts = _facts(api)
     if api.watching.key_metrics:
         facts = replace(facts, key_answers=await _key_answers(api))

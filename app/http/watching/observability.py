@@ -70,7 +70,7 @@ QUERY_STREAMS: Final = "queries"
 
 
 class RequestMeter:
-    """Counters of requests in progress, of open streams, and of times until replies began.
+    """Counters of requests in progress, open streams, and times until replies began.
 
     Attributes:
         in_flight: requests whose reply has not begun.
@@ -88,7 +88,7 @@ class RequestMeter:
         self._routes: dict[tuple[str, str], dict[int, Buckets]] = {}
 
     def route(self, method: str, path: str) -> dict[int, Buckets]:
-        """Return the counters of one route by status, which its endpoint increments."""
+        """Return one route's counters by status, which its endpoint increments."""
         return self._routes.setdefault((method, path), {})
 
     def times(self) -> Iterator[tuple[tuple[str, str, str], Buckets]]:

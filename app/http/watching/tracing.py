@@ -76,7 +76,7 @@ class Tracing:
         self._last = 0
 
     def begin_request(self, name: str, identity: Identity) -> Span:
-        """Begin the trace span of a request, and give the request the ids of the span."""
+        """Begin the trace span of a request, and give the request the span's ids."""
         from opentelemetry.trace import SpanKind  # noqa: PLC0415 -- loaded by now
 
         span = self._tracer.start_span(
@@ -98,7 +98,7 @@ class Tracing:
         span.end(self._ended())
 
     def observe(self, step: Step, edge: Edge) -> None:
-        """Record trace spans of a batch of queries, one for each step of its processing.
+        """Record trace spans of a batch of queries, one for each step of answering them.
 
         Whatever goes wrong with a trace must not reach a batch, whose votes are cast.
         """
@@ -144,14 +144,14 @@ class Tracing:
         return -(-time.time_ns() // self._grid) * self._grid
 
     def close(self) -> None:
-        """Send the remaining spans within a time limit, since a collector may hang."""
+        """Send the remaining trace spans within a time limit, since a collector may hang."""
         ending = threading.Thread(target=self._provider.shutdown, daemon=True)
         ending.start()
         ending.join(CLOSE_SECONDS_MAX)
 
 
 def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) -> Tracing | None:
-    """Return the tracer to the configured collector; None where none is configured.
+    """Return the tracer for the configured collector; None if none is configured.
 
     Raises:
         ConfigurationError: the libraries are not installed.
@@ -176,7 +176,7 @@ def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) ->
 
 
 def observing(first: Observer, tracing: Tracing | None) -> Observer:
-    """Return an observer that calls another observer and then records trace spans."""
+    """Return an observer of steps that calls another observer and then records trace spans."""
     if tracing is None:
         return first
 

@@ -46,7 +46,7 @@ LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"
 def check_media_type(
     headers: Headers, accepted: frozenset[str], *, encodings: frozenset[str] = UNCOMPRESSED
 ) -> None:
-    """Check that the media type is listed or absent; if JSON is listed, any ``+json`` passes.
+    """Check that the media type is allowed or absent; with JSON, any ``+json`` is allowed.
 
     Raises:
         UnsupportedMediaTypeError: another type, or an encoding that is not listed.
@@ -76,7 +76,7 @@ def content_encoding(headers: Headers) -> str:
 
 
 async def read_body(request: Request, *, bytes_max: int) -> bytes:
-    """Return the whole request body; an error if it is longer than ``bytes_max`` bytes.
+    """Return the whole request body; raise an error if it exceeds ``bytes_max`` bytes.
 
     Raises:
         TooLargeError: it is longer, by its own account or in fact.
@@ -129,7 +129,7 @@ ENCODINGS: Final = frozenset({IDENTITY, *WINDOW_BITS})
 
 
 def inflate(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
-    """Return the decompressed body.
+    """Return a request's body after decompression.
 
     Args:
         body: as it was sent, whole.
@@ -165,7 +165,7 @@ NO_ROWS: Final = (
 
 
 def number_in(cell: str) -> float | None:
-    """Return the finite number that a CSV field holds; None if it holds no number."""
+    """Return the finite number in a CSV field; None if it is no number."""
     number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
     return number if math.isfinite(number) else None
 

@@ -1,4 +1,4 @@
-"""Limits on connections: how many, how slow, and how long their headers are.
+"""Limits on connections: their number, their speed, and the length of request headers.
 
 Uvicorn's protocol with a deadline for each thing that a client can put off: the end of
 its headers, the end of its body, and the reading of its reply.  A request sets a number
@@ -90,7 +90,7 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return the error for a connection over the limit, or None; ``count`` includes it."""
+        """Return the error for a connection over the limit, else None; ``count`` includes it."""
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:
@@ -99,12 +99,12 @@ class Guard:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One HTTP connection with deadlines: times of the event loop, infinite if none is set."""
+    """One HTTP connection with deadlines, in times of the event loop."""
 
     guard: ClassVar[Guard]
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """Count the connection; refuse and close it if it is over the limit."""
+        """Count a new connection; refuse and close it if it is over the limit."""
         super().connection_made(transport)
         self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
         self._write_due = self._close_due = math.inf
@@ -125,7 +125,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection from the counts."""
+        """Remove an ended connection from the counts."""
         self.guard.by_address[self._address] -= 1
         if not self.guard.by_address[self._address]:
             del self.guard.by_address[self._address]
@@ -149,7 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._cut(self._long_headers())
 
     def on_message_begin(self) -> None:
-        """Start the deadline for receiving the headers."""
+        """Start the deadline for receiving a request's headers."""
         self._message_count += 1
         self._head_bytes = 0
         self._is_in_head = self._is_in_message = True
@@ -157,7 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Refuse headers over the limit, and start the deadline for receiving the body."""
+        """Refuse too long headers, and start the deadline for receiving the body."""
         self._is_in_head = False
         if self._is_cut:
             return
@@ -175,25 +175,25 @@ class GuardedProtocol(HttpToolsProtocol):
         )
 
     def on_body(self, body: bytes) -> None:
-        """Accept a piece of the body, unless the request was refused."""
+        """Accept a part of the body, unless the request was refused."""
         if not self._is_cut:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Clear the deadline for receiving the request."""
+        """Clear the deadline for receiving a request."""
         self._is_in_message = False
         self._receive_due = math.inf
         if not self._is_cut:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Set a deadline for reading and discarding the rest of an unread body."""
+        """Set a deadline for reading and discarding the rest of a body that nobody reads."""
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer malformed HTTP with a problem body."""
+        """Send a problem body as the reply to malformed HTTP."""
         del msg
         if not self._is_cut:
             self._cut(MalformedRequestError(MALFORMED))
@@ -213,7 +213,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- ending ----------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Answer the requests that were already received, then close the connection."""
+        """Answer the requests that were received completely, then close the connection."""
         if self._is_ending or self._is_cut:
             return
         self._is_ending = True
@@ -223,7 +223,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.loop.call_later(self.guard.limits.drain_quiet_seconds, self._end_if_quiet)
 
     def leave(self) -> None:
-        """Close the connection after the last reply, and discard late bytes of the client first.
+        """Close the connection after the last reply, discarding bytes that arrive late.
 
         Closed over unread bytes, the connection would be reset, and what the client has not
         read of its reply would be lost.
@@ -331,7 +331,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class LastTransport(Transport):
-    """The transport of a connection's last reply, which closes the connection afterwards."""
+    """The transport for the last reply on a connection, which is closed afterwards."""
 
     def __init__(self, connection: GuardedProtocol) -> None:
         """Wrap the transport of a connection."""
@@ -339,7 +339,7 @@ class LastTransport(Transport):
         self._connection = connection
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes to the client."""
+        """Write bytes of the reply to the client."""
         self._connection.transport.write(data)
 
     def is_closing(self) -> bool:
@@ -347,7 +347,7 @@ class LastTransport(Transport):
         return self._connection.transport.is_closing()
 
     def close(self) -> None:
-        """Close after reading and discarding the bytes that the client still sends."""
+        """Close the connection after reading and discarding the client's remaining bytes."""
         self._connection.leave()
 
 

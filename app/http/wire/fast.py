@@ -1,4 +1,4 @@
-"""Fast look-up of request headers by name; each request needs a dozen of them.
+"""Fast look-up of request headers by name.
 
 A whole reply of JSON, for the busiest route.
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NamedHeaders(Headers):
-    """Starlette's headers, indexed once by a dictionary: look-ups are ten times faster.
+    """Starlette's headers in a dictionary, with faster look-ups.
 
     Names are asked for in lower case, as ASGI gives them.
     """
@@ -46,7 +46,7 @@ class NamedHeaders(Headers):
         return self._first.get(key, default)
 
     def getlist(self, key: str) -> list[str]:
-        """Return every header with a name."""
+        """Return every header of the request with a given name."""
         return super().getlist(key) if key in self._first else []
 
 
@@ -55,7 +55,7 @@ class NamedRequest(Request):
 
     @property
     def headers(self) -> Headers:
-        """The headers, parsed at their first use."""
+        """The request's headers, parsed at their first use."""
         known: Headers | None = getattr(self, "_headers", None)
         if known is None:
             known = self._headers = NamedHeaders(self.scope["headers"])

@@ -56,7 +56,7 @@ log = structlog.get_logger("conclave.api")
 
 
 class Head:
-    """Parsed request headers, kept so that the same bytes need no second parsing.
+    """Parsed request headers, kept so that equal bytes need no second parsing.
 
     Attributes:
         body_bytes: of the body that follows.
@@ -82,7 +82,7 @@ class PlainRoute(Protocol):
     """The interface of a route that answers requests on the fast path."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Return what all requests with these headers share; None if each must be parsed.
+        """Return the common properties of requests with these headers; None if they vary.
 
         Args:
             scope: of a request with one Content-Length, as the web server made it.
@@ -90,7 +90,7 @@ class PlainRoute(Protocol):
         """
 
     def ask(self, exchange: Exchange) -> bool:
-        """Start to answer a request; False if the ordinary path must handle it."""
+        """Start to answer a request; return False if the ordinary path must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
         """Send the reply to a request, given its result."""
@@ -107,7 +107,7 @@ _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply on the fast path; a future to the service that answers it.
+    """One request and its reply on the fast path, used as a future by the answering service.
 
     Attributes:
         head: its head.
@@ -144,7 +144,7 @@ class Exchange:
     # -- a future, to the service ----------------------------------------------
 
     def done(self) -> bool:
-        """Return whether a result is no longer needed, as of a cancelled future."""
+        """Return whether the request no longer needs a result."""
         return self._is_left
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
@@ -183,7 +183,7 @@ class Exchange:
         tasks.discard(self)
 
     def reply(self, headers: bytes, body: bytes) -> None:
-        """Write a reply with status 200.
+        """Write a reply with status 200 to the client.
 
         Args:
             headers: lines, each with its end.
@@ -202,7 +202,7 @@ class Exchange:
         self.connection.end_exchange()
 
     def go_on(self, told: Mapping[str, object]) -> None:
-        """Pass the request to the framework, with additions to its ASGI scope."""
+        """Pass the request to the web framework, with additions to its ASGI scope."""
         self.leave()
         connection = self.connection
         own = {"server": connection.server, "client": connection.client}
@@ -242,7 +242,7 @@ class PlainProtocol(GuardedProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer the bytes on the fast path if their headers are known; parse them otherwise."""
+        """Answer a request on the fast path if its headers are known; else parse it."""
         is_between = self._is_between
         if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
@@ -259,7 +259,7 @@ class PlainProtocol(GuardedProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Note that the parser is inside a request."""
+        """Note that the parser has begun to read a request."""
         self._is_between = False
         super().on_message_begin()
 
@@ -270,7 +270,7 @@ class PlainProtocol(GuardedProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection if it was idle for the whole keep-alive time; otherwise wait on."""
+        """Close the connection if it was idle for the whole keep-alive time."""
         self.timeout_keep_alive_task = None
         cycle = self._cycle()
         if cycle is not None and not cycle.response_complete:
@@ -292,7 +292,7 @@ class PlainProtocol(GuardedProtocol):
             self._close_when_idle(self.timeout_keep_alive)
 
     def replace_cycle(self, exchange: Exchange, cycle: RequestResponseCycle) -> None:
-        """Let the framework answer a request in place of the fast path."""
+        """Let the web framework answer a request in place of the fast path."""
         newest: object = self.cycle
         if newest is exchange:
             self.cycle = cycle

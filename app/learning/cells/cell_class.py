@@ -63,11 +63,11 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return the node at which every row starts: node 0, or the only cell."""
+        """Return the tree node at which every row starts: node 0, or the only cell."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the index of each row's cell.
+        """Return the index of the cell in which each row lies.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -133,7 +133,7 @@ class CellClass:
 
     @property
     def size(self) -> int:
-        """The number of labellings, ``L**C``."""
+        """The number of hypotheses (labellings of C cells with L labels), ``L**C``."""
         size: int = self.class_count**self.splits.cell_count
         return size
 
@@ -168,7 +168,7 @@ class CellClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all weights.  Secret."""
+        """Return the log of the sum of all hypotheses' weights; secret."""
         errors = leaf_terms(self._counts(encoded, labels, row_weights)).errors
         return float(log_sum_exp(errors * (-epsilon / 2)).sum())
 
@@ -201,7 +201,7 @@ class CellClass:
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> CellLabels:
         """Draw a labelling as :meth:`draw` does, from label counts per cell in place of rows."""
-        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+        return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(self, counts: NDArray[np.float64], epsilon: float, noise: NoiseSource) -> CellLabels:
         """Draw each cell's label from its own counts, shape ``(L, C)``."""
@@ -216,7 +216,7 @@ class CellClass:
         return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:
-        """Return the class unchanged, since its cells do not depend on public points."""
+        """Return the class unchanged, because its cells do not depend on public points."""
         del public_points
         return self
 

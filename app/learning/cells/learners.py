@@ -1,4 +1,4 @@
-"""Learners that vote each cell's commonest label; which label wins a tie depends on the chunk.
+"""Models that vote for each cell's most frequent label, with ties broken by the chunk's number.
 
 A learner votes the commonest label among its own rows in the query's cell.  Where labels
 tie, and so in every cell where it has no row, the first of them counts from the label
@@ -33,7 +33,7 @@ _COUNT = np.dtype("<i8")
 
 
 class CellEnsemble:
-    """An ensemble whose votes on a vector depend only on the vector's public cell.
+    """An ensemble of models whose votes depend only on the query's public cell.
 
     Args:
         splits: the public cells.
@@ -53,12 +53,12 @@ class CellEnsemble:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Votes for each label in each cell, shape ``(C, L)``; private."""
+        """The number of votes for each label in each cell, shape ``(C, L)``; private."""
         return self._counts
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return self._size
 
     @property
@@ -72,7 +72,7 @@ class CellEnsemble:
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -81,7 +81,7 @@ class CellEnsemble:
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated."""
+        """Return a larger ensemble in which every vote is repeated, for measurements of time."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:
@@ -125,7 +125,7 @@ def fit_cells(
     first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> CellEnsemble:
-    """Return an ensemble of one learner per chunk, fitted on the labels in each cell.
+    """Return an ensemble of one model per chunk, from the labels in each cell.
 
     Args:
         encoded: cells of permuted rows, shape ``(n, 1)``.
@@ -156,7 +156,7 @@ def fit_cells(
 
 
 def joined_cells(searched: CellClass, fitted: Sequence[CellEnsemble]) -> CellEnsemble:
-    """Return the votes of several ensembles over the same cells together."""
+    """Return one ensemble with the votes of several, over the same cells."""
     return CellEnsemble(searched.splits, np.sum([each.counts for each in fitted], axis=0))
 
 

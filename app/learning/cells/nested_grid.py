@@ -50,7 +50,7 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return for each row the ranks of its numbers among the finest cuts, shape ``(n, d)``.
+        """Return for each row and feature the rank of its value among the finest cuts, ``(n, d)``.
 
         Args:
             values: encoded by the public schema, shape ``(n, features)``.
@@ -63,11 +63,11 @@ class Grid:
         return np.stack(columns, axis=1).astype(np.uint8)
 
     def cell_count(self, side: int) -> int:
-        """Return the number of grid cells at a resolution."""
+        """Return the number of cells of the grid at a resolution."""
         return int(side ** len(self.features))
 
     def cells(self, ranks: NDArray[np.uint8], side: int) -> NDArray[np.int64]:
-        """Return the index of each row's grid cell at a resolution, shape ``(n,)``, in C order."""
+        """Return the index of each row's cell at a resolution, shape ``(n,)``, in C order."""
         places = ranks.astype(np.int64) // (self.sides[-1] // side)
         cells = np.zeros(len(ranks), dtype=np.int64)
         for column in places.T:
@@ -82,7 +82,7 @@ class Grid:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Return the number of rows of each label in every grid cell, shape ``(cells, L)``.
+        """Return the number of rows of each label in every cell, shape ``(cells, L)``.
 
         Args:
             ranks: of the rows, shape ``(n, d)``.
@@ -98,7 +98,7 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return the cuts that divide an interval equally, as doubles above its lower bound.
+    """Return thresholds that divide an interval equally, as doubles above its lower bound.
 
     So that a number that is clipped to its bounds has the rank of the number itself.
     """
@@ -110,7 +110,7 @@ def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
 def decided(
     grid: Grid, noisy_counts: Sequence[NDArray[np.int64]], scales: Sequence[Fraction]
 ) -> NDArray[np.int64]:
-    """Return the label of every finest cell, shape ``(cells,)``, computed from noisy counts.
+    """Return the label of every cell of the finest grid, by noisy counts, shape ``(cells,)``.
 
     A cell answers by the finest level at which its lead stands out of the noise, and where none
     does, by the coarsest.

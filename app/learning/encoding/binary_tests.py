@@ -25,7 +25,7 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BinaryTest:
-    """A public yes-or-no question about one feature.
+    """A public binary test of one feature.
 
     Attributes:
         feature_index: which feature, in schema order.
@@ -87,7 +87,7 @@ def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArra
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return the index of one test for every distinct way in which tests divide some rows.
+    """Return the index of one test for each distinct way in which tests divide some rows.
 
     Without rows nothing can be told apart and every test stays.
 

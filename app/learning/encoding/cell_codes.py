@@ -1,4 +1,4 @@
-"""One integer per row and feature: the interval or category into which its value falls.
+"""Encoding of a row by one integer per feature: the interval or category of its value.
 
 Cuts divide a number into intervals, and categories are told apart from all others, so what
 any test says of a row follows from one small number a feature.  Rows held as codes take a
@@ -50,7 +50,7 @@ class CodedFeature:
         return len(self.references) + 1
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the code of each value, shape ``(n,)``; a missing number has code 0."""
+        """Return the integer code of each value, shape ``(n,)``; a missing number has code 0."""
         if self.is_cut:
             cells = np.searchsorted(self.references, column, side="right")
             cells[np.isnan(column)] = 0
@@ -61,13 +61,13 @@ class CodedFeature:
         return table[np.minimum(column, len(table) - 1).astype(np.intp)]
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return which test holds for which code, shape ``(cells, t_f)``."""
+        """Return which tests hold for which codes, shape ``(cells, t_f)``."""
         cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
         held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return for every two tests the index of the test equal to both together, if any.
+        """Return, for every two tests, the index of the test equal to both together, if any.
 
         Shape ``(t_f, t_f)``; t_f, the number of tests, stands for none.
         """
@@ -79,7 +79,7 @@ class CodedFeature:
 
 
 class CellCodes:
-    """A list of tests grouped by feature, with codes instead of test outcomes.
+    """A list of tests grouped by feature, with one integer code per feature and row.
 
     Args:
         features: those that have a test, with all of them.
@@ -98,7 +98,7 @@ class CellCodes:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
-        """Return the coding of some tests.
+        """Return the integer codes that some tests of features define.
 
         Returns:
             None where a test stands twice, a feature has more cells than a byte tells apart,
@@ -118,11 +118,11 @@ class CellCodes:
         return len(self.features)
 
     def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all binary tests for each row, given the rows' codes."""
+        """Return the outcomes of all binary tests for each row, from the row's integer codes."""
         return self.bits(codes)
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the codes of encoded rows, feature by feature.
+        """Return the integer codes of encoded rows, feature by feature.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -137,7 +137,7 @@ class CellCodes:
         return cells
 
     def codes_of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the cells of rows, shape ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
+        """Return rows' integer codes ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
         cells = np.empty((len(self.features), len(bits)), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             met = bits[:, feature.test_indices]
@@ -147,7 +147,7 @@ class CellCodes:
         return cells
 
     def bits(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests, shape ``(n, t)``, from codes ``(f, n)``."""
+        """Return the outcomes of all tests, shape ``(n, t)``, from integer codes ``(f, n)``."""
         outcomes = np.empty((codes.shape[1], self.test_count), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             outcomes[:, feature.test_indices] = feature.holds()[codes[place]]

@@ -24,16 +24,29 @@ ROWS_PER_PART: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts that stand in for rows, as a hypothesis class counts them; secret.
+    """Counts that a hypothesis class needs in place of the rows; secret.
 
     Attributes:
-        counts: whole numbers, of which those of parts add up.
-        row_count: of all rows, n.
+        counts: whole numbers of units, of which those of parts add up.
+        row_count: of all rows, n; where rows have weights, the units of all of them together.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
 
     counts: NDArray[np.int64] = field(repr=False)
     row_count: int
+    unit_count: int = 1
+
+    @property
+    def weighed(self) -> NDArray[np.float64]:
+        """The counts in rows, or in what they count for: exact, as sums of weights are."""
+        return self.counts / self.unit_count
+
+    def is_of(self, row_count: int) -> bool:
+        """Return whether the rows are the public n, or count for the public n persons at most."""
+        if self.unit_count == 1:
+            return self.row_count == row_count
+        return self.row_count <= row_count * self.unit_count
 
 
 class EncodedRows(Protocol):
@@ -49,7 +62,7 @@ class EncodedRows(Protocol):
 
 
 class RowsByPart:
-    """Rows that are encoded part by part, again at every request, to save memory.
+    """Rows that are encoded part by part at every request, to save memory.
 
     Args:
         encode: of a class; a row's code is a function of its own values.
@@ -81,7 +94,7 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows that are requested chunk by chunk in order, and encoded a few chunks ahead.
+    """Rows that are requested chunk by chunk in order, and encoded a few chunks in advance.
 
     Args:
         rows: all of them.
@@ -116,7 +129,7 @@ def parts(row_count: int) -> Iterator[slice]:
 def weighed_parts(
     encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
 ) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
-    """Yield parts of the rows in which all rows have one weight, with that weight.
+    """Yield parts of the rows in which all rows have the same weight, with that weight.
 
     Args:
         encoded: rows as a class encodes them, n of them.
@@ -138,7 +151,7 @@ def weighed_parts(
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:
-    """Return the labels that a hypothesis gives to the rows, shape ``(n,)``, part by part."""
+    """Return the labels that a hypothesis gives to all rows, shape ``(n,)``."""
     labels = np.empty(len(encoded), dtype=np.int64)
     for rows in parts(len(encoded)):
         labels[rows] = predict(encoded[rows])

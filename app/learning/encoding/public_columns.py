@@ -25,7 +25,7 @@ COLUMNS_A_NUMBER = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicColumn:
-    """The public facts about one feature that its encoding needs.
+    """The public facts about one feature that its numeric encoding needs.
 
     Attributes:
         bounds: lower and upper bound of a number; None for a category.
@@ -47,7 +47,7 @@ class PublicColumn:
 
 
 class PackedColumns:
-    """The encoding of features as arrays, for fast use on small batches.
+    """The numeric encoding of features as arrays, for fast use on small batches.
 
     Args:
         columns: one a feature.
@@ -77,7 +77,7 @@ class PackedColumns:
         self._is_numeric = len(numbers) == len(columns)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return values encoded as finite numbers in [0, 1].
+        """Return feature values encoded as finite numbers in [0, 1].
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -114,5 +114,5 @@ class PackedColumns:
 def encode_columns(
     columns: Sequence[PublicColumn], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return values ``(n, d)`` encoded as by :meth:`PackedColumns.encode`, once."""
+    """Return feature values ``(n, d)``, encoded as by :meth:`PackedColumns.encode`."""
     return PackedColumns(columns).encode(values)

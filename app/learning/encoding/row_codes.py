@@ -1,4 +1,4 @@
-"""Rows stored compactly as bytes, from which a hypothesis class recovers its encoding of them.
+"""Compact encoding of rows as bytes, which hypothesis classes can decode.
 
 A row's bytes are a function of that row's values, as its encoding is.
 """
@@ -23,11 +23,11 @@ class RowCodes(Protocol):
 
     @property
     def width(self) -> int:
-        """The number of bytes per row, f."""
+        """The number of bytes that encode a row, f."""
         ...
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the bytes of encoded rows ``(n, d)``, shape ``(f, n)``."""
+        """Return the bytes that encode rows ``(n, d)``, shape ``(f, n)``."""
         ...
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
@@ -37,7 +37,7 @@ class RowCodes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IntegerCodes:
-    """A compact encoding of rows that a hypothesis class encodes as nonnegative integers.
+    """A compact encoding for hypothesis classes whose rows are nonnegative integers.
 
     Attributes:
         encode: of the class; gives whole numbers of shape ``(n, columns)``.
@@ -52,11 +52,11 @@ class IntegerCodes:
 
     @property
     def width(self) -> int:
-        """The number of bytes per row."""
+        """The number of bytes that encode a row."""
         return self.columns * self._kind.itemsize
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the bytes of encoded rows ``(n, d)``, shape ``(f, n)``."""
+        """Return the bytes that encode rows ``(n, d)``, shape ``(f, n)``."""
         numbers = np.ascontiguousarray(self.encode(values), dtype=self._kind)
         return numbers.view(np.uint8).reshape(len(values), self.width).T
 

@@ -1,4 +1,4 @@
-"""Scikit-learn classifiers as learners: fitted on chunks, then used for votes.
+"""Scikit-learn classifiers as models: trained on chunks, then used for votes.
 
 ``estimator_choice.py`` imports the configured classifier, and refuses one that does not serve.
 

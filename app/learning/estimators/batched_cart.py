@@ -27,7 +27,7 @@ _NO_CUT: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class CompleteTrees:
-    """Complete decision trees of one depth.
+    """Complete decision trees of the same depth.
 
     Attributes:
         columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
@@ -45,7 +45,7 @@ class CompleteTrees:
 def fit_cart(
     rows: NDArray[np.float64], labels: NDArray[np.int64], *, depth: int, class_count: int
 ) -> CompleteTrees:
-    """Return decision trees (CART) fitted on chunks of equal size.
+    """Return one decision tree (CART) per chunk, trained on chunks of equal size.
 
     Args:
         rows: encoded columns, shape ``(K, m, c)``, m at least one.

@@ -1,4 +1,4 @@
-"""L2-regularised logistic regression for all chunks at once, each to its own optimum.
+"""L2-regularised logistic regression on all chunks at once, each to its own optimum.
 
 The minimum is scikit-learn's: the sum of logistic losses, and the squared length of the
 weights over 2 C, the intercepts free.  It is unique, so that votes differ from
@@ -39,7 +39,7 @@ ROUNDING_SHARE: Final = 1e-14
 
 
 class Functions(Protocol):
-    """The interface of K convex functions of p variables each."""
+    """The interface of K convex functions of p variables each, to be minimised."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -48,7 +48,7 @@ class Functions(Protocol):
 
     @property
     def slope_max(self) -> float:
-        """The largest gradient component at which a function counts as minimised."""
+        """The largest gradient component with which a function counts as minimised."""
         ...
 
     def values(self, which: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,7 +131,7 @@ def fit_logistic(
     inverse_strength: float,
     has_intercept: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return logistic regressions, one fitted per chunk.
+    """Return one logistic regression per chunk.
 
     Args:
         rows: encoded columns of permuted rows, shape ``(n, c)``.

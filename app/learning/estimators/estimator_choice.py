@@ -23,19 +23,19 @@ class Classifier(Protocol):
     """The part of scikit-learn's estimator interface that is used here."""
 
     def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64], /) -> object:
-        """Fit the estimator on one chunk."""
+        """Train the estimator on one chunk of rows."""
         ...
 
     def predict(self, rows: NDArray[np.float64], /) -> NDArray[np.generic]:
-        """Return one label per row."""
+        """Return one predicted label per row."""
         ...
 
     def get_params(self, deep: bool = ...) -> dict[str, object]:  # noqa: FBT001 -- as there
-        """Return parameters by name, nested ones joined by two underscores."""
+        """Return the estimator's parameters by name, nested ones joined by two underscores."""
         ...
 
     def set_params(self, **params: object) -> object:
-        """Set parameters by name."""
+        """Set the estimator's parameters by name."""
         ...
 
 

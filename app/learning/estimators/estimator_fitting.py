@@ -1,4 +1,4 @@
-"""Fitting of scikit-learn classifiers, each on its own chunk of rows.
+"""Training of scikit-learn classifiers, each on its own chunk of rows.
 
 The public encoding of :mod:`app.learning.encoding.public_columns` is all the
 preprocessing there is outside a chunk.  Labels are mapped by value; a learner that
@@ -44,7 +44,7 @@ def fit_estimators(
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Model]:
-    """Return one fitted estimator per chunk.
+    """Return one trained scikit-learn estimator per chunk of rows.
 
     Args:
         make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.
@@ -84,7 +84,7 @@ def fit_student(
     seed: bytes,
     class_count: int,
 ) -> Classifier:
-    """Return an estimator fitted on public rows, as read back from its stored bytes.
+    """Return an estimator trained on public rows, as read back from its stored bytes.
 
     Args:
         make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.

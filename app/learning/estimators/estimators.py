@@ -1,4 +1,4 @@
-"""The votes of k fitted scikit-learn classifiers.
+"""The votes of k trained scikit-learn classifiers.
 
 A model that fails in predicting votes class 0 in silence; that the machine fails is no
 vote.  Estimators whose fitted forms can be laid out together vote together
@@ -36,7 +36,7 @@ Model: TypeAlias = Classifier | int
 
 
 class EstimatorEnsemble:
-    """An ensemble of fitted scikit-learn classifiers, one per chunk.
+    """An ensemble of trained scikit-learn classifiers, one per chunk of rows.
 
     Args:
         columns: the public encoding.
@@ -74,7 +74,7 @@ class EstimatorEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._models)
 
     @property
@@ -83,7 +83,7 @@ class EstimatorEnsemble:
         return self._class_count
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         rows = self._encoder.encode(values)
         if self._packed is not None:
             return self._packed.vote_counts(rows)
@@ -95,11 +95,11 @@ class EstimatorEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score, which is the estimator's predicted probability."""
+        """Whether every vote has a score, the estimator's predicted probability."""
         return self._class_count == len(("no", "yes"))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score of each encoded query, shape ``(B, k)``; secret.
+        """Return each model's score for each encoded query, shape ``(B, k)``; secret.
 
         The last bits of what an estimator computes may depend on the batch, as its votes
         may; the batch is made of queries, and a row still moves one model's scores only.
@@ -108,7 +108,7 @@ class EstimatorEnsemble:
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every model is repeated."""
+        """Return a larger ensemble in which every model is repeated, to measure times."""
         return type(self)(
             self._columns,
             self._models * times,
@@ -151,7 +151,7 @@ class EstimatorEnsemble:
 
 
 def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
-    """Return stored models, except that some chunks' models come from another ensemble.
+    """Return stored models, with those of some chunks replaced by another ensemble's.
 
     No model is read: what is not exchanged stays as it was stored, to the byte.
 

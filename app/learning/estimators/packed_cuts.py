@@ -1,4 +1,4 @@
-"""All decision trees of an ensemble as flat arrays, each tree with its own cuts.
+"""All decision trees of an ensemble as flat arrays, each tree with its own thresholds.
 
 Every node of every tree is complete, padded below a leaf by nodes that say the leaf's
 label on both sides, up to a depth that the configuration fixes.  The comparisons are
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PackedCuts:
-    """k complete trees of one depth over encoded columns.
+    """k complete decision trees of one depth over encoded columns.
 
     Args:
         columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
@@ -53,12 +53,12 @@ class PackedCuts:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         count: int = self._selection.tree_count
         return count
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of every tree on every query.
+        """Return the votes of every tree on every query of a batch.
 
         Args:
             rows: encoded columns, shape ``(B, c)``.
@@ -111,7 +111,7 @@ class PackedCuts:
 
 
 def single_precision(cuts: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest single-precision number that is not above each cut.
+    """Return the largest single-precision number that is not above each threshold.
 
     A number in single precision is at most a cut exactly where it is at most that.
     """

@@ -1,4 +1,4 @@
-"""An ensemble of estimators that were fitted together, stored as numeric arrays."""
+"""An ensemble of estimators that were trained together, stored as numeric arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEPTH_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """Linear models with one score per class; the largest score wins the vote, ties to the first.
+    """Linear models with one score per class; the first class with the largest score wins.
 
     Attributes:
         weights: shape ``(k, L, c)``.
@@ -49,7 +49,7 @@ Form: TypeAlias = LinearForm | CompleteTrees
 
 
 class PackedEnsemble:
-    """An ensemble of models that were fitted together, one per chunk.
+    """An ensemble of models that were trained together, one per chunk.
 
     Args:
         columns: the public encoding.
@@ -70,25 +70,25 @@ class PackedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         return self._packed.vote_counts(self._encoder.encode(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since models with scores are fitted one by one instead."""
+        """Raise an error, since models that give scores are never trained together."""
         del values
         raise InvariantError("these estimators were fitted for votes only")
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every model is repeated."""
+        """Return a larger ensemble in which every model is repeated, to measure times."""
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the models of some chunks taken from another.
+        """Return the ensemble with the models of some chunks replaced by another's.
 
         Args:
             chunks: indices of models, shape ``(c,)``.
@@ -132,7 +132,7 @@ class PackedEnsemble:
 
 
 def joined(forms: Sequence[Form]) -> Form:
-    """Return the models of several blocks of chunks as one; all are of one kind."""
+    """Return one ensemble with the models of several blocks of chunks."""
     linear = [form for form in forms if isinstance(form, LinearForm)]
     trees = [form for form in forms if isinstance(form, CompleteTrees)]
     invariant(not (linear and trees), "the models of an ensemble are of one kind")

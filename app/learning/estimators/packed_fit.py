@@ -1,4 +1,4 @@
-"""The kinds of estimator that can be fitted on all chunks at once.
+"""The kinds of estimator that can be trained on all chunks at once.
 
 Which these are is a function of the public choice alone.  A chunk's model is that of its
 own rows to the last bit, in whatever company it is fitted: chunks are worked in blocks
@@ -38,7 +38,7 @@ _TREE_PARAMS: Final = frozenset({"criterion", "max_depth", "random_state", "spli
 
 
 class BlockFit(Protocol):
-    """The interface of a function that fits a block of chunks together."""
+    """The interface of a function that trains one estimator on each of many chunks."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class BlockFit(Protocol):
 
 
 def block_fit_of(path: str, params: Mapping[str, object]) -> BlockFit | None:
-    """Return the function that fits an estimator on many chunks at once; None if none does.
+    """Return the function that trains an estimator on many chunks at once, or None.
 
     Args:
         path: import path of the estimator.
@@ -84,7 +84,7 @@ def fit_together(
     class_count: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedEnsemble:
-    """Return one fitted estimator per chunk, fitted together.
+    """Return one estimator per chunk, all trained together.
 
     Args:
         fit: from :func:`block_fit_of`.

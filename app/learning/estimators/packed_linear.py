@@ -100,7 +100,7 @@ class PackedLinear:
         self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of every model on every query.
+        """Return the votes of every model on every query of a batch.
 
         Args:
             rows: encoded columns, each in [0, 1], shape ``(B, c)``.

@@ -47,7 +47,7 @@ class PackedVotes(Protocol):
     """The interface of all votes of an ensemble of estimators, computed together."""
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded columns, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded columns, ``(B, L)``; secret."""
         ...
 
 
@@ -110,7 +110,7 @@ def scikit_learn_name(path: str) -> str | None:
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the configured maximum depth of trees, if it is small enough for padding."""
+    """Return the configured maximum depth of trees if complete trees of this depth are small."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None
@@ -147,7 +147,7 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Return linear models with a score per class; for two classes, one score: their difference.
+    """Return linear models with a score per class; with two classes, the scores' difference.
 
     Args:
         weights: shape ``(k, L, c)``.
@@ -163,7 +163,7 @@ def linear_votes(
 def pack_trees(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
 ) -> PackedCuts:
-    """Return decision trees as complete trees of one depth.
+    """Return decision trees, padded to complete trees of one depth.
 
     Args:
         models: fitted, or the label of a constant.

@@ -1,4 +1,4 @@
-"""Halfspaces over public points or a grid of integers, enumerated exactly.
+"""Halfspaces over public points or a grid of integers, listed exactly.
 
 * ``lattice.py`` places numbers on an integer lattice, and makes the public grid.
 * ``arrangement.py`` finds every way in which a halfspace parts points, on a line and in a plane.

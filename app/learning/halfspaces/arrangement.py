@@ -42,7 +42,7 @@ CONSTANT_OFFSETS: Final = (1, -1)
 
 
 def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfspace for every labelling of points that halfspaces can make.
+    """Return one halfspace for every way in which halfspaces can label the given points.
 
     Args:
         points: lattice points, coordinates in ``[0, 2**16]``, shape
@@ -71,7 +71,7 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the fewest coordinates that tell all points of the points' affine span apart.
+    """Return the fewest coordinates that distinguish all points of the points' affine span.
 
     Args:
         points: shape ``(m, dim)``.
@@ -90,7 +90,7 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return both half-lines at each midpoint between neighbours, shape ``(N, 1, 2)``."""
+    """Return the two half-lines at each midpoint between neighbours, shape ``(N, 1, 2)``."""
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)
@@ -98,7 +98,7 @@ def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per labelling of points, except the constant ones, shape ``(N, 2, 3)``.
+    """Return one halfplane per non-constant labelling of points in a plane, ``(N, 2, 3)``.
 
     Of the lines that separate two sets, those that touch both and part them
     crosswise are two, one turned either way.  Directed so that the first set

@@ -1,4 +1,4 @@
-"""The entry of ``halfspaces`` in the table of hypothesis classes."""
+"""The entry of the class ``halfspaces`` in the table of hypothesis classes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ ROWS_PER_BLOCK: Final = 1 << 11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halfspaces:
-    """A list of halfspaces as a hypothesis class.
+    """A hypothesis class that lists halfspaces.
 
     Attributes:
         lattice: how rows are read.
@@ -53,7 +53,7 @@ class Halfspaces:
 
     @property
     def class_count(self) -> int:
-        """The number of labels, two."""
+        """The number of labels, which is two."""
         return CLASS_COUNT
 
     def __len__(self) -> int:
@@ -61,11 +61,11 @@ class Halfspaces:
         return len(self.levels)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return rows as integer points, shape ``(n, dim)``."""
+        """Return rows as points with integer coordinates, shape ``(n, dim)``."""
         return self.lattice.encode(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return 1 where a row lies in a halfspace, else 0, shape ``(N, n)``.
+        """Return, for every halfspace and row, 1 if the row lies in it, else 0, ``(N, n)``.
 
         The first of the halfspace's linear forms that is nonzero at the row must be positive there.
         """
@@ -89,7 +89,7 @@ class Halfspaces:
         return type(self)(self.lattice, self.levels[indices], self.public_frequencies[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the integer coefficients of one halfspace in plain values.
+        """Return the integer coefficients of one halfspace as plain lists and numbers.
 
         A row has label 1 iff the first of its values ``weights . u - offset``
         that is not zero is positive; ``u`` is ``(x - lower) / (upper - lower)
@@ -190,7 +190,7 @@ def dichotomy_bound(point_count: int, dimension: int) -> int:
 
 
 def refuse_points(point_count: int, dimension: int) -> None:
-    """Refuse points that may have too many labellings, by public numbers only.
+    """Refuse points that may have too many labellings, by their public number only.
 
     Raises:
         ConfigurationError: says how many there may be and what to do instead.

@@ -26,7 +26,7 @@ SHARE_UNITS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The features that halfspaces use, with their public bounds.
+    """The numeric features that halfspaces use, with their public bounds.
 
     Attributes:
         feature_indices: one to three numeric features, in schema order.
@@ -49,7 +49,7 @@ class Lattice:
 
     @property
     def dimension(self) -> int:
-        """The number of features."""
+        """The number of numeric features in use."""
         return len(self.feature_indices)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -78,7 +78,7 @@ def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDA
 
 
 def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -> Lattice:
-    """Return the integer coordinates of the numeric features that have a cut in use.
+    """Return integer coordinates for the numeric features that have a threshold in use.
 
     Without a cut only the constants are left, which may read any feature.
 
@@ -97,7 +97,7 @@ def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The public grid: one integer point for every cell between cuts.
+    """The public grid of integer points, one for every cell between thresholds.
 
     Attributes:
         coordinates: along each axis, the middle of every cell.
@@ -111,7 +111,7 @@ class Grid:
 
     @property
     def point_count(self) -> int:
-        """The number of grid cells."""
+        """The number of cells of the public grid."""
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ class Grid:
 
 
 def public_grid(lattice: Lattice, tests: Sequence[BinaryTest]) -> Grid:
-    """Return the grid of the cuts of the features that halfspaces use."""
+    """Return the public grid between the thresholds of the features that halfspaces use."""
     coordinates, weights = [], []
     for axis, feature_index in enumerate(lattice.feature_indices):
         shares = {

@@ -1,4 +1,4 @@
-"""Labellings of points in space by planes, from the planes through three of the points.
+"""Labellings of points in space by planes, found from the planes through three points.
 
 A plane through points, and a dichotomy of the points on it, is a flag; a
 dichotomy that parts points which span the space has at least one, and in
@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per pair: left of its directed line, and on it before the midpoint.
+    """Return one halfplane per pair of points: left of the line through them, with half of it.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

@@ -1,4 +1,4 @@
-"""Linear scores over public inputs: the classifiers that noisy gradient descent fits.
+"""Linear scores over public inputs: classifiers that noisy gradient descent trains.
 
 * ``terms.py`` has the inputs: public tests and products of two, each 0 or 1.
 * ``whitening.py`` finds a public linear map that makes terms uncorrelated.

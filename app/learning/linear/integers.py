@@ -1,4 +1,4 @@
-"""Rows as integer vectors of bounded length, so that their sums are exact.
+"""Encoding of rows as integer vectors of bounded length, so that their sums are exact.
 
 Every number is an integer that a double holds, so sums are exact in any order: the
 vector of a row is the same whatever rows stand beside it, and its length is checked
@@ -36,7 +36,7 @@ ROWS_PER_BLOCK: Final = 8192
 
 
 def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
-    """Return whether integer features and their map are small enough for exact sums.
+    """Return whether integer inputs and their linear map are small enough for exact sums.
 
     Args:
         matrix: integers, shape ``(t, p)``.
@@ -56,7 +56,7 @@ def _largest(matrix: NDArray[np.float64], offset: NDArray[np.float64], magnitude
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegerFeatures:
-    """A public linear map from small integers to integer vectors of bounded length.
+    """A public linear map from small integer inputs to integer vectors of bounded length.
 
     A row's vector is ``(features @ matrix + offset) / grid``, cut to the bound if it is
     longer, and every coordinate is then rounded towards zero.
@@ -96,7 +96,7 @@ class IntegerFeatures:
 
     @property
     def width(self) -> int:
-        """The number of coordinates, p."""
+        """The number of coordinates of a row's vector, p."""
         return len(self.offset)
 
     def coordinates(self, features: NDArray[np.integer]) -> NDArray[np.int16]:
@@ -169,7 +169,7 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return residuals divided by how many rows the row's person has, rounded toward zero.
+    """Return residuals divided by the number of rows of each row's person, toward zero.
 
     So what the r rows of a person add up to is no longer than what one row may add.  To the
     nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.
@@ -188,7 +188,7 @@ def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return probabilities minus the label's indicator, clipped, as integers.
+    """Return residuals (probabilities minus the label's indicator), clipped, as integers.
 
     Args:
         scores: in steps of 1/:data:`SCORE_STEPS`, shape ``(n, s)``.

@@ -1,4 +1,4 @@
-"""Integer scores that are weighted sums of tests, cosine features and numbers.
+"""Integer scores: weighted sums of tests, cosine features and numbers.
 
 A row's features are small integers: a term that holds counts as much as a cosine of one, and as
 a number that goes from one of its bounds to the other.  Public points whiten them, as they whiten
@@ -106,7 +106,7 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return an integer whitening map for tests and numbers, and the length limit for rows.
+    """Return an integer whitening map for tests and numbers, and a length limit for rows.
 
     Args:
         inputs: the features; numbers are told apart by public points, so there are some.
@@ -130,7 +130,7 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return an integer whitening map for all inputs, and the length limit for rows.
+    """Return an integer whitening map for all inputs, and a length limit for rows.
 
     Args:
         inputs: the features.
@@ -216,7 +216,7 @@ def _integers(found: Directions, *, norm: float, finest: bool) -> IntegerFeature
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelScores:
-    """Integer scores: an intercept plus weights times inputs.
+    """A classifier with integer scores: intercepts plus weights times inputs.
 
     Attributes:
         inputs: the public features.
@@ -252,7 +252,7 @@ class KernelScores:
         *,
         class_count: int,
     ) -> KernelScores:
-        """Return the scores with weights rounded so that sums in doubles are exact.
+        """Return the classifier with weights rounded so that sums in doubles are exact.
 
         Args:
             inputs: the public features.

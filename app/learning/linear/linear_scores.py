@@ -28,7 +28,7 @@ FINENESS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearScores:
-    """Integer scores: an intercept plus the weights of all conjunctions of tests that hold.
+    """A classifier with integer scores: intercepts plus the weights of all true conjunctions.
 
     With two classes there is one score, and the second class is predicted iff it is
     above zero; with more there is one a class, and the largest is, of equal ones the first.
@@ -66,7 +66,7 @@ class LinearScores:
         *,
         class_count: int,
     ) -> LinearScores:
-        """Return the scores with weights rounded so that sums in doubles are exact.
+        """Return the classifier with weights rounded so that sums in doubles are exact.
 
         Args:
             terms: the public terms.
@@ -98,7 +98,7 @@ class LinearScores:
 
 
 class AveragedDescent:
-    """Gradient descent, whose result is the mean of the later half of its iterates.
+    """Gradient descent whose result is the mean of the later half of its iterates.
 
     The mean has less of the noise that every step adds than the last iterate has.
     """
@@ -125,7 +125,7 @@ class AveragedDescent:
         self.weights = self._shortened(start)
 
     def update(self, gradient: NDArray[np.float64]) -> None:
-        """Take one step against a noisy mean gradient, shape ``(p, s)``."""
+        """Make one descent step, given a noisy mean gradient, shape ``(p, s)``."""
         self.weights = self._shortened(self.weights - self._rate * gradient)
         if self._step >= self._first:
             self._total += self.weights

@@ -29,7 +29,7 @@ OUTER_SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numeric features used as inputs, with the public quantiles that scale them.
+    """The numeric features used as inputs, with public quantiles for their scale.
 
     Attributes:
         feature_indices: the numeric features, in schema order.

@@ -91,7 +91,7 @@ LEAST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """The chosen pairs of tests, and the public whitening of tests and pairs.
+    """The chosen pairs of tests, and the public whitening map of tests and pairs.
 
     Attributes:
         pairs: indices of two tests each, of different features.
@@ -104,7 +104,7 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return which tests are multiplied in pairs, and a map that makes inputs uncorrelated.
+    """Return which tests are multiplied in pairs, and a map that decorrelates the inputs.
 
     Both follow from public points; None where there are too few features for a pair.
 

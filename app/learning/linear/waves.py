@@ -81,7 +81,7 @@ def cosine_table() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waves:
-    """Public random cosine features of some numeric features.
+    """Random Fourier features: public cosines of weighted sums of numeric features.
 
     Attributes:
         feature_indices: the numeric features, in schema order.
@@ -133,7 +133,7 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return how large cosine features are beside tests, by their number of numeric inputs."""
+    """Return the scale of cosine features relative to tests, by their number of inputs."""
     return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 

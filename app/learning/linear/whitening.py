@@ -88,7 +88,7 @@ class PublicMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrinkage:
-    """Public shrinkage of the directions in which noise would dominate.
+    """Public shrinkage of those directions in which noise would dominate.
 
     Attributes:
         noise: deviation that the whole budget, spent on one step, would leave in a mean
@@ -107,7 +107,7 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Uncorrelated directions of a score's inputs, as real numbers.
+    """Uncorrelated directions of a score's inputs, in floating point.
 
     Attributes:
         matrix: of the terms, shape ``(t, p)``.
@@ -138,7 +138,7 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
-    """Return the map of :func:`directions` in integers, with a limit on the length of its output.
+    """Return the map of :func:`directions` in integers, with a length limit for its output.
 
     Args:
         public_map: of the terms.
@@ -154,7 +154,7 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
 
 
 def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
-    """Return the linear map to coordinates that are uncorrelated and nearly equal in size.
+    """Return a linear map to coordinates that are uncorrelated and of nearly equal size.
 
     A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
     by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays small.  The last

@@ -1,4 +1,4 @@
-"""Hypothesis classes that are small enough to list all hypotheses.
+"""Hypothesis classes whose hypotheses are few enough to be listed one by one.
 
 * ``hypothesis_list.py`` has the interface of a list: predictions and counts of errors.
 * ``thresholds.py`` and ``boxes.py`` (one or two numbers in intervals) are two of them.

@@ -39,7 +39,7 @@ BOXES_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """A numeric feature with its public cuts.
+    """A numeric feature with its public thresholds.
 
     Attributes:
         feature_index: which feature, in schema order.
@@ -53,12 +53,12 @@ class Axis:
     shares: NDArray[np.float64]
 
     def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return how many cuts are at or below each value; 0 if it is missing."""
+        """Return how many thresholds are at or below each value; 0 if it is missing."""
         ranks = np.searchsorted(self.cuts, column, side="right")
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
     def bound(self, rank: int) -> float | None:
-        """Return the cut at one end of an interval; None for an open end."""
+        """Return the threshold at one end of an interval; None for an open end."""
         return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
 
 
@@ -71,7 +71,7 @@ class Side(NamedTuple):
 
 
 class Boxes:
-    """A list of boxes as a hypothesis class; two labels.
+    """A hypothesis class that lists boxes; two labels.
 
     Args:
         axes: the features with cuts; one more axis without cuts, which holds
@@ -88,7 +88,7 @@ class Boxes:
 
     @property
     def class_count(self) -> int:
-        """The number of labels, two."""
+        """The number of labels, which is two."""
         return CLASS_COUNT
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class Boxes:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The expected fraction of records per box, if features are independent, ``(N,)``."""
+        """The expected fraction of records in each box if features are independent, ``(N,)``."""
         tables = [np.array([1.0, *axis.shares, 0.0]) for axis in self.axes]
         tables.append(np.array([1.0, 0.0]))
         starts = np.cumsum([0, *map(len, tables)])[:-1]
@@ -108,18 +108,18 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return how many cuts are at or below a row's values, per feature; 0 without cuts."""
+        """Return, per row and feature, how many thresholds are at or below the value."""
         ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
         return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return 1 where a row lies in a box, shape ``(N, n)``."""
+        """Return, for every box and row, 1 if the row lies in the box, else 0, ``(N, n)``."""
         ranks = np.ascontiguousarray(encoded.astype(np.int32, copy=False).T)
         inside = self._within(ranks, 0) & self._within(ranks, 1)
         return inside.view(np.uint8)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of errors of every box, shape ``(N,)``, by two-dimensional prefix sums.
+        """Return the number of errors of every box, by two-dimensional prefix sums, ``(N,)``.
 
         A box errs on the rows of label 1, less those inside it, plus the rows
         of label 0 inside it.
@@ -138,7 +138,7 @@ class Boxes:
         return type(self)(self.axes, self.sides[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the intervals of a box: feature, lower cut and upper cut of each."""
+        """Return the intervals of a box: feature, lower threshold and upper threshold of each."""
         sides = [
             {"feature": side.feature, "lower": side.lower, "upper": side.upper}
             for side in self.bounded_sides(index)
@@ -220,7 +220,7 @@ RECTANGLE_DIMENSION = 4
 
 
 def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
-    """Return the numeric features that have a cut, in schema order, cuts ascending."""
+    """Return the numeric features with thresholds, in schema order, thresholds ascending."""
     cuts: dict[int, dict[float, float]] = {}
     for test in tests:
         if test.cut is not None:
@@ -229,7 +229,7 @@ def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
 
 
 def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
-    """Return the class of boxes of one kind over the cuts.
+    """Return the hypothesis class of boxes of one kind, over the given thresholds.
 
     Args:
         kind: ``thresholds``, ``intervals`` or ``rectangles``.
@@ -247,7 +247,7 @@ def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
 
 
 def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[int]) -> Boxes:
-    """Return one box for every labelling of points that boxes of one kind can make.
+    """Return one box for every way in which boxes of one kind can label the points.
 
     Any cut is one at a value of a point, as far as the points can tell.
 
@@ -278,7 +278,7 @@ def box_count(kind: str, cut_counts: Sequence[int]) -> int:
 
 
 def box_dimension(kind: str, feature_count: int, *, size: int) -> int:
-    """Return the VC dimension: the largest m of which boxes can make all ``2**m`` labellings.
+    """Return the VC dimension of boxes of one kind.
 
     It is the VC dimension of thresholds and intervals on one feature, of
     rectangles on two; with more features it is an upper bound of it.

@@ -1,4 +1,4 @@
-"""A class that is small enough to list: exact weights from every hypothesis's errors.
+"""A hypothesis class that is listed: its draw uses the error count of every hypothesis.
 
 The weight of a hypothesis is ``exp(-epsilon errors / 2)`` and errors are
 exact, whole or on the grid of the rows' weights, so hypotheses with the same number of errors
@@ -52,7 +52,7 @@ LOG_FACTOR_MAX = 690.0
 
 @dataclass(frozen=True, slots=True)
 class ScaledSums:
-    """An array of unevaluated sums ``factors * exp(-decay * errors)``.
+    """An array of sums ``factors * exp(-decay * errors)``, kept as factors and exponents.
 
     Attributes:
         errors: exact numbers, whole or on the grid of the rows' weights.
@@ -68,7 +68,7 @@ class ScaledSums:
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
-        """Return the sums times a factor, with one rounding."""
+        """Return the sums multiplied by a factor, with one rounding."""
         return ScaledSums(self.errors + other.errors, self.factors * other.factors)
 
     def total(self, decay: float, axis: int) -> ScaledSums:
@@ -86,14 +86,14 @@ class ScaledSums:
 
 
 def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log of the sum of weights over the first axis; all are finite."""
+    """Return the log of the sum of weights over the first axis, if all are finite."""
     largest: NDArray[np.float64] = log_weights.max(axis=0)
     total: NDArray[np.float64] = np.exp(log_weights - largest).sum(axis=0)
     return largest + np.log(total)
 
 
 def total_roundoffs(term_count: int) -> int:
-    """Return a bound on the rounding error of :meth:`ScaledSums.total`, in units of roundoff.
+    """Return a bound on the rounding error of :meth:`ScaledSums.total`, in roundoff units.
 
     A term takes exp of an exact whole number times decay: one rounding of an
     exponent of at most 746 in size, and that of exp, then one product.  N
@@ -103,7 +103,7 @@ def total_roundoffs(term_count: int) -> int:
 
 
 def choice_roundoffs(log_factor_max: float) -> int:
-    """Return a bound on a draw's rounding error from logs by :meth:`ScaledSums.relative_logs`.
+    """Return a bound on the rounding error of a draw by :meth:`ScaledSums.relative_logs`.
 
     A choice whose exponent is 746 below the least and more than a factor makes
     up for weighs nothing on the grid of a draw, whatever its digits.  Another's
@@ -124,7 +124,7 @@ FEWER_CUTS = "lower bins, list fewer cuts, or leave a feature out by an empty li
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedHypothesis:
-    """One hypothesis of a listed class.
+    """One hypothesis of a listed hypothesis class.
 
     Attributes:
         hypotheses: a list that holds this one alone.
@@ -136,7 +136,7 @@ class EnumeratedHypothesis:
     index: int
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row, shape ``(n,)``."""
+        """Return the hypothesis's class index for every row, shape ``(n,)``."""
         labels: NDArray[np.int64] = self.hypotheses.predict(encoded)[0].astype(np.int64)
         return labels
 
@@ -147,7 +147,7 @@ class EnumeratedHypothesis:
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedClass:
-    """A class of listed hypotheses, each weighted by its number of errors.
+    """A hypothesis class that is listed, each hypothesis weighted by its number of errors.
 
     Attributes:
         hypotheses: the list.
@@ -170,7 +170,7 @@ class EnumeratedClass:
 
     @property
     def size(self) -> int:
-        """The number of hypotheses."""
+        """The number of hypotheses in the class."""
         return len(self.hypotheses)
 
     @property
@@ -179,7 +179,7 @@ class EnumeratedClass:
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the encoding of the list."""
+        """Return rows in the encoding that the listed hypotheses need."""
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
@@ -193,7 +193,7 @@ class EnumeratedClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all weights.  Secret."""
+        """Return the log of the sum of all hypotheses' weights; secret."""
         error_counts = self._error_counts(encoded, labels, row_weights)
         errors, counts = np.unique(error_counts, return_counts=True)
         log_weights = _log_weights(errors, epsilon)
@@ -221,14 +221,14 @@ class EnumeratedClass:
         return self._drawn(self._error_counts(encoded, labels, row_weights), epsilon, noise)
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the rows that each hypothesis gets wrong, shape ``(N,)``."""
+        """Return each hypothesis's number of errors on the rows, shape ``(N,)``."""
         return self.hypotheses.error_counts(encoded, labels)
 
     def draw_tallied(
         self, tally: Tally, epsilon: float, noise: NoiseSource
     ) -> EnumeratedHypothesis:
         """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
-        return self._drawn(tally.counts.astype(np.float64), epsilon, noise)
+        return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(
         self, error_counts: NDArray[np.float64], epsilon: float, noise: NoiseSource
@@ -277,7 +277,7 @@ def log_weight_error(row_count: int, epsilon: float) -> float:
 
 
 def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:
-    """Refuse more hypotheses than can be listed, by their public number.
+    """Refuse a class with more hypotheses than can be listed, by their public number.
 
     Args:
         size: how many there are, or a public bound of it.

@@ -1,4 +1,4 @@
-"""An ensemble over a listed class: every vote is a few indices into the public list.
+"""An ensemble over a listed class: every vote is stored as indices into the public list.
 
 Which places is private; the list is not stored.  A query costs the same
 whatever the places are: either the whole list is evaluated, or every place is,
@@ -34,7 +34,7 @@ LABELS_PER_BLOCK = 1 << 22
 
 
 class EnumeratedEnsemble:
-    """An ensemble of hypotheses from a list, one or a few per vote.
+    """An ensemble of listed hypotheses, one or a few per vote.
 
     Args:
         hypotheses: the public list, N of them.
@@ -74,7 +74,7 @@ class EnumeratedEnsemble:
 
     @classmethod
     def joined(cls, hypotheses: HypothesisList, fitted: Sequence[Self]) -> Self:
-        """Return the votes of several ensembles over the same list together, in order."""
+        """Return one ensemble with the votes of several over the same list, in order."""
         scores = [each._side_scores for each in fitted if each._side_scores is not None]  # noqa: SLF001 -- its own
         return cls(
             hypotheses,
@@ -84,7 +84,7 @@ class EnumeratedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._places)
 
     @property
@@ -94,11 +94,11 @@ class EnumeratedEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score."""
+        """Whether every vote of the ensemble has a score."""
         return self._side_scores is not None
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score of each encoded query, shape ``(B, k)``; secret.
+        """Return each model's score for each encoded query, shape ``(B, k)``; secret.
 
         A vote's score is the mean over its hypotheses.
         """
@@ -115,7 +115,7 @@ class EnumeratedEnsemble:
         return scores
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         encoded = self._list.encode(values)
         counts = np.empty((len(values), self._class_count), dtype=np.int64)
         step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
@@ -127,7 +127,7 @@ class EnumeratedEnsemble:
         return counts
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated."""
+        """Return a larger ensemble in which every vote is repeated, to measure times."""
         scores = self._side_scores
         return type(self)(
             self._list,
@@ -136,7 +136,7 @@ class EnumeratedEnsemble:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the hypotheses of some chunks taken from another.
+        """Return the ensemble with the hypotheses of some chunks replaced by another's.
 
         Args:
             chunks: indices of votes, shape ``(c,)``.

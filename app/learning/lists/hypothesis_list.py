@@ -31,7 +31,7 @@ KEY_BITS = 62
 
 
 class HypothesisList(Protocol):
-    """The interface of a finite list of hypotheses, each a function from rows to class indices."""
+    """The interface of a finite list of hypotheses (functions from rows to class indices)."""
 
     @property
     def class_count(self) -> int:
@@ -75,14 +75,14 @@ class HypothesisList(Protocol):
         ...
 
     def describe(self, index: int) -> Description:
-        """Return one hypothesis in plain values that suffice to predict."""
+        """Return one hypothesis as plain lists and numbers that suffice to predict."""
         ...
 
 
 def count_errors(
     hypotheses: HypothesisList, encoded: Encoded, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the number of errors of every hypothesis, computed in blocks from predictions.
+    """Return the number of errors of every hypothesis, computed block by block.
 
     Args:
         hypotheses: any list.
@@ -103,7 +103,7 @@ def count_errors(
 
 
 def distinct_on(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.int64]:
-    """Return the first hypothesis for every labelling of the points, in index order.
+    """Return the first hypothesis for each distinct labelling of the points, in order.
 
     Hypotheses are grouped by their labels on a few points at a time, each
     group then by the next ones: exact, in memory that does not grow with the

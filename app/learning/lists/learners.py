@@ -1,4 +1,4 @@
-"""Fitting of the built-in learners over a listed class, chunk by chunk."""
+"""Training of the built-in learners over a listed class, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fit_enumerated(  # noqa: PLR0913 -- as the row of a class is given
     first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> EnumeratedEnsemble:
-    """Return an ensemble of one fitted learner per chunk.
+    """Return an ensemble of one trained model per chunk of rows.
 
     A chunk with one label votes it; an empty chunk, and any failure, votes
     class 0.
@@ -85,7 +85,7 @@ def side_scores(
     encoded: Encoded,
     labels: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return for each label of a hypothesis the fraction of class 1 among the rows it labels so.
+    """Return, for each label of a hypothesis, the share of class 1 among rows it labels so.
 
     Args:
         hypotheses: the public list, N of them, of two classes.
@@ -112,7 +112,7 @@ def side_scores(
 def fit_hypothesis(
     hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
 ) -> EnumeratedHypothesis:
-    """Return the hypothesis with fewest errors, ties broken by a fixed public order.
+    """Return the hypothesis with fewest errors, with ties broken by a fixed public order.
 
     Args:
         hypothesis_class: the public class that is searched.

@@ -48,22 +48,22 @@ class ThresholdClass:
 
     @property
     def depth(self) -> int:
-        """The depth of every hypothesis as a tree: 1, or 0 without tests."""
+        """The depth of every threshold rule as a tree: 1, or 0 without tests."""
         return 1 if self.tests else 0
 
     @property
     def class_count(self) -> int:
-        """The number of labels, two."""
+        """The number of labels, which is two."""
         return CLASS_COUNT
 
     @property
     def size(self) -> int:
-        """The number of cuts, plus two constants."""
+        """The number of hypotheses: all thresholds, plus two constants."""
         return len(self.tests) + CLASS_COUNT
 
     @property
     def hypotheses(self) -> tuple[Tree, ...]:
-        """The whole class: the cuts in test order, then class 0, then class 1."""
+        """All hypotheses: the thresholds in the order of tests, then class 0, then class 1."""
         cuts = [Tree(test_indices=(index,), leaf_labels=(0, 1)) for index in range(len(self.tests))]
         constants = [
             Tree(test_indices=(0,) * self.depth, leaf_labels=(label,) * 2**self.depth)
@@ -73,12 +73,12 @@ class ThresholdClass:
 
     @property
     def dimension(self) -> int:
-        """The VC dimension for one feature; an upper bound on it for several."""
+        """The VC dimension of thresholds on one feature; an upper bound on it for several."""
         features = {test.feature_index for test in self.tests}
         return box_dimension("thresholds", len(features), size=self.size)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
         return evaluate(self.tests, values)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -122,7 +122,7 @@ class ThresholdClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all weights.  Secret."""
+        """Return the log of the sum of all hypotheses' weights; secret."""
         return float(log_sum_exp(self._log_weights(encoded, labels, epsilon, row_weights)))
 
     def draw(
@@ -147,16 +147,16 @@ class ThresholdClass:
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the errors of every hypothesis, shape ``(t + 2,)``."""
+        """Return each hypothesis's number of errors on the rows, shape ``(t + 2,)``."""
         return self.error_counts(encoded, labels)
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Tree:
         """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
-        log_weights = np.multiply(tally.counts.astype(np.float64), -0.5 * epsilon)
+        log_weights = np.multiply(tally.weighed, -0.5 * epsilon)
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
-        """Return the class with one cut for every labelling of the public points.
+        """Return the class with one threshold for each distinct labelling of public points.
 
         The complement of a threshold is no threshold, so that only cuts with
         the same outcomes label the points alike.

@@ -1,4 +1,4 @@
-"""Predictors written by a user, called on one row at a time.
+"""User-written predictors, each called on one row at a time.
 
 A predictor sees one row, as it might have been posted, and nothing else, so
 that its prediction is a function of the row: it must be deterministic and keep
@@ -42,7 +42,7 @@ PREDICTORS_PER_BLOCK: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFeature:
-    """A feature of the public schema, as shown to a predictor.
+    """A feature of the public schema, in the form in which predictors see it.
 
     Attributes:
         name: its key in a row.
@@ -93,10 +93,10 @@ class PublicFeature:
 
 
 class Predictor(Protocol):
-    """One predictor of a user-defined class."""
+    """One predictor (a function from a row to a label) of a user-written class."""
 
     def predict(self, row: Row) -> object:
-        """Return one of the class names; a whole number stands for its digits."""
+        """Return the predicted class's name; a whole number stands for its digits as a name."""
         ...
 
     def describe(self) -> Mapping[str, object]:
@@ -188,7 +188,7 @@ class Predictors:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The estimated frequency of label 1 for each predictor: one half, since unknown."""
+        """The assumed frequency of label 1 for each predictor: one half, as it is unknown."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:
@@ -196,7 +196,7 @@ class Predictors:
         return len(self._predictors)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows unchanged."""
+        """Return the rows unchanged, since predictors need no encoding."""
         return values
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint16]:
@@ -229,7 +229,7 @@ class Predictors:
         return type(self)(self.kind, self._features, self._labels, chosen)
 
     def describe(self, index: int) -> Description:
-        """Return a predictor's own description."""
+        """Return a predictor's description of itself."""
         return self._predictors[index].description
 
     def rows(self, values: NDArray[np.float64]) -> list[Row]:

@@ -52,7 +52,7 @@ DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 
 
 class PredictorClass(Protocol):
-    """A user-defined class of predictors."""
+    """The interface of a class of predictors that a user wrote."""
 
     dimension: int
 
@@ -61,13 +61,13 @@ class PredictorClass(Protocol):
         ...
 
     def read(self, description: Description, /) -> Predictor:
-        """Return the predictor that a description names."""
+        """Return the predictor that a published description stands for."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorSource:
-    """The code and arguments of user-written predictors; all of it is public.
+    """The code and arguments of user-written predictors, which are all public.
 
     Attributes:
         section: of the configuration, which errors name.
@@ -86,11 +86,11 @@ class PredictorSource:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the predictors are a list of functions."""
+        """Whether the predictors are given as a list of functions."""
         return self.kind == FINITE
 
     def modules(self) -> tuple[str, ...]:
-        """Return the names of the modules that hold the code, without repeats."""
+        """Return the names of the modules with the predictors' code, without repeats."""
         paths = self.paths if self.is_finite else (self.kind,)
         return tuple(dict.fromkeys(path.partition(":")[0] for path in paths))
 

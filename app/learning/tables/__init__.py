@@ -1,4 +1,4 @@
-"""The public part of a statistics table: its hypotheses, and cells on which they are constant.
+"""The public parts of a statistics table: hypotheses, and cells in which they are constant.
 
 * ``covering.py`` chooses the tests, and lists one hypothesis for each labelling of the public
   points; it refuses too many.

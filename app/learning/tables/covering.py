@@ -1,4 +1,4 @@
-"""The tests, hypotheses and cells of a statistics table; all of them public.
+"""The public tests, hypotheses and cells of a statistics table.
 
 A table holds one number for every dichotomy of the public points, on all cells of
 those hypotheses, so that both must be few enough to list.  Tests that an operator
@@ -46,14 +46,14 @@ def levels_of(kind: str, depth: int) -> int:
 
 
 def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, ...]:
-    """Return the tests that a class uses: all for trees, else only those of numeric features."""
+    """Return the tests that a class of rules uses: all for trees, else numeric ones only."""
     return tuple(test for test in tests if kind in TREE_KINDS or test.cut is not None)
 
 
 def covering(
     kind: str, tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> HypothesisList:
-    """Return one hypothesis of a class for every labelling of the public points.
+    """Return one hypothesis of a class for each way in which it labels the public points.
 
     Args:
         kind: one of ``COVERED_KINDS``.
@@ -76,12 +76,12 @@ def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> 
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the number of distinct test outcomes on a grid, which bounds the number of cells."""
+    """Return the number of distinct test outcomes on a grid, a bound on the number of cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 
 def refuse_table(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> None:
-    """Refuse a table that would be too large to list for some public points.
+    """Refuse a statistics table that could be too large to list.
 
     Raises:
         ConfigurationError: says the size and what to lower.
@@ -105,7 +105,7 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests already listed, plus as many of other features as keep the table small.
+    """Return the configured tests, and as many others as keep the statistics table small.
 
     Every feature keeps the same number at most: of cuts those next to quantiles of
     the points, of categories the commonest.  Tests that no point meets, or every

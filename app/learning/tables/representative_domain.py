@@ -1,4 +1,4 @@
-"""A partition into cells, in each of which every listed hypothesis gives all rows one label.
+"""A partition into cells, in each of which every listed hypothesis gives one label.
 
 Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
 found on a public grid that meets each of them, never on the cells that private rows
@@ -59,7 +59,7 @@ class RepresentativeDomain:
         private_places: NDArray[np.int64],
         private_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Return the number of rows in every cell, shape ``(C,)``, from their grid indices. Secret.
+        """Return the number of rows in each cell, ``(C,)``, by the rows' grid indices; secret.
 
         Args:
             private_places: of the rows, shape ``(n,)``.
@@ -70,7 +70,7 @@ class RepresentativeDomain:
         return np.bincount(cells, private_weights, self.cell_count)
 
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the number of rows in every cell, shape ``(C,)``. Secret.
+        """Return the number of rows in every cell, shape ``(C,)``; secret.
 
         A row that no point of the grid stands for would be counted in the first cell:
         whether there is one is never told, and it moves one count as others do.
@@ -88,7 +88,7 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """A look-up of the listed hypothesis that gives the public points the same labels as another.
+    """A look-up of the listed hypothesis that labels the public points as a posted one does.
 
     Args:
         hypotheses: H~, one hypothesis for every dichotomy of the points.
@@ -104,7 +104,7 @@ class Projection:
         invariant(len(self._indices) == len(hypotheses), "no two hypotheses agree on all points")
 
     def index_of(self, labels: NDArray[np.uint8]) -> int:
-        """Return the index of the listed hypothesis with these labels on the points.
+        """Return the index of the listed hypothesis that gives the points these labels.
 
         Raises:
             InvariantError: no hypothesis labels the points so.
@@ -115,7 +115,7 @@ class Projection:
         return index
 
     def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
-        """Return the listed hypothesis with the nearest labels, and the points where it differs.
+        """Return the listed hypothesis with the nearest labels, and the points that differ.
 
         Of several that are as near, the first.
         """
@@ -139,14 +139,14 @@ class Projection:
 
 
 def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
-    """Return one hypothesis for every labelling of the public points."""
+    """Return one hypothesis for each way of labelling the public points."""
     return hypotheses.take(distinct_on(hypotheses, public_points))
 
 
 def representative_axes(
     references: Mapping[int, Iterable[float]], feature_count: int
 ) -> list[NDArray[np.float64]]:
-    """Return representative values of each feature, one between each two neighbouring cuts.
+    """Return values that represent each feature, one between every two neighbouring thresholds.
 
     A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
     categories (``x == code``) labels every value like one of these: a missing value,
@@ -167,7 +167,7 @@ def representative_axes(
 def product_domain(
     hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
 ) -> RepresentativeDomain:
-    """Return the cells of hypotheses, from a product grid of each feature's values.
+    """Return the cells of hypotheses, from a product grid of all features' values.
 
     Args:
         hypotheses: H~, with two labels; they label any vector like one of the grid.
@@ -201,7 +201,7 @@ def product_domain(
 
 
 def refuse_grid(point_count: int) -> None:
-    """Refuse a grid with too many points.
+    """Refuse a grid that has too many points, before it is built.
 
     Raises:
         ConfigurationError: says the size and what to change.
@@ -216,7 +216,7 @@ def refuse_grid(point_count: int) -> None:
 
 
 def refuse_cells(cell_count: int, query_count: int) -> None:
-    """Refuse a table with too many cells and hypotheses.
+    """Refuse a statistics table with too many cells and hypotheses.
 
     Raises:
         ConfigurationError: says the size and what to change.
@@ -296,7 +296,7 @@ class CutGrid:
         return math.prod(len(axis) for axis in self.axes)
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of each row's grid point, in C order.
+        """Return the index of the grid point of each row, in C order.
 
         Args:
             values: encoded rows, shape ``(n, d)``; the places are as secret as they are.

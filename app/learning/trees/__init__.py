@@ -1,4 +1,4 @@
-"""Decision trees over public tests: the class, its exact draws, its learners, its votes.
+"""Decision trees over public tests: the hypothesis class, random draws, learners and votes.
 
 The exponential mechanism draws from all trees of a depth:
 

@@ -1,4 +1,4 @@
-"""The canonical learner: exact error minimisation, with ties broken alike in every chunk.
+"""The canonical learner: least training error, with the same tie-breaking in every chunk.
 
 Tests are ordered by ``q (1 - q)`` descending, q their public frequency, then
 by index; the first root that attains the least error is taken, then at each
@@ -31,7 +31,7 @@ FREQUENCY_DECIMALS = 12
 
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
-    """Return the order in which tests win ties, ``(t,)``: frequencies nearest one half first."""
+    """Return the order in which tests win ties, ``(t,)``: those nearest an even split first."""
     return order_by_spread(np.array([test.public_frequency for test in tests]))
 
 
@@ -61,12 +61,12 @@ def fit_tree(
 
 
 def choose_hypothesis(errors: NDArray[np.int64], order: NDArray[np.int64]) -> int:
-    """Return the first hypothesis of a list, in ``order``, that has fewest errors."""
+    """Return the first hypothesis of a list, in the given order, with the fewest errors."""
     return int(order[np.argmin(errors[order])])
 
 
 class CanonicalRule:
-    """The rule that chooses the tree with most correct rows; ties go to the first."""
+    """The rule that chooses the tree with the fewest errors; the first one among equals."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
         """Return how many rows of a leaf have its majority label."""
@@ -74,24 +74,24 @@ class CanonicalRule:
         return right
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of rows that both sides of a test label correctly, taken together."""
+        """Return the number of correctly labelled rows on both sides of a test together."""
         right_rows: NDArray[np.floating] = np.add(left, right)
         return right_rows
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of rows that are labelled correctly with the best test."""
+        """Return the number of rows that the best test labels correctly."""
         best: NDArray[np.floating] = scores.max(axis=-1)
         return best
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the first best test at every node."""
+        """Return the first of the best tests, at every node."""
         first: NDArray[np.int64] = scores.argmax(axis=-1)
         return first
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return each leaf's majority label; ties go to the parent's majority, then the first."""
+        """Return each leaf's majority label; the parent node's majority decides ties."""
         tied = leaf_counts == leaf_counts.max(axis=0)
         chosen: NDArray[np.int64] = np.where(tied, parent_counts, -1.0).argmax(axis=0)
         return chosen

@@ -1,4 +1,4 @@
-"""Counts of rows by the coded values of up to three features, and the counts per test they give.
+"""Counts of rows by the coded values of up to three features, and counts by tests from them.
 
 Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
 one addition a row and set of features, whatever the number of tests.  Counts are whole
@@ -10,7 +10,7 @@ What the exponential mechanism asks of rows, answered from such counts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Self
 
@@ -45,7 +45,7 @@ def feature_sets(coding: CellCodes, size: int) -> list[Features]:
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return how many counters one group of rows needs, for sets of up to ``size`` features."""
+    """Return the number of counters for one group of rows and sets of ``size`` features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -58,6 +58,7 @@ def cell_tables(
     *,
     group_count: int,
     size: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> Tables:
     """Return counts of rows by group and by coded feature values, for each set of features.
 
@@ -67,6 +68,7 @@ def cell_tables(
         groups: from 0, shape ``(n,)``.
         group_count: how many there may be.
         size: features of a set, 1 to 3.
+        weights: what each row counts for, whole numbers, shape ``(n,)``; None for 1 each.
 
     Returns:
         By set, shape ``(groups, cells of the first, ...)``, int64.
@@ -74,7 +76,8 @@ def cell_tables(
     """
     total: Tables = {}
     for rows in parts(codes.shape[1]):
-        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size)
+        its_weights = None if weights is None else weights[rows]
+        counted = _cell_tables(coding, codes[:, rows], groups[rows], group_count, size, its_weights)
         total = merged_tables(total, counted) if total else counted
     return total
 
@@ -85,6 +88,7 @@ def _cell_tables(
     groups: NDArray[np.int64],
     group_count: int,
     size: int,
+    weights: NDArray[np.float64] | None,
 ) -> Tables:
     """Count as :func:`cell_tables` does, few rows at a time."""
     wide = codes.astype(np.int64)
@@ -98,18 +102,19 @@ def _cell_tables(
                 begun[features[:length]] = before * cells[last] + wide[last]
         index = begun[features[:-1]] * cells[features[-1]] + wide[features[-1]]
         shape = (group_count, *(cells[place] for place in features))
-        tables[features] = np.bincount(index, minlength=int(np.prod(shape))).reshape(shape)
+        counts = np.bincount(index, weights, minlength=int(np.prod(shape)))
+        tables[features] = counts.astype(np.int64, copy=False).reshape(shape)
     return tables
 
 
 def merged_tables(first: Tables, second: Tables) -> Tables:
-    """Return the sum of two parts' counts."""
+    """Return the sum of the row counts of two parts."""
     return {features: first[features] + second[features] for features in first}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestCounts:
-    """Counts of the rows that satisfy up to ``size`` tests of different features at once.
+    """Counts of the rows that pass up to ``size`` tests of different features at once.
 
     Attributes:
         coding: of the tests.
@@ -122,7 +127,7 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Return counts of rows by the tests that they satisfy, from counts by coded values.
+        """Return counts of rows by the tests that they pass, from counts by coded values.
 
         Args:
             coding: of the tests.
@@ -196,26 +201,29 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows that are represented only by counts of the rows that satisfy a few tests at once.
+    """Rows of which only counts are known: how many pass a few tests at once.
 
     Attributes:
         satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
             an axis is the test that always holds, and place 1 + a test a.
-        row_count: of all rows, n.
+        row_count: of all rows, n; where rows have weights, the units of all of them together.
+        unit_count: units of a row: 1, or of what weights are multiples.
 
     """
 
     satisfied: NDArray[np.float64]
     row_count: int
+    unit_count: int = 1
 
     @classmethod
-    def of(cls, coding: CellCodes, tables: Tables, *, depth: int) -> Self:
+    def of(cls, coding: CellCodes, tables: Tables, *, depth: int, unit_count: int = 1) -> Self:
         """Return rows as counts by satisfied tests, from counts by label and coded values.
 
         Args:
             coding: of the tests.
             tables: by sets of ``depth`` features, with a group a label.
             depth: of the trees that are weighed, 1 to 3.
+            unit_count: units of a row, in which it is counted.
 
         """
         counts = TestCounts.of(
@@ -227,7 +235,15 @@ class CountedRows:
         for choice in np.ndindex(*(len(axis) for axis in axes)):
             _place(satisfied, counts, tuple(each - 1 for each in choice))
         total = int(satisfied[(0,) * depth].sum())
-        return cls(np.moveaxis(satisfied, -1, 0), total)
+        if unit_count > 1:
+            satisfied /= unit_count
+        return cls(np.moveaxis(satisfied, -1, 0), total, unit_count)
+
+    def is_of(self, row_count: int) -> bool:
+        """Return whether the rows are the public n, or count for the public n persons at most."""
+        if self.unit_count == 1:
+            return self.row_count == row_count
+        return self.row_count <= row_count * self.unit_count
 
     @property
     def class_count(self) -> int:
@@ -241,26 +257,27 @@ class CountedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type of counts, which is exact for this many rows."""
-        return np.dtype(np.float32 if self.row_count < SINGLE_PRECISION_MAX else np.float64)
+        """The type in which counts of this many rows, or sums of their weights, are exact."""
+        is_short = self.unit_count == 1 and self.row_count < SINGLE_PRECISION_MAX
+        return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
+        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
             view = np.moveaxis(satisfied, axis, 0)
             view[flipped] = view[:1] - view[flipped]
-        return CountedRows(satisfied, self.row_count)
+        return replace(self, satisfied=satisfied)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
-        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only those rows for which the test ``test_index`` has ``outcome``."""
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
-        return CountedRows(inside if outcome else self.satisfied[:, 0] - inside, self.row_count)
+        return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
+        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
         both = self._first_axes(2).sum(axis=0)
         quadrants = np.empty((self.test_count, 2, self.test_count, 2))
         whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
@@ -275,11 +292,11 @@ class CountedRows:
         return self._first_axes(0)
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return as one array all counts that the weights of depth-2 trees on these rows need.
+        """Return all counts that the weights of trees of depth 2 on these rows need, as an array.
 
         The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
         """

@@ -1,4 +1,4 @@
-"""The table entries of ``trees`` and ``stumps``, and of other classes fitted as trees.
+"""The table entries of ``trees`` and ``stumps``, and of other classes trained as trees.
 
 How long the built-in rules search trees follows from public numbers only.  The constants are
 those of one core of a server, measured with the 86 tests of ``benchmarks/deep_trees.py``; what
@@ -54,7 +54,7 @@ def search_seconds(
     row_count: int,
     chunk_count: int,
 ) -> float:
-    """Return an estimate of the seconds that fitting all chunks takes.
+    """Return an estimate of the seconds that training the models of all chunks takes.
 
     Args:
         rule: ``canonical`` or ``halving``.
@@ -73,7 +73,7 @@ def search_seconds(
 
 
 def refuse_long_search(rule: str, searched: TreeClass, *, row_count: int, chunk_count: int) -> None:
-    """Refuse learners whose fit would take hours.
+    """Refuse learners whose training would take hours.
 
     Raises:
         ConfigurationError: names ``hypotheses.depth``.

@@ -1,4 +1,4 @@
-"""The canonical tree learner for two labels, fitted on many chunks at once from counts.
+"""The canonical tree learner for two labels, trained on many chunks at once from counts.
 
 It chooses the trees that ``canonical.py`` chooses, from sums instead of rows.  With D the rows
 of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
@@ -59,7 +59,7 @@ SEARCH_NANOSECONDS: Final = 9.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedTrees:
-    """The trees of several chunks, fitted from counts.
+    """The trees of several chunks, trained from counts of rows.
 
     Attributes:
         coding: of the class's tests.
@@ -74,7 +74,7 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Return a search over all trees of a depth by counts; None if counts cannot do it."""
+        """Return a search over all trees of a depth by counts, or None if counts do not suffice."""
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None
@@ -82,13 +82,13 @@ class CountedTrees:
         return counted if counters(coding, depth) <= COUNTERS_MAX else None
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks that are counted at once, given their number of rows."""
+        """Return the number of chunks to count at once, given their number of rows."""
         chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
         at_once = COUNTERS_AT_ONCE // counters(self.coding, self.depth)
         return max(1, min(CHUNKS_AT_ONCE, at_once, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
-        """Return whether counting is faster than a search chunk by chunk, by public numbers."""
+        """Return whether counting is faster than searching each chunk, by public numbers."""
         sets = len(feature_sets(self.coding, self.depth))
         pairs = self.coding.test_count**self.depth
         rows = row_count / chunk_count
@@ -103,7 +103,7 @@ class CountedTrees:
         offsets: NDArray[np.int64],
         progress: Callable[[int, int], None] | None,
     ) -> NDArray[np.int64]:
-        """Return one fitted tree per chunk, computed a few chunks at a time.
+        """Return one trained tree per chunk, computed a few chunks at a time.
 
         Args:
             values: rows as the public schema encodes them, permuted, shape ``(n, d)``.
@@ -136,7 +136,7 @@ class CountedTrees:
         *,
         sizes: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Return the trees of a few chunks, shape ``(chunks, 2**(depth + 1) - 1)``.
+        """Return the trained trees of a few chunks, ``(chunks, 2**(depth + 1) - 1)``.
 
         Args:
             codes: of their rows in any order, shape ``(f, n)``.
@@ -157,7 +157,7 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Return the counts that decide a tree's tests above its last level; parts can be added.
+        """Return the counts that decide a tree's upper tests; counts of parts can be added.
 
         Args:
             codes: of rows in any order, shape ``(f, n)``.
@@ -185,7 +185,7 @@ class CountedTrees:
         }
 
     def upper_tests(self, counted: Tables, *, chunk_count: int, rows_max: int) -> NDArray[np.int64]:
-        """Return the tests of all levels but the last, shape ``(chunks, 2**(depth - 1) - 1)``.
+        """Return the tests of all levels but the last, ``(chunks, 2**(depth - 1) - 1)``.
 
         Args:
             counted: merged results of :meth:`upper_counts`.
@@ -209,7 +209,7 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Return the counts that decide a tree's last level of tests; parts can be added.
+        """Return the counts that decide a tree's last tests; counts of parts can be added.
 
         Args:
             upper: what :meth:`upper_tests` returned.
@@ -232,7 +232,7 @@ class CountedTrees:
         )
 
     def trees(self, upper: NDArray[np.int64], counted: Tables) -> NDArray[np.int64]:
-        """Return the trees, shape ``(chunks, 2**(depth + 1) - 1)``: tests, then leaf labels.
+        """Return trees, ``(chunks, 2**(depth + 1) - 1)``: tests, then labels of leaves.
 
         A chunk of one label has it in every leaf, and one without rows class 0.
 

@@ -1,4 +1,4 @@
-"""The halving learner: the plurality of random trees without training errors.
+"""The halving learner: it votes by the plurality of random trees without training errors.
 
 Each chunk draws its trees uniformly from all parametrised trees that make no
 error on it, by the same factorisation as the exponential mechanism: a leaf
@@ -32,7 +32,7 @@ def fit_trees(
     class_count: int,
     generator: LearnerGenerator,
 ) -> NDArray[np.int64]:
-    """Return the random trees of one chunk.
+    """Return the random trees that vote for one chunk.
 
     Args:
         bits: outcomes of the tests, shape ``(m, t)``.
@@ -53,7 +53,7 @@ def fit_trees(
 
 
 def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) -> NDArray[np.int64]:
-    """Return hypotheses drawn from a list, given every hypothesis's errors; shape ``(100,)``."""
+    """Return hypotheses drawn from a list, given the errors of each, shape ``(100,)``."""
     least = int(errors.min())
     weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
     cumulative = weights.cumsum(dtype=np.float64)
@@ -65,11 +65,11 @@ def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) ->
 
 
 class NoZeroErrorTreeError(Exception):
-    """Every tree makes an error on one chunk, so that another rule must choose."""
+    """No tree is without error on a chunk, so that another rule must choose."""
 
 
 class ZeroErrorRule:
-    """The rule that counts the trees without errors, and draws one of them uniformly.
+    """The rule that draws uniformly among the trees without errors on a chunk.
 
     Args:
         generator: the chunk's own.
@@ -81,24 +81,24 @@ class ZeroErrorRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return how many labels make no error in a leaf: all if empty, one if pure, else none."""
+        """Return the number of labels without an error in a leaf: all if empty, one if pure."""
         weights = np.zeros(len(counts) + 1)
         weights[:2] = len(counts), 1.0
         nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)
         return np.take(weights, nonzero)
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free trees below a test: the product of both sides'."""
+        """Return the number of error-free trees below a test, the product of both sides."""
         trees: NDArray[np.floating] = np.multiply(left, right)
         return trees
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free trees over all tests."""
+        """Return the number of error-free trees, summed over all tests at a node."""
         count: NDArray[np.floating] = scores.sum(axis=-1)
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random test at every node, weighted by its number of error-free trees.
+        """Return a random test at every node, weighted by the error-free trees below it.
 
         Raises:
             NoZeroErrorTreeError: a node has none, which only a root can lack.
@@ -123,7 +123,7 @@ class ZeroErrorRule:
 
 
 class PenaltyRule:
-    """The rule that weights trees by ``exp(-2 errors)``, and draws one by weight.
+    """The rule that draws trees, each with a weight of ``exp(-2 errors)``.
 
     Args:
         generator: the chunk's own.
@@ -135,16 +135,16 @@ class PenaltyRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the log of the total weight of a leaf's labels."""
+        """Return the log of the summed weights of all labels of a leaf."""
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log weight of the trees below a test: the sum of both sides' log weights."""
+        """Return the log weight of the trees below a test: the sum of both sides' logs."""
         log_weights: NDArray[np.floating] = np.add(left, right)
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the logarithm of the summed weights of the trees of all tests."""
+        """Return the log of the trees' weights, summed over all tests at a node."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)
@@ -157,7 +157,7 @@ class PenaltyRule:
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return a random label of every leaf, in proportion to its weight."""
+        """Return a random label for every leaf, in proportion to its weight."""
         del parent_counts
         return self.choose(np.moveaxis(_label_log_weights(leaf_counts), 0, -1))
 

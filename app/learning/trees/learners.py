@@ -1,4 +1,4 @@
-"""Fitting of the built-in learners, chunk by chunk, as arrays of trees."""
+"""Training of the built-in tree learners, chunk by chunk, as arrays of trees."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fit_trees(  # noqa: PLR0913 -- as the row of a class is given
     first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
-    """Return an ensemble of one fitted learner per chunk.
+    """Return an ensemble of one trained learner per chunk of rows.
 
     A chunk with one label votes it; an empty chunk, and any failure, votes
     class 0.
@@ -105,7 +105,7 @@ def fit_tree(
     bits: NDArray[np.uint8],
     labels: NDArray[np.int64],
 ) -> Tree:
-    """Return the tree with fewest errors, ties broken by a fixed public order.
+    """Return the tree with fewest errors, with ties broken by a fixed public order.
 
     Args:
         hypothesis_class: the public class that is searched.

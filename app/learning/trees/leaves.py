@@ -1,4 +1,4 @@
-"""Votes of trees from the outcomes of all nodes, with the same work for every query.
+"""Votes of trees from the outcomes of all their tests, with equal work for every query.
 
 All trees of an ensemble are complete and of one depth.  A node selects between what
 its two sides say with three bitwise operations, from the leaves up to the root, so that
@@ -33,7 +33,7 @@ TREES_PER_BLOCK = 1 << 13
 
 
 class LeafSelection:
-    """The leaf labels of k votes, each the plurality of ``trees_per_vote`` trees.
+    """The labels of the leaves of k votes, each vote a plurality of several trees.
 
     Args:
         leaves: labels from left to right, shape ``(M, 2**depth)``; the trees of a
@@ -64,7 +64,7 @@ class LeafSelection:
         query_count: int,
         outcomes: Callable[[slice, slice], NDArray[np.signedinteger]],
     ) -> NDArray[np.int64]:
-        """Return the votes on queries, computed for at most 64 queries and some trees at a time.
+        """Return the votes on queries, a few queries and trees at a time.
 
         Args:
             query_count: number of queries, B.
@@ -148,7 +148,7 @@ class LeafSelection:
 
 
 def selection_order(depth: int) -> NDArray[np.intp]:
-    """Return the nodes of a tree in the order in which leaves are selected.
+    """Return the nodes of a tree in the order in which the votes evaluate them.
 
     Level by level, and within a level first all that are a false side, then in the same
     order their true ones: so the sides of a level are two halves of what is below it.
@@ -203,7 +203,7 @@ def leaf_scores(
     *,
     depth: int,
 ) -> NDArray[np.float64]:
-    """Return the fraction of class 1 among a chunk's rows in each leaf of its trees.
+    """Return the share of class 1 among a chunk's rows in each leaf of the chunk's trees.
 
     Args:
         trees: shape ``(g, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
@@ -249,7 +249,7 @@ def reached_leaves(
 
 
 def vote_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over each vote's trees, added in a fixed order.
+    """Return the mean score of the trees of each vote, added in a fixed order.
 
     A sum over an axis adds in an order that the number of queries has a part in.
 

@@ -1,4 +1,4 @@
-"""Decision trees as a list, and one tree for every labelling of some points.
+"""Decision trees as a list, with one tree for each way of labelling some points.
 
 One tree for every dichotomy that trees over public tests make of some points.
 
@@ -32,7 +32,7 @@ OUTCOMES_MAX = 1 << 30
 
 
 class TreeList:
-    """A list of complete decision trees of one depth as a hypothesis class.
+    """A hypothesis class that lists complete decision trees of one depth.
 
     Args:
         tests: what the trees ask.
@@ -64,15 +64,15 @@ class TreeList:
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The estimated fraction of records that each tree labels 1: one half, since unknown."""
+        """The assumed fraction of records that each tree labels 1: one half, as it is unknown."""
         return np.full(len(self), 0.5)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of the tests, shape ``(n, t)``."""
+        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
         return self._packed.evaluate(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
-        """Return the label of every row in every tree, shape ``(N, n)``."""
+        """Return the label that every tree gives to every row, shape ``(N, n)``."""
         outcomes = encoded.astype(np.uint8, copy=False).T
         trees, rows = np.arange(len(self))[:, np.newaxis], np.arange(len(encoded))
         nodes = np.zeros((len(self), len(encoded)), dtype=np.int64)
@@ -83,7 +83,7 @@ class TreeList:
         return labels
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of errors of every tree."""
+        """Return the number of errors of every tree on the rows."""
         if self.depth != 1:
             return count_errors(self, encoded, labels)
         region = Region.packed(encoded.astype(np.uint8, copy=False), labels, self.class_count)
@@ -116,7 +116,7 @@ def tree_dichotomies(
     depth: int,
     class_count: int,
 ) -> TreeList:
-    """Return one tree for every labelling of points that trees with any cuts can make.
+    """Return one tree for every way in which trees with any thresholds can label points.
 
     Any cut is one at a value of a point, as far as the points can tell.  A
     test that does not part the points adds no dichotomy: a tree that asks
@@ -242,7 +242,7 @@ LABEL_COUNT = 2
 def covering_trees(
     tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> TreeList:
-    """Return one two-label tree for every labelling of public points.
+    """Return one two-label tree for every way in which trees label the public points.
 
     Args:
         tests: what trees may ask; without any only the constants are left.
@@ -262,7 +262,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Return a bound on the number of trees examined at the last level."""
+    """Return a bound on the number of trees that are examined at the last level."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT

@@ -44,7 +44,7 @@ PACKED_TESTS_MAX = 1 << 16
 
 
 class PackedTrees:
-    """The trees of k votes, each vote the plurality of ``trees_per_vote`` trees of one depth.
+    """The trees of k votes, each vote the plurality of ``trees_per_vote`` trees.
 
     Args:
         trees: shape ``(k * trees_per_vote, 2**(depth + 1) - 1)``: test indices
@@ -88,16 +88,16 @@ class PackedTrees:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return len(self._cells) // self.trees_per_vote
 
     @property
     def test_index_bound(self) -> int:
-        """One more than the largest test index; 0 without tests."""
+        """One more than the largest index of a test in use; 0 without tests."""
         return int(self._nodes.max(initial=-1)) + 1
 
     def vote_counts(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the votes of every tree on every query.
+        """Return the votes of every tree on every query of a batch.
 
         Args:
             bits: outcomes of the tests, shape ``(B, t)``.
@@ -117,7 +117,7 @@ class PackedTrees:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the leaves have scores."""
+        """Whether the leaves of the trees have scores."""
         return self._leaf_scores is not None
 
     def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -144,7 +144,7 @@ class PackedTrees:
 
     @classmethod
     def joined(cls, fitted: Sequence[Self]) -> Self:
-        """Return the votes of several in order, all of one depth and number of labels."""
+        """Return one ensemble with the votes of several, all of one depth and label count."""
         first = fitted[0]
         scores = [each._leaf_scores for each in fitted if each._leaf_scores is not None]  # noqa: SLF001 -- its own
         return cls(
@@ -156,7 +156,7 @@ class PackedTrees:
         )
 
     def repeated(self, times: int) -> Self:
-        """Return the same votes, repeated."""
+        """Return an ensemble with every vote repeated, to measure times."""
         scores = self._leaf_scores
         return type(self)(
             np.tile(self._cells, (times, 1)),
@@ -167,7 +167,7 @@ class PackedTrees:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return these votes with some of them taken from others of the same kind.
+        """Return the ensemble with some of its votes replaced by another's.
 
         Args:
             chunks: indices of votes, shape ``(c,)``.
@@ -258,7 +258,7 @@ class TreeEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes, k."""
+        """The number of votes on each query, k."""
         return self._packed.size
 
     @property
@@ -268,28 +268,28 @@ class TreeEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score."""
+        """Whether every vote of the ensemble has a score."""
         return self._packed.is_scored
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes for each label on encoded queries, summed, shape ``(B, L)``; secret."""
+        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
         return self._packed.vote_counts(self._tests.evaluate(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score of each encoded query, shape ``(B, k)``; secret."""
+        """Return each model's score for each encoded query, shape ``(B, k)``; secret."""
         return self._packed.scores(self._tests.evaluate(values))
 
     @classmethod
     def joined(cls, tests: Sequence[BinaryTest], fitted: Sequence[Self]) -> Self:
-        """Return the votes of several ensembles over the same tests together, in order."""
+        """Return one ensemble with the votes of several over the same tests, in order."""
         return cls(tests, PackedTrees.joined([each._packed for each in fitted]))  # noqa: SLF001 -- its own
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated."""
+        """Return a larger ensemble in which every vote is repeated, to measure times."""
         return type(self)(self._asked, self._packed.repeated(times))
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the trees of some chunks taken from another."""
+        """Return the ensemble with the trees of some chunks replaced by another's."""
         return type(self)(self._asked, self._packed.exchanged(chunks, others._packed))
 
     def to_bytes(self) -> bytes:

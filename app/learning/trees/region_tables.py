@@ -1,4 +1,4 @@
-"""Sums of exponential weights over the subtrees in every region that a tree's upper tests define.
+"""Sums of exponential weights over subtrees, in every region that a tree's upper tests define.
 
 A region is a multiset of literals, a literal being a test and its outcome: the
 order in which a tree asks does not matter.  Trees of depth D need
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 def multiset_count(kind_count: int, size: int) -> int:
-    """Return the number of multisets of ``size`` over ``kind_count`` kinds, one or more."""
+    """Return the number of multisets of ``size`` elements of ``kind_count`` kinds."""
     return comb(kind_count + size - 1, size)
 
 
 def multiset_rank(members: Sequence[int]) -> int:
-    """Return the index of one sorted multiset in the list of all."""
+    """Return the index of one sorted multiset in the list of all multisets."""
     return sum(comb(member + place, place + 1) for place, member in enumerate(members))
 
 
@@ -79,7 +79,7 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of test outcomes that no row has together, shape ``(2 t, 2 t)``.
+    """Return the pairs of test outcomes that no row has at once, shape ``(2 t, 2 t)``.
 
     The literal of test a with outcome o is ``2 a + o``.
     """
@@ -99,7 +99,7 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return for each multiset of test outcomes one that stands for the same region, by index.
+    """Return, for each multiset of test outcomes, the first that selects the same region.
 
     A literal that another one implies gives way to it; an empty region is that
     of a test both ways.  What stands for a region stands for itself.
@@ -143,7 +143,7 @@ Tests = tuple[int, ...]
 def region_tables(
     rows: RegionRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
 ) -> tuple[ScaledSums, ...]:
-    """Return the summed weights of the subtrees in every region that k test outcomes define.
+    """Return the summed weights of the subtrees in every region that k test outcomes select.
 
     The literal of test a with outcome o is ``2 a + o``.
 
@@ -165,7 +165,7 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return the summed weights of the trees below each test: the product of both sides' sums.
+    """Return the summed weights of the trees below each test, the product of both sides' sums.
 
     Args:
         table: sums by rank, of one literal more than ``regions`` have.

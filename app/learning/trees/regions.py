@@ -34,7 +34,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The rows of a region by label, as bit vectors.
+    """The rows of a region (with given test outcomes) by label, as bit vectors.
 
     Attributes:
         words: for each label, its rows' outcomes, shape ``(t, words)``; bits of
@@ -48,12 +48,12 @@ class Region:
 
     @classmethod
     def packed(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Return the rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``) as bit vectors."""
+        """Return rows, given as test outcomes ``(n, t)`` and labels ``(n,)``, as bit vectors."""
         words = tuple(_packed(bits[labels == label]) for label in range(class_count))
         return cls(words, np.bincount(labels, minlength=class_count).astype(np.int64))
 
     def single_counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
         return np.stack(
             [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in self.words]
         )
@@ -80,7 +80,7 @@ Counts = NDArray[np.floating]
 
 
 class RegionRows(Protocol):
-    """The interface of a region's private rows for computing the weights of trees."""
+    """The interface of a region's private rows, from which weights of trees are computed."""
 
     @property
     def class_count(self) -> int:
@@ -94,19 +94,19 @@ class RegionRows(Protocol):
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type of all counts, which is exact for this many rows."""
+        """The integer type for counts, which is large enough for this many rows."""
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
+        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
-        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only those rows for which the test ``test_index`` has ``outcome``."""
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
+        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
         ...
 
     def label_counts(self) -> NDArray[np.float64]:
@@ -114,17 +114,17 @@ class RegionRows(Protocol):
         ...
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
         ...
 
     def statistics(self) -> Counts:
-        """Return all counts for the weights of depth-2 trees, as :class:`RegionStatistics`."""
+        """Return all counts for weights of trees of depth 2, as :class:`RegionStatistics`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MergedRows:
-    """The distinct rows, with the number of rows of each label that they stand for.
+    """The distinct rows, each with the number of equal rows of each label.
 
     Rows are merged part by part, so that neither time nor memory grows faster than n;
     in different parts the same row may stand more than once.
@@ -148,7 +148,7 @@ class MergedRows:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Self:
-        """Return the distinct rows of ``bits`` (``(n, t)``) with weighted counts by label."""
+        """Return the distinct rows of ``bits`` (``(n, t)``), with weighted counts by label."""
         is_whole = row_weights is None and len(bits) < SINGLE_PRECISION_MAX
         number = np.float32 if is_whole else np.float64
         test_count = int(bits[:0].shape[1])
@@ -171,22 +171,22 @@ class MergedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type of all counts, which is exact for this many rows."""
+        """The integer type for counts, which is large enough for this many rows."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with the outcomes of the tests marked 1 inverted, shape ``(t,)``."""
+        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
-        """Return only the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return only those rows for which the test ``test_index`` has ``outcome``."""
         byte, place = divmod(test_index, BITS_PER_BYTE)
         outcomes = self.packed[:, byte] >> (BITS_PER_BYTE - 1 - place) & 1
         kept = np.flatnonzero(outcomes == outcome)
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row satisfies both tests of each pair, shape ``(2 t, 2 t)``."""
+        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
         for bits, _ in self._blocks():
             literals = np.stack([1 - bits, bits], axis=2).reshape(-1, 2 * self.test_count)
             if np.any((literals.T @ literals > 0) & pairs):
@@ -199,14 +199,14 @@ class MergedRows:
         return counts
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that satisfy each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
         counts = np.zeros((self.class_count, self.test_count))
         for bits, weights in self._blocks():
             counts += weights @ bits
         return counts
 
     def statistics(self) -> Counts:
-        """Return as one array all counts that the weights of depth-2 trees on these rows need.
+        """Return all counts that the weights of trees of depth 2 on these rows need, as an array.
 
         The layout is that of :class:`RegionStatistics`.
         """
@@ -246,7 +246,7 @@ class RegionStatistics:
 
     @classmethod
     def of(cls, flat: Counts, *, test_count: int, class_count: int) -> Self:
-        """Return the counts of ``k`` regions from what :meth:`MergedRows.statistics` returned."""
+        """Return the counts of ``k`` regions from the output of :meth:`MergedRows.statistics`."""
         parts = np.split(flat, np.cumsum(_part_lengths(test_count, class_count))[:-1], axis=1)
         signed, singles, totals = (part.astype(np.float64) for part in parts)
         return cls(
@@ -257,12 +257,12 @@ class RegionStatistics:
 
 
 def statistics_length(test_count: int, class_count: int) -> int:
-    """Return the length of the array of one region's counts."""
+    """Return the length of the array with one region's counts."""
     return sum(_part_lengths(test_count, class_count))
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return how many rows satisfy exactly each set of tests, from how many satisfy at least it.
+    """Return how many rows pass exactly each set of tests, from how many pass at least it.
 
     Args:
         satisfied: for each subset of K tests, as bits of its index, counts of

@@ -1,4 +1,4 @@
-"""A search over all trees on one chunk's rows, level by level.
+"""A search over all trees on the rows of one chunk, level by level.
 
 The canonical and the halving learner are the same factorised sum over trees
 in two algebras: (max, +) over the rows a tree gets right, and (+, x) over the
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class TreeRule(Protocol):
-    """The interface of a rule for scoring trees, choosing tests, and labelling leaves."""
+    """The interface of a rule that scores trees, chooses tests and labels leaves."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the scores of leaves from their label counts, which lie along the first axis."""
+        """Return the score of each leaf, from its counts of labels."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -33,17 +33,17 @@ class TreeRule(Protocol):
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of all tests, over the last axis."""
+        """Return the joint score of all tests at a node, over the last axis."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the chosen test at every node: scores ``(G, N, t)`` to indices ``(G, N)``."""
+        """Return the index of the chosen test at every node: ``(G, N, t)`` to ``(G, N)``."""
         ...
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return leaf labels, from counts ``(L, G, leaves)`` in the leaf and in its parent."""
+        """Return labels of leaves, from label counts in each leaf and in its parent node."""
         ...
 
 
@@ -56,7 +56,7 @@ DEPTH_OF_TRIPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The rows of one chunk, ordered by label.
+    """The rows of one chunk, sorted by label.
 
     Attributes:
         ones: 1 where a test is true, shape ``(t, m)``.
@@ -69,7 +69,7 @@ class Chunk:
 
     @classmethod
     def of(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Return the rows of ``bits`` (``(m, t)``) ordered by ``labels`` (``(m,)``)."""
+        """Return the rows of ``bits`` (``(m, t)``), sorted by ``labels`` (``(m,)``)."""
         order = np.argsort(labels, kind="stable")
         ends = np.searchsorted(labels[order], np.arange(class_count + 1))
         return cls(np.ascontiguousarray(bits[order].T, dtype=np.float32), ends.astype(np.int64))
@@ -85,7 +85,7 @@ class Chunk:
         return int(self.ends[-1])
 
     def count(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the number of selected rows of each label that satisfy each test.
+        """Return the number of selected rows of each label that pass each test.
 
         Args:
             member: 1 where a row belongs to a region, shape ``(R, m)``.
@@ -101,7 +101,7 @@ class Chunk:
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
     def where(self, test_index: int, outcome: int) -> Chunk:
-        """Return a flag for the rows whose test ``test_index`` has ``outcome`` 0 or 1."""
+        """Return which rows have ``outcome`` for the test ``test_index``."""
         kept = self.ones[test_index] == outcome
         before = np.concatenate([[0], kept.cumsum()])
         return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])
@@ -112,7 +112,7 @@ class Chunk:
 
 
 def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArray[np.int64]:
-    """Return trees grown on one chunk, level by level, as the rule chooses.
+    """Return trees that a rule grows on one chunk, level by level.
 
     Args:
         chunk: the rows.
@@ -340,7 +340,7 @@ def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArr
 
 
 def parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return, for each leaf, the label counts of its parent region; a root is its own parent."""
+    """Return, for each leaf, the label counts of its parent node (of itself for a root)."""
     leaf_count = leaf_counts.shape[2]
     if leaf_count == 1:
         return leaf_counts

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """A complete binary tree of tests with a class index in every leaf.
+    """A complete decision tree: binary tests in its nodes and a class index in every leaf.
 
     Attributes:
         test_indices: test of each inner node in heap order, length ``2**depth - 1``.
@@ -67,7 +67,7 @@ class Tree:
         return np.array(self.leaf_labels, dtype=np.int64)[nodes - len(self.test_indices)]
 
     def to_dict(self) -> dict[str, list[int]]:
-        """Return the tree as lists of integers, for storage and publication."""
+        """Return the tree as lists of integers, to be stored or published."""
         return {"test_indices": list(self.test_indices), "leaf_labels": list(self.leaf_labels)}
 
     @classmethod

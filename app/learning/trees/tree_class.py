@@ -1,4 +1,4 @@
-"""All complete decision trees of a fixed depth over a public list of tests."""
+"""The class of all complete decision trees of a fixed depth over a public list of tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeClass:
-    """The class of trees of depth D over ``t`` tests with any label in any leaf.
+    """The class of trees of depth D over ``t`` tests, with any label in any leaf.
 
     Its ``t**(2**D - 1) * L**(2**D)`` parametrised trees are a public multiset:
     two that predict alike both count, whatever the rows.
@@ -73,7 +73,7 @@ class TreeClass:
 
     @property
     def size(self) -> int:
-        """The number of trees, counted by their tests and labels."""
+        """The number of trees in the class, counted by their tests and labels."""
         return self._size.tree_count
 
     @property
@@ -112,7 +112,7 @@ class TreeClass:
         return coding if total <= COUNTERS_MAX else None
 
     def refuse_rows(self, row_count: int, *, is_weighed: bool = False) -> None:
-        """Refuse a number of rows whose counting would take longer than minutes.
+        """Refuse a number of rows for which counting would take longer than minutes.
 
         Args:
             row_count: n.
@@ -138,7 +138,7 @@ class TreeClass:
         return self._size.row_weight_count(row_count, spread)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
@@ -156,7 +156,7 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of the weights of all trees.  Secret."""
+        """Return the log of the sum of all trees' weights; secret."""
         return self.weights(encoded, labels, epsilon, row_weights).log_normaliser()
 
     def draw(
@@ -204,7 +204,7 @@ class TreeClass:
         return CountedRows.of(coding, total, depth=self.depth)
 
     def draw_counted(self, counted: CountedRows, epsilon: float, noise: NoiseSource) -> Tree:
-        """Return a tree drawn as by :meth:`draw`, from counts of the rows only.
+        """Return a tree drawn as :meth:`draw` does, from counts of the rows only.
 
         Args:
             counted: the private rows, counted by as many tests as the trees have levels.
@@ -223,7 +223,7 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
-        """Return the weights of all trees, summed by region. Secret."""
+        """Return the weights of all trees, summed by region; secret."""
         return TreeWeights.of(
             encoded,
             labels,
@@ -235,7 +235,7 @@ class TreeClass:
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
-        """Return the class of trees over one test for every distinct cut of the public points.
+        """Return the class of trees with one test for each way in which tests divide the points.
 
         Tests with complementary outcomes cut alike: a tree over one is a tree
         over the other with the branches exchanged.

@@ -48,7 +48,7 @@ Gains = tuple[ScaledSums, ScaledSums]
 
 
 def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
-    """Return the weight of each label in leaves with these counts, shape ``(L, ...)``."""
+    """Return the weight of each label in leaves with the given counts, shape ``(L, ...)``."""
     errors = label_counts.sum(axis=0) - label_counts
     return ScaledSums(errors, np.ones_like(errors))
 
@@ -56,7 +56,7 @@ def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
 def single_terms(
     singles: NDArray[np.float64], totals: NDArray[np.float64], decay: float
 ) -> ScaledSums:
-    """Return for each test the summed weights of the trees of depth 1 that ask it.
+    """Return for each test the summed weights of the trees of depth 1 that use it.
 
     Args:
         singles: rows of each label that satisfy each test, shape ``(L, t)``.
@@ -72,7 +72,7 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return for each test the summed weights of the trees of depth 2 with it at the root.
+    """Return for each test the summed weights of the trees of depth 2 with this test at the root.
 
     Args:
         statistics: counts of k regions.
@@ -100,7 +100,7 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return in which regions every label's weight is well within the range of doubles.
+    """Return for which regions all labels' weights are well within the range of doubles.
 
     One exponential a pair of tests is then enough: weights need no reference of
     their own, so both sides of a test and both signs share it.  Factors are
@@ -118,7 +118,7 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound, in roundoffs, on errors in sums of weights by the errors that tests save.
+    """Return a bound, in roundoff units, on errors in sums of weights of trees.
 
     * Each against its largest term: an exponent of at most 746 in size, exp,
       and t terms.

@@ -1,4 +1,4 @@
-"""The exponential mechanism's distribution over all trees of a depth, and a draw from it.
+"""The exponential mechanism's distribution over all trees of a depth, with a random draw.
 
 How large a class of trees is, and what its exact weights take, from public numbers.
 """
@@ -62,7 +62,7 @@ DOUBLES_PER_PAIR = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeSize:
-    """The size of a class of trees: depth, number of tests, number of labels.
+    """The size of a class of trees: depth, number of tests and number of labels.
 
     Attributes:
         test_count: t; may be 0 where the depth is 0.
@@ -77,13 +77,13 @@ class TreeSize:
 
     @property
     def tree_count(self) -> int:
-        """The number of trees by tests and labels, ``t**(2**D - 1) * L**(2**D)``."""
+        """The number of trees in the class, ``t**(2**D - 1) * L**(2**D)``."""
         leaf_count = 1 << self.depth
         return int(self.test_count ** (leaf_count - 1) * self.class_count**leaf_count)
 
     @property
     def log_factor_max(self) -> float:
-        """A bound on the logarithm of any factor in the sums of trees' weights.
+        """A bound on the log of any factor in the sums of trees' weights.
 
         A factor is at most the number of trees that it adds, times
         ``exp(decay)`` for every region in it whose gains were narrow: fewer
@@ -101,7 +101,7 @@ class TreeSize:
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """An estimate of the work of counting rows, from public numbers; unit: adding one weight.
+        """An estimate, from public numbers, of the work of counting rows.
 
         A region's rows satisfy each of its tests; were tests independent, so
         many of n would on average.  How rows are merged is private and left out.
@@ -129,7 +129,7 @@ class TreeSize:
         return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
-        """Return whether exact weights take at most minutes and one or two gigabytes."""
+        """Return whether computing exact weights takes minutes and two gigabytes at most."""
         if self.log_factor_max > LOG_FACTOR_MAX:
             return False
         # Without two levels no pair of tests is counted.
@@ -152,7 +152,7 @@ Path = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TreeWeights:
-    """The weights ``exp(-decay errors)`` of all trees, summed by region. Secret.
+    """The weights ``exp(-decay errors)`` of all trees, summed by region; secret.
 
     Attributes:
         rows: the private rows, each test turned so that few satisfy it: counts
@@ -208,7 +208,7 @@ class TreeWeights:
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Return the weights of all trees, given distinct rows with multiplicities, or only counts.
+        """Return the weights of all trees, from distinct rows with multiplicities, or from counts.
 
         Args:
             counted: the private rows.
@@ -235,7 +235,7 @@ class TreeWeights:
         return log(float(total.factors)) - self.decay * float(total.errors)
 
     def log_weights(self, path: Path) -> NDArray[np.float64]:
-        """Return the log weight, up to a constant, of each test or label that may follow a path.
+        """Return the log weight, up to a constant, of each choice that may follow a path.
 
         Args:
             path: what leads there.
@@ -276,7 +276,7 @@ class TreeWeights:
 
 
 def draw_log_error(size: TreeSize) -> float:
-    """Return a bound (eta) on the rounding errors of trees' log weights in the draw of one.
+    """Return a bound (eta) on the rounding errors of trees' log weights in one draw.
 
     Numbers of errors are exact, so relative errors of sums depend on neither
     rows nor epsilon.  In roundoffs, ``u = 2**-53``:

@@ -1,4 +1,4 @@
-"""Copies of a ledger from which no spent budget is lost: backup, restore, retirement.
+"""Backup, restore and retirement of a ledger, so that no spent budget is forgotten.
 
 A copy is older than its ledger from the next answer on.  So every copy that is made
 here ends with ``ReleaseClosed``: wherever it is put, and whoever serves it, it casts no
@@ -87,7 +87,7 @@ CLOSED_FOR_GOOD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The result of a backup or restore.
+    """The result of a backup or of a restore.
 
     Attributes:
         head: of the release in it, before the entry that closed it; the first one's,
@@ -104,7 +104,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """The result of a retirement.
+    """The result of retiring a release.
 
     Attributes:
         head: the closing entry's.
@@ -117,7 +117,7 @@ class Retired:
 
 
 def back_up(url: str, copy: Path) -> Copied:
-    """Copy a ledger to a backup that gives no new answers; the original may be in use meanwhile.
+    """Copy a ledger to a backup that gives no new answers, even while the original is served.
 
     Args:
         url: the ledger's address.
@@ -141,7 +141,7 @@ def back_up(url: str, copy: Path) -> Copied:
 def restore(
     copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
 ) -> Copied:
-    """Copy a backup to the ledger's place; it gives new answers only if the original is retired.
+    """Copy a backup to the configured place; it answers again only if the original is retired.
 
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.
@@ -167,7 +167,7 @@ def restore(
 
 
 def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
-    """Close a ledger permanently, with a code by which one copy may continue in its place.
+    """Retire a ledger permanently, with a code that allows one copy of it to continue.
 
     Args:
         ledger: opened to be written.
@@ -194,7 +194,7 @@ def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
 
 
 def may_move(ledger: Ledger, code: str) -> bool:
-    """Return whether a code is the one printed when the ledger was retired."""
+    """Return whether a code is the one that was printed when the ledger was retired."""
     closed = ledger.read_state().closed
     bound = None if closed is None else closed.transfer
     return bound is not None and hmac.compare_digest(_transfer(ledger, code), bound)

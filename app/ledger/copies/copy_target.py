@@ -74,7 +74,7 @@ _BYTE_ORDER: Final = {DIALECT: "C", "sqlite": "BINARY"}
 
 
 class TableDigest(NamedTuple):
-    """A SHA-256 digest of all rows of a table, with their number."""
+    """A SHA-256 digest of all rows of a table, with the number of rows."""
 
     row_count: int
     sha256: str
@@ -99,7 +99,7 @@ def copy_rows(source: Connection, target: Connection) -> None:
 
 
 def row_digests(connection: Connection) -> dict[str, TableDigest]:
-    """Return a digest of the rows of each copied table; SQLite and PostgreSQL give the same.
+    """Return a digest of each copied table, equal for SQLite and PostgreSQL.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
@@ -109,7 +109,7 @@ def row_digests(connection: Connection) -> dict[str, TableDigest]:
 
 
 def is_without_rows(connection: Connection) -> bool:
-    """Return whether every copied table is empty."""
+    """Return whether every table to which a ledger is copied is empty."""
     one = literal(1)
     return all(
         connection.execute(select(one).select_from(table).limit(1)).first() is None
@@ -157,7 +157,7 @@ _SET_REVISION: Final = text("UPDATE alembic_version SET version_num = :revision"
 
 
 class Held(Enum):
-    """The state of a database as a target of a copy: free, reserved, or occupied."""
+    """The state of a target database of a copy: free, reserved or occupied."""
 
     NOTHING = "nothing"
     RESERVED = "reserved"
@@ -178,7 +178,7 @@ class Found(NamedTuple):
 
 
 def look_at(url: str) -> Found:
-    """Return the state of a database without changing it.
+    """Return the state of a target database without changing it.
 
     Raises:
         ConfigurationError: it is another program's, or cannot be read.
@@ -224,7 +224,7 @@ def reserve(url: str, *, noise: NoiseSource) -> None:
 
 @contextmanager
 def filling(url: str) -> Iterator[Connection]:
-    """Yield a transaction with the write lock on a database that has no rows.
+    """Yield a transaction with the write lock, on a database that has no rows.
 
     What the block does not commit is undone.
 
@@ -247,7 +247,7 @@ def filling(url: str) -> Iterator[Connection]:
 
 
 def fill(source: Connection, target: Connection, secret: bytes) -> None:
-    """Copy a whole ledger to a reserved database, in the caller's transaction.
+    """Copy a whole ledger to a reserved database, within the caller's transaction.
 
     Args:
         source: a transaction that sees one moment.

@@ -1,4 +1,4 @@
-"""The kinds of database that can hold a ledger."""
+"""The interface of the databases that can hold a ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LedgerDatabase(Protocol):
 
     @property
     def place(self) -> str:
-        """The location shown to operators, without a password."""
+        """The database's location as shown to operators, without a password."""
 
     @property
     def file(self) -> Path | None:
@@ -41,14 +41,14 @@ class LedgerDatabase(Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether the database exists, as far as is known without reading it."""
+        """Whether the database exists, as far as that is known without reading it."""
 
     @property
     def is_empty(self) -> bool:
         """Whether the database is known to be empty without reading it."""
 
     def create(self) -> None:
-        """Create the empty database, if this program has to do so.
+        """Create the empty database, unless the operator has to do so.
 
         Raises:
             OSError: it cannot be made.
@@ -65,7 +65,7 @@ class LedgerDatabase(Protocol):
         """Return the engine for reading, whose transactions see one moment and cannot write."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock that lets only one process draw a release's published result.
+        """Hold the lock with which only one process draws the classifier or statistics.
 
         Yields what tells whether the turn is still this process's.
 
@@ -98,7 +98,7 @@ class SqliteDatabase:
 
     @property
     def is_shared(self) -> bool:
-        """False: only one server at a time may have an SQLite file open."""
+        """False: only one server at a time may use an SQLite file."""
         return False
 
     @property
@@ -125,7 +125,7 @@ class SqliteDatabase:
         return sqlite.writing_engine(self.path)
 
     def writing(self, engine: Engine) -> Writing:
-        """Return write transactions on one connection that is kept open."""
+        """Return write transactions on one database connection that is kept open."""
         return KeptWriting(engine, sqlite.BEGIN_WRITING)
 
     def reading_engine(self) -> Engine:
@@ -133,7 +133,7 @@ class SqliteDatabase:
         return sqlite.reading_engine(self.path)
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock that lets only one process draw a release's published result."""
+        """Hold the lock with which only one process draws the classifier or statistics."""
         return turn_to_draw(self.path, release_number)
 
 
@@ -151,7 +151,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the lock that lets only one server open a release; the others load its result.
+    """Hold the lock with which only one server opens a release; others load the result.
 
     Raises:
         ConfigurationError: the database cannot be reached.
@@ -161,7 +161,7 @@ def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a database role the right to read and add ledger rows, but not to change or drop any.
+    """Grant a database role the right to read and add ledger rows, but not to change any.
 
     Raises:
         ConfigurationError: the database has no roles, or refuses.
@@ -173,7 +173,7 @@ def grant_serving(url: str, role: str) -> None:
 
 
 def is_shared(url: str) -> bool:
-    """Return whether several servers may have the ledger at an address open at once."""
+    """Return whether several servers may use the ledger at an address at once."""
     try:
         return make_url(url).drivername == postgresql.DRIVER
     except ArgumentError:

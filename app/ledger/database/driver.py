@@ -1,4 +1,4 @@
-"""Statements passed to the database driver directly, for speed: commits and look-ups.
+"""SQL statements sent to the database driver directly, for speed: commits and look-ups.
 
 Each takes a few microseconds there, and SQLAlchemy's part of it took several times as
 long.  Errors are the same ones.
@@ -31,7 +31,7 @@ Row: TypeAlias = tuple[object, ...]
 
 
 def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> Sequence[Row]:
-    """Return every row that a statement selects.
+    """Return every row that an SQL statement selects.
 
     Args:
         connection: inside a transaction.
@@ -53,7 +53,7 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
-    """Insert rows; errors are those of :func:`fetch_all`.
+    """Insert rows into a table; errors are those of :func:`fetch_all`.
 
     Args:
         connection: inside a transaction.
@@ -84,7 +84,7 @@ def _as_raised(connection: Connection, text: str, error: Exception) -> BaseExcep
 
 
 def is_cut_off(connection: Connection) -> bool:
-    """Return whether an error means that the database connection was closed from outside.
+    """Return whether an error means that the database connection was ended from outside.
 
     A file has nobody who could.
     """
@@ -119,7 +119,7 @@ class Writing(Protocol):
         """
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction durably.
+        """Commit the transaction to the disk.
 
         Raises:
             SQLAlchemyError: it failed, or nobody knows whether it did.
@@ -134,7 +134,7 @@ class Writing(Protocol):
 
 
 class PooledWriting:
-    """Write transactions on pooled connections, which the pool checks before use."""
+    """Write transactions on connections of a pool, which checks them before use."""
 
     def __init__(self, engine: Engine) -> None:
         """Take connections from ``engine``, which is for writing."""
@@ -145,15 +145,15 @@ class PooledWriting:
         return _begun(self._engine)
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction."""
+        """Commit the transaction to the database."""
         connection.commit()
 
     def end(self, connection: Connection) -> None:
-        """Return the connection to the pool."""
+        """Return the database connection to its pool."""
         give_back(connection)
 
     def close(self) -> None:
-        """Do nothing, since the engine owns the pool."""
+        """Do nothing, since the engine closes its connections."""
 
 
 def _begun(engine: Engine) -> Connection:
@@ -167,7 +167,7 @@ def _begun(engine: Engine) -> Connection:
 
 
 class KeptWriting:
-    """Write transactions on one kept connection, by the driver's own statements.
+    """Write transactions on one connection that is kept, by the driver's own statements.
 
     SQLAlchemy takes all of them for one transaction that it began with the first, so that
     its statements begin none.  What it does around a transaction of its own took 60 of the
@@ -187,7 +187,7 @@ class KeptWriting:
         self._kept: Connection | None = None
 
     def begin(self) -> Connection:
-        """Begin a transaction on the kept connection."""
+        """Begin a transaction on the connection that is kept."""
         if self._kept is None:
             self._kept = _begun(self._engine)
         else:
@@ -195,11 +195,11 @@ class KeptWriting:
         return self._kept
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction."""
+        """Commit the transaction to the database."""
         fetch_all(connection, "COMMIT")
 
     def end(self, connection: Connection) -> None:
-        """Roll back uncommitted changes; drop the connection if that fails."""
+        """Roll back uncommitted changes; drop the connection if the rollback fails."""
         if not is_in_transaction(connection):
             return
         try:
@@ -210,7 +210,7 @@ class KeptWriting:
             give_back(connection)
 
     def close(self) -> None:
-        """Close the kept connection, between two transactions."""
+        """Close the connection that is kept, between two transactions."""
         kept, self._kept = self._kept, None
         if kept is not None:
             give_back(kept)
@@ -249,7 +249,7 @@ _TRANSLATION: Final = _Translation()
 
 
 def database_errors() -> AbstractContextManager[None]:
-    """Turn database errors raised in the block into ledger errors, without the original text.
+    """Turn database errors in a block into Conclave's own, without the original text.
 
     Raises:
         InvariantError: a row that the tables refuse.
@@ -261,7 +261,7 @@ def database_errors() -> AbstractContextManager[None]:
 
 
 def translate(error: BaseException) -> None:
-    """Raise the ledger error for a database error; return for any other error."""
+    """Raise the ledger error for a database error; return if it is any other error."""
     if isinstance(error, IntegrityError):
         raise InvariantError(REFUSED) from None
     if isinstance(error, SQLAlchemyError):

@@ -1,4 +1,4 @@
-"""Hourly counts of requests, over all servers of a ledger; stored outside its chain of entries.
+"""Counts of requests by hour, from all servers of a ledger; they are not ledger entries.
 
 The counts of the newest ``HOURS_MAX`` hours are kept, and decide nothing: they are for people, who
 look at them after a restart.  So no entry binds them, they carry no mark, and a server that is
@@ -37,7 +37,7 @@ _FORGET: Final = "DELETE FROM hour_counts WHERE release_number = ? AND hour <= ?
 
 
 class HourCounts(NamedTuple):
-    """Requests of one hour by kind.
+    """The numbers of requests in one hour by kind.
 
     Attributes:
         fresh: new answers of the ensemble, stable and unstable.
@@ -56,7 +56,7 @@ class HourCounts(NamedTuple):
 
 
 def read_hours(connection: Connection, release_number: int) -> dict[int, HourCounts]:
-    """Return the counts of every hour that is kept, in order, by the hours since 1970.
+    """Return the request counts of every stored hour, in order, by hours since 1970.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
@@ -69,7 +69,7 @@ def read_hours(connection: Connection, release_number: int) -> dict[int, HourCou
 def add_hours(
     connection: Connection, release_number: int, counts: Mapping[int, HourCounts]
 ) -> None:
-    """Add counts to those of their hours, and forget hours that are too old.
+    """Add request counts to those of their hours, and delete hours that are too old.
 
     Args:
         connection: inside a transaction.

@@ -1,4 +1,4 @@
-"""A file lock that the operating system releases if the process dies.
+"""A file lock, which the operating system releases if the process dies.
 
 The lock is the kernel's (``flock``), on a file of its own which stays there and holds
 nothing.  The kernel lets go of it with the process, however that ends.  A database's own
@@ -48,7 +48,7 @@ class FileLock:
 
 
 def lock_file(path: Path) -> FileLock:
-    """Return a lock on a file, created if missing; fail at once if it is locked.
+    """Return a lock on a file, created if missing; raise an error if it is locked already.
 
     Raises:
         BlockingIOError: somebody else has the lock.
@@ -81,7 +81,7 @@ NO_TURN: Final = "the file of the turn to draw cannot be locked; nothing was dra
 
 @contextmanager
 def turn_to_draw(path: Path, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Hold the lock that lets only one process draw a release's published result.
+    """Hold the lock with which only one process draws the classifier or statistics.
 
     Args:
         path: of the database's file.

@@ -1,4 +1,4 @@
-"""Look-up of idempotency keys by digest, with one statement per batch."""
+"""Look-up of recorded idempotency keys by keyed hash, with one statement per batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_keys(
     *,
     digests: Digests,
 ) -> list[tuple[bytes, bytes]]:
-    """Return (key digest, vector digest) for those idempotency keys that are recorded, unordered.
+    """Return pairs of hashes, (key, vector), for the idempotency keys that are recorded.
 
     Args:
         connection: inside a transaction.

@@ -136,7 +136,7 @@ def _open_to_write(
 
 @contextmanager
 def peeking(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a read-only connection to an existing database.
+    """Yield a read-only connection to an existing database of a ledger.
 
     Raises:
         ConfigurationError: it cannot be opened.
@@ -173,7 +173,7 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
 
 @contextmanager
 def reading(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a connection that reads a ledger of any schema revision.
+    """Yield a connection that reads a ledger with any revision of its tables.
 
     Raises:
         NoLedgerError: there is none.
@@ -254,7 +254,7 @@ def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | N
 
 
 def read_revision(database: LedgerDatabase, connection: Connection) -> str | None:
-    """Return the schema revision of the tables; None for a database without tables.
+    """Return the revision of the ledger's tables; None for a database without tables.
 
     Of what a copy is being written to it is ``UNFINISHED``.
 
@@ -322,7 +322,7 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refuse_replaced(connection: Connection, secret: bytes) -> None:
-    """Refuse a database into which a ledger was copied after it was opened empty.
+    """Refuse a database to which a ledger was copied after it had been opened as empty.
 
     Args:
         connection: inside a transaction.
@@ -351,7 +351,7 @@ def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refusal_reason(error: SQLAlchemyError | ValueError) -> str:
-    """Return a database's error as one line of text, without values of a row."""
+    """Return a database's error as one line of text, without values of rows."""
     if isinstance(error, DatabaseError):
         return str(error.orig).splitlines()[0]
     # A damaged file can make the driver stumble over its own error's text.

@@ -142,26 +142,26 @@ class PostgresqlDatabase:
 
     @property
     def file(self) -> None:
-        """None, since the files belong to the database server."""
+        """None, since the files of a PostgreSQL database belong to its server."""
         return
 
     @property
     def is_shared(self) -> bool:
-        """True: several servers may have a PostgreSQL ledger open."""
+        """True: several servers may use a ledger in PostgreSQL at once."""
         return True
 
     @property
     def is_there(self) -> bool:
-        """True, since the operator of the database server has created the database."""
+        """True, since the operator has created the PostgreSQL database."""
         return True
 
     @property
     def is_empty(self) -> bool:
-        """False, since the contents are known only after reading."""
+        """False, since the contents of the database are unknown before reading."""
         return False
 
     def create(self) -> None:
-        """Do nothing, since the operator of the database server creates its databases."""
+        """Do nothing, since the operator creates a PostgreSQL database."""
 
     def writing_engine(self) -> Engine:
         """Return the engine for writing, whose transactions take the write lock at their start."""
@@ -188,7 +188,7 @@ class PostgresqlDatabase:
         return engine
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock that lets only one process draw a release's published result."""
+        """Hold the lock with which only one process draws the classifier or statistics."""
         return turn_to_draw(self.url, release_number)
 
     def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
@@ -206,7 +206,7 @@ class PostgresqlDatabase:
 
 
 class SharedWriting(PooledWriting):
-    """Write transactions that wait for another server's lock, and disconnect an idle holder."""
+    """Write transactions that wait for another server's lock, and disconnect idle holders."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
         """Take connections from ``engine``, which is for writing.
@@ -220,7 +220,7 @@ class SharedWriting(PooledWriting):
         self._url = url
 
     def begin(self) -> Connection:
-        """Begin a transaction; if an idle connection keeps the lock, disconnect it once."""
+        """Begin a transaction; if an idle connection holds the lock, disconnect it once."""
         try:
             return super().begin()
         except DBAPIError as error:
@@ -256,7 +256,7 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
 
 
 def allow_long_waits(connection: Connection) -> None:
-    """Let a transaction stay idle for long while it holds the lock, as SQLite allows.
+    """Let a transaction hold the lock for long while it is idle, as SQLite does.
 
     Args:
         connection: inside a transaction.
@@ -273,7 +273,7 @@ def allow_long_waits(connection: Connection) -> None:
 
 @contextmanager
 def turn_to_open(url: str, release_name: str) -> Iterator[None]:
-    """Hold the lock that lets only one server open the release, after waiting for it.
+    """Hold the lock with which only one server opens the release, after waiting for it.
 
     PostgreSQL gives the turn to another where this process or its connection ends.
     Two that opened at once would do no harm, only the same work twice: what is drawn
@@ -297,7 +297,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a database role the right to serve a ledger: reading, adding rows, raising counts.
+    """Grant a database role the rights to serve a ledger: read, add rows, raise counts.
 
     Raises:
         ConfigurationError: there is no such role, or the tables are another's.
@@ -323,7 +323,7 @@ def grant_serving(url: str, role: str) -> None:
 
 @contextmanager
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Hold the lock that lets only one process draw a release's result, after waiting.
+    """Hold the lock with which only one process draws, after waiting for it.
 
     Two that drew at once would publish what was drawn first, and how long a draw takes
     may depend on what comes out: one draw is what the proofs are of.  Where this process
@@ -470,7 +470,7 @@ _INDEX: Final = (
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return the fault of the protecting triggers or of the answers' index, or None.
+    """Return a fault of the protecting triggers or of the answers' index, or None.
 
     A trigger that is missing, disabled or altered, one that is not ours, and a rule.
     """
@@ -490,7 +490,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def fits(column: Column[object]) -> str | None:
-    """Return an SQL condition that a column's value has the expected type; None if not needed.
+    """Return an SQL condition that a column's values have the right type, or None.
 
     PostgreSQL keeps to the types of its columns, and knows no length of bytes.
     """
@@ -500,14 +500,14 @@ def fits(column: Column[object]) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Disable the triggers of a table in a block; see ``protections.unprotected``."""
+    """Disable the triggers of a table within a block; see ``protections.unprotected``."""
     connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     yield
     connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
 def forget(connection: Connection, release_number: int, names: Sequence[str]) -> None:
-    """Delete pieces of private state, with the rights of the tables' owner.
+    """Delete private values, with the rights of the tables' owner.
 
     Args:
         connection: inside a transaction.

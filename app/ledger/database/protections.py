@@ -1,4 +1,4 @@
-"""Protections against altered rows, which every kind of database must enforce."""
+"""Protections of ledger tables against changed rows, which every database must have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def structural_fault(connection: Connection) -> str | None:
-    """Return the fault that the database reports about its own file, or None.
+    """Return a fault that the database reports about its own file, or None.
 
     PostgreSQL checks its pages itself as they are read, where it has checksums.
     """
@@ -25,7 +25,7 @@ def structural_fault(connection: Connection) -> str | None:
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return the fault of the protecting triggers or of an index, or None.
+    """Return a fault of the protecting triggers or of an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
@@ -35,7 +35,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def type_fault(connection: Connection) -> str | None:
-    """Return the column with a value of a wrong type, or None."""
+    """Return a column that has a value of a wrong type, or None."""
     fits = postgresql.fits if _is_postgresql(connection) else sqlite.fits
     for name, table in metadata.tables.items():
         for column in table.columns:
@@ -48,7 +48,7 @@ def type_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Allow changes to the rows of a table in a block, inside the owner's transaction.
+    """Allow changes to the rows of a table within a block, inside the owner's transaction.
 
     For a database that is no ledger yet, and in SQLite for pieces that are forgotten.  The
     triggers are back before the transaction can end, and ``protection_fault`` tells whether
@@ -64,7 +64,7 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
 
 
 def delete_private(connection: Connection, release_number: int, names: Iterable[str]) -> None:
-    """Delete private values that no ledger entry refers to any more, inside the transaction.
+    """Delete private values that no ledger entry mentions any more, inside the transaction.
 
     Raises:
         SQLAlchemyError: the database refuses, as where a role was not granted it.

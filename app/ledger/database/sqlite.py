@@ -133,13 +133,13 @@ def reading_engine(path: Path) -> Engine:
 
 
 def structural_fault(connection: Connection) -> str | None:
-    """Return the fault that SQLite finds in its own file, or None."""
+    """Return a fault that SQLite finds in its own file, or None."""
     found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
     return None if found == "ok" else str(found)
 
 
 def version_of(connection: Connection) -> Version:
-    """Return a value that changes with every commit by another connection.
+    """Return a value that changes with every commit of another connection.
 
     Args:
         connection: inside a transaction, for which it then holds.
@@ -246,7 +246,7 @@ def companions(path: Path) -> list[Path]:
 
 
 def refuse_companions(path: Path) -> None:
-    """Refuse a path for a new ledger if log files of another ledger lie there.
+    """Refuse a path for a new ledger if log files of another database lie there.
 
     Raises:
         ConfigurationError: it did.
@@ -290,7 +290,7 @@ _INDEXES: Final = {
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return the fault of the protecting triggers or of an index, or None.
+    """Return a fault of the protecting triggers or of an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
@@ -365,7 +365,7 @@ def _refusing(name: str, event: str, table: str, verb: str) -> str:
 
 
 def fits(column: Column[object]) -> str:
-    """Return an SQL condition that a column's value has the expected type."""
+    """Return an SQL condition that a column's values have the right type."""
     name, kind = f'"{column.name}"', column.type
     if isinstance(kind, LargeBinary):
         condition = f"typeof({name}) = 'blob'"

@@ -38,7 +38,7 @@ _Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
-    """A recorded private answer, to be given again to the same vector.
+    """A recorded answer, which is repeated for the same vector.
 
     Attributes:
         query_id: its number, counted from 1 without gaps.
@@ -79,7 +79,7 @@ class AnswerRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An idempotency key and the vector of its first use, by their digests.
+    """An idempotency key and the vector of its first use, as keyed hashes.
 
     The mark binds the two; None in a row of before there were marks.
     """
@@ -90,7 +90,7 @@ class KeyRow(NamedTuple):
 
 
 class PrivateRow(NamedTuple):
-    """A stored value of private state with its keyed digest."""
+    """A stored private value with its keyed hash."""
 
     name: str
     digest: str
@@ -98,7 +98,7 @@ class PrivateRow(NamedTuple):
 
 
 class CheckpointRow(NamedTuple):
-    """A stored checkpoint: its text, and the keyed hash that authenticates it."""
+    """A stored checkpoint (a summary of all entries so far), with its authentication code."""
 
     sequence: int
     body: str
@@ -106,7 +106,7 @@ class CheckpointRow(NamedTuple):
 
 
 def of_release(table: Table) -> ColumnElement[bool]:
-    """Return the SQL condition that a row belongs to the release numbered ``release``."""
+    """Return the SQL condition that a row belongs to one release of the database."""
     return table.c.release_number == bindparam("release")
 
 
@@ -243,7 +243,7 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
 def read_answers(
     connection: Connection, release_number: int, after: int
 ) -> list[tuple[int, AnswerRow]]:
-    """Return a page of the answers after number ``after``, each with its ledger entry's number."""
+    """Return a page of the answers after number ``after``, each with its entry's number."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [
         (
@@ -262,13 +262,13 @@ def read_answers(
 def each_answer(
     connection: Connection, release_number: int, after: int
 ) -> Iterator[tuple[int, AnswerRow]]:
-    """Yield every answer after number ``after``, in order, each with its ledger entry's number."""
+    """Yield every answer after number ``after``, in order, each with its entry's number."""
     read = partial(read_answers, connection, release_number)
     return every(read, after, lambda row: row[1].answer.query_id)
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
-    """Return the number of answers after number ``after``, and the last answer's number (or 0)."""
+    """Return the number of answers after number ``after``, and the last one's number (or 0)."""
     at = {"release": release_number, "after": after}
     count = connection.execute(_ANSWER_COUNT, at).scalar_one()
     last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
@@ -278,20 +278,20 @@ def read_answer_count(connection: Connection, release_number: int, after: int) -
 def read_checkpoints(
     connection: Connection, release_number: int, after: int
 ) -> list[CheckpointRow]:
-    """Return a page of the checkpoints after that of ledger entry number ``after``, in order."""
+    """Return a page of the checkpoints after that of entry number ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_CHECKPOINTS, at)
     return [_checkpoint(*row) for row in rows]
 
 
 def read_newest_checkpoint(connection: Connection, release_number: int) -> CheckpointRow | None:
-    """Return the newest checkpoint (the one after the most ledger entries), or None."""
+    """Return the newest checkpoint (a stored summary of all entries so far), or None."""
     row = connection.execute(_NEWEST_CHECKPOINT, {"release": release_number}).first()
     return None if row is None else _checkpoint(*row)
 
 
 def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
-    """Return a page of the idempotency keys after ``after``, in order."""
+    """Return a page of the stored idempotency keys after ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [checked_key(row) for row in connection.execute(_KEYS, at)]
 
@@ -310,7 +310,7 @@ def read_private_like(connection: Connection, release_number: int, prefix: str) 
 
 
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
-    """Return a stored private value, or None."""
+    """Return a stored private value by its name, or None."""
     row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
     return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
 

@@ -1,4 +1,4 @@
-"""Ledger entries: their kinds, their hash chain, and the budget that follows from them.
+"""Ledger entries: their kinds, their hash chain, and the release's state computed from them.
 
 * ``entry_kinds.py`` lists the kinds of entry with their fields.
 * ``chain.py`` writes an entry in canonical bytes, and links it to the one before by its hash.

@@ -145,7 +145,7 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
 
 
 def computed_hash(entry: Entry) -> str:
-    """Return the hash that a ledger entry should have, given its stated previous hash."""
+    """Return the hash that a ledger entry should have, given the hash that it names as previous."""
     return entry_hash(
         previous_hash=entry.previous_hash,
         sequence=entry.sequence,
@@ -170,7 +170,7 @@ def next_entry(head: Head, event: LedgerEvent) -> Entry:
 
 
 def event_body(event: LedgerEvent) -> str:
-    """Return the canonical text of an event's public fields."""
+    """Return the canonical JSON text of an event's public fields."""
     if type(event) is AnswersReleased and _are_checked(event):
         text = _plain_text(event)
         if text is not None:

@@ -1,4 +1,4 @@
-"""Checkpoints: the authenticated state after some entries, so that a start reads few of them.
+"""Checkpoints: stored summaries of a ledger's state, so that a start reads few entries.
 
 A checkpoint is a cache and never a source: everything in it follows from the
 entries up to its own, and ``verify`` folds those from the first and compares.
@@ -46,7 +46,7 @@ _INSERT = insert(checkpoints)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The contents of a checkpoint: the fields of ``LedgerState``, except those in entries."""
+    """The contents of a checkpoint (a stored summary of a ledger's state)."""
 
     format: int = _FORMAT
     release_number: int
@@ -70,7 +70,7 @@ STATE_FIELDS: Final = frozenset(Document.__struct_fields__) - {"format", "releas
 
 
 def checkpoint_body(state: LedgerState, release_number: int) -> str:
-    """Return the canonical text of a release's state."""
+    """Return the canonical JSON text of a release's state, for a checkpoint."""
     fields = {name: getattr(state, name) for name in STATE_FIELDS}
     document = Document(release_number=release_number, **fields)
     written = msgspec.to_builtins(document)
@@ -93,7 +93,7 @@ def newest_checkpoint(connection: Connection, release_number: int, digests: Dige
 
 
 def is_due(state: LedgerState, checkpoint_at: int) -> bool:
-    """Return whether so many entries follow a checkpoint that another should be written.
+    """Return whether enough entries follow the newest checkpoint to write another.
 
     Args:
         state: what is, or is about to be, committed.
@@ -106,7 +106,7 @@ def is_due(state: LedgerState, checkpoint_at: int) -> bool:
 def write_checkpoint(
     connection: Connection, release_number: int, digests: Digests, state: LedgerState
 ) -> int:
-    """Write a checkpoint, unless another process has written a recent one.
+    """Write a checkpoint of the ledger's state, unless another process wrote a recent one.
 
     Args:
         connection: a transaction that holds the write lock.

@@ -1,4 +1,4 @@
-"""Keyed digests, by which ledger entries and tables refer to private values and to queries.
+"""Keyed hashes (digests), by which entries and tables refer to private values and queries.
 
 Two secrets are in use.  The database's, shared by every release in it, keys
 what clients and rows are recognised by; the release's keys its private state.
@@ -47,7 +47,7 @@ _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 
 class Digests:
-    """The functions that make one database's keyed digests."""
+    """The functions that compute the keyed hashes of one database."""
 
     __slots__ = ("_outer", "_secret", "_vectors")
 
@@ -61,14 +61,14 @@ class Digests:
         self._outer = hashlib.sha256(key.translate(_OUTER))
 
     def of_vector(self, vector: bytes) -> bytes:
-        """Return the digest (32 bytes) of a vector's canonical bytes."""
+        """Return the keyed hash (32 bytes) of a vector's canonical bytes."""
         inner, outer = self._vectors.copy(), self._outer.copy()
         inner.update(vector)
         outer.update(inner.digest())
         return outer.digest()
 
     def of_vectors(self, vectors: Sequence[bytes]) -> list[bytes]:
-        """Return the digests (32 bytes each) of many vectors' canonical bytes."""
+        """Return the keyed hashes (32 bytes each) of many vectors' canonical bytes."""
         copy_inner, copy_outer = self._vectors.copy, self._outer.copy
         digests = []
         for vector in vectors:
@@ -80,7 +80,7 @@ class Digests:
         return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
-        """Return the digest (32 bytes) of a query: its vector and its kind, label or score.
+        """Return the keyed hash (32 bytes) of a query: its vector, and label or score.
 
         Args:
             vector: its canonical bytes.
@@ -93,11 +93,11 @@ class Digests:
         return hmac.digest(self._secret, _SCORED_VECTOR + asked, "sha256")
 
     def of_cell(self, key: bytes) -> bytes:
-        """Return the digest (32 bytes) of a public cell's canonical bytes."""
+        """Return the keyed hash (32 bytes) of a public cell's canonical bytes."""
         return hmac.digest(self._secret, _CELL + key, "sha256")
 
     def of_qualified(self, digest: bytes, qualifier: bytes) -> bytes:
-        """Return the digest (32 bytes) of a vector or cell within a context, such as a voter set.
+        """Return the keyed hash (32 bytes) of a vector or cell, with further identifying bytes.
 
         Args:
             digest: of the vector or of the cell, 32 bytes.
@@ -110,7 +110,7 @@ class Digests:
         return hmac.digest(self._secret, _ACTIVE_SET + digest + qualifier, "sha256")
 
     def of_key(self, idempotency_key: str) -> bytes:
-        """Return the digest (32 bytes) of an idempotency key."""
+        """Return the keyed hash (32 bytes) of an idempotency key."""
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
 
     def of_kept_key(self, key_digest: bytes, vector_digest: bytes, *, release_number: int) -> bytes:
@@ -163,17 +163,17 @@ class Digests:
 
 
 def cell_key(cell: int) -> bytes:
-    """Return the canonical bytes that stand for a public cell (region), given its number."""
+    """Return the canonical bytes of a public cell (region), given its number."""
     return cell.to_bytes(_CELL_BYTES, "big")
 
 
 def is_cell_key(key: bytes) -> bool:
-    """Return whether bytes have the length of a public cell's key, which no vector's key has."""
+    """Return whether bytes have the length that only a public cell's key has."""
     return len(key) == _CELL_BYTES
 
 
 def transfer_digest(release_secret: bytes, code: str) -> str:
-    """Return the keyed digest of the code that permits a retired ledger's copy to continue.
+    """Return the keyed hash of the code with which a retired ledger's copy may continue.
 
     Args:
         release_secret: of the release that was retired.
@@ -184,17 +184,17 @@ def transfer_digest(release_secret: bytes, code: str) -> str:
 
 
 def public_digest(vector_digest: bytes) -> str:
-    """Return the first part of a vector's digest, which ledger entries show."""
+    """Return the first part of a vector's keyed hash, which ledger entries show."""
     return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
 
 
 def public_digests(vector_digests: Iterable[bytes]) -> list[str]:
-    """Return the first parts of many vectors' digests, which ledger entries show."""
+    """Return the first parts of many vectors' keyed hashes, which ledger entries show."""
     return [digest.hex()[:PUBLIC_DIGEST_CHARS] for digest in vector_digests]
 
 
 def private_digest(release_secret: bytes, *, name: str, body: bytes) -> str:
-    """Return the digest (64 hexadecimal characters) of a private value, for a ledger entry."""
+    """Return the keyed hash (64 hexadecimal characters) of a private value, for an entry."""
     keyed = hmac.new(release_secret, _PRIVATE_STATE, "sha256")
     keyed.update(name.encode() + b"\0")
     keyed.update(body)

@@ -31,7 +31,7 @@ UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
-    """Return the storage name of the threshold noise in use after a number of unstable answers."""
+    """Return the storage name of the threshold's noise after a number of unstable answers."""
     return f"threshold-noise-{unstable_count}"
 
 
@@ -39,17 +39,17 @@ ASKED_PREFIX: Final = "asked-vectors-"
 
 
 def asked_vectors_name(first_number: int) -> str:
-    """Return the storage name of a list of queried vectors, by the number of its first one."""
+    """Return the storage name of a list of queried vectors, by its first vector's number."""
     return f"{ASKED_PREFIX}{first_number}"
 
 
 def slots_name(generation: int, tick: int) -> str:
-    """Return the storage name of a batch's records as they are after a scheduled update (tick)."""
+    """Return the storage name of a batch's records after a scheduled update (tick)."""
     return f"slots-{generation}-{tick}"
 
 
 def labelling_name(generation: int) -> str:
-    """Return the storage name of what was drawn to relabel one batch of rows."""
+    """Return the storage name of the labelling rule drawn for one batch of rows."""
     return f"labelling-{generation}"
 
 
@@ -61,7 +61,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class ReleaseOpened(Event, frozen=True):
-    """The first ledger entry: the permanent public parameters and privacy promise of a release.
+    """The first ledger entry: the permanent public parameters and the promise of a release.
 
     Attributes:
         release_id: random name of this release, hexadecimal.
@@ -93,7 +93,7 @@ class ReleaseOpened(Event, frozen=True):
 
 
 class ShareReserved(Event, frozen=True):
-    """The ledger entry for a part of epsilon set aside for a mechanism that may run later."""
+    """The ledger entry for a share of epsilon that is reserved for a mechanism to run later."""
 
     KIND = "ShareReserved"
 
@@ -103,7 +103,7 @@ class ShareReserved(Event, frozen=True):
 
 
 class ShareCharged(Event, frozen=True):
-    """The ledger entry for a part of epsilon that is spent, before private rows are read for it."""
+    """The ledger entry for a share of epsilon that is spent, before private rows are read."""
 
     KIND = "ShareCharged"
 
@@ -113,7 +113,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The ledger entry for a fitted ensemble: its size, and digests of stored private values."""
+    """The ledger entry for a trained ensemble: its size, and hashes of stored private values."""
 
     KIND = "EnsembleFitted"
 
@@ -246,7 +246,7 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The ledger entry for a batch's labels, drawn from its own rows or from an earlier batch's.
+    """The ledger entry for the labels of a batch of rows, drawn from it or an earlier batch.
 
     Attributes:
         number: of the generation.
@@ -265,7 +265,7 @@ class LabellingDrawn(Event, frozen=True):
 
 
 class SlotsChanged(Event, frozen=True):
-    """The ledger entry for a scheduled update of stored rows, whether any row changes or not.
+    """The ledger entry for a scheduled update of stored rows, written even if none changes.
 
     Nothing in it tells of a change: it has the same names at every tick, but for the tick's
     number, and digests of one length.
@@ -300,7 +300,7 @@ class SlotsChanged2(SlotsChanged, frozen=True, kw_only=True):
 
 
 class GenerationsJoined(Event, frozen=True):
-    """The ledger entry by which batches of rows join the vote; written after an update.
+    """The ledger entry by which batches of rows join the vote after a scheduled update.
 
     Attributes:
         numbers: of the generations, ascending.
@@ -315,7 +315,7 @@ class GenerationsJoined(Event, frozen=True):
 
 
 class GenerationRetired(Event, frozen=True):
-    """The ledger entry by which a batch of rows, its budget used up, leaves the vote for good.
+    """The ledger entry by which a batch of rows whose budget is used up leaves the vote.
 
     Attributes:
         number: of the generation.
@@ -332,7 +332,7 @@ class GenerationRetired(Event, frozen=True):
 
 
 class VectorsAsked(Event, frozen=True):
-    """The ledger entry for new queried vectors that got the recorded answer of their cell.
+    """The ledger entry for newly queried vectors that got the recorded answer of their cell.
 
     It follows the answers that its transaction gives afresh, where it gives any.  Each
     vector stands here once, in the order of asking; nothing is charged or counted for it.
@@ -355,7 +355,7 @@ class VectorsAsked(Event, frozen=True):
 
 
 class ClassifierPublished(Event, frozen=True):
-    """The ledger entry for the published classifier, drawn once and public from then on.
+    """The ledger entry for the published classifier, which is drawn once and then public.
 
     Attributes:
         classifier: its document, byte for byte the text that
@@ -372,7 +372,7 @@ class ClassifierPublished(Event, frozen=True):
 
 
 class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
-    """The ledger entry (version 2) for one row batch's improvement of the published classifier.
+    """The ledger entry (version 2) for the classifier as improved by one batch of rows.
 
     It follows the labelling of the generation, before the tick that takes both up.
 
@@ -391,7 +391,7 @@ class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
 
 
 class StudentPublished(Event, frozen=True):
-    """The ledger entry for a published classifier that was trained on private answers.
+    """The ledger entry for a published student, a classifier trained on the released answers.
 
     Attributes:
         classifier: as in :class:`ClassifierPublished`; of an estimator it says
@@ -408,7 +408,7 @@ class StudentPublished(Event, frozen=True):
 
 
 class StatisticsReleased(Event, frozen=True):
-    """The ledger entry for the noisy statistics table, drawn once and then public.
+    """The ledger entry for the noisy statistics table, which is drawn once and then public.
 
     Attributes:
         statistics: its document as JSON; a string, so that the numbers in it
@@ -425,7 +425,7 @@ class StatisticsReleased(Event, frozen=True):
 
 
 class ReleaseHalted(Event, frozen=True):
-    """The ledger entry that ends new answers of a release, whatever budget is left.
+    """The ledger entry that ends the new answers of a release, whatever budget is left.
 
     Attributes:
         reason: one of a few fixed texts; never anything drawn from rows.
@@ -455,7 +455,7 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """The ledger entry that moves a release: exactly one other database may continue it.
+    """The ledger entry that moves a release to the one database that may continue it.
 
     Attributes:
         place: that database as an operator is told of it, without user and password.

@@ -57,7 +57,7 @@ from app.privacy.published_learners import LEARNERS
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a release that follows from its ledger entries.
+    """The state of a release, computed from its ledger entries.
 
     Attributes:
         head: number and hash of the newest entry.
@@ -107,7 +107,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the transaction may end here: no further entry has to follow the newest one."""
+        """Whether the transaction may end after the newest entry, with no further entry due."""
         return self.generations is None or self.generations.is_finished()
 
     @property
@@ -119,7 +119,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_last_answer(self) -> bool:
-        """Whether the ensemble has given its last answer, as far as ledger entries show."""
+        """Whether the ensemble has given its last answer, according to the ledger entries."""
         if self.release is None or self.charge_of("answers") is None:
             return False
         limit, cutoff = self.release.queries, self.release.cutoff
@@ -131,17 +131,17 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decides_cells(self) -> bool:
-        """Whether vectors share answers: one answer for each cell of a public partition."""
+        """Whether all vectors of a public cell share one answer."""
         return self.release is not None and self.release.parameters.get(REPLAYED_BY) == CELL
 
     @property
     def is_between_answers(self) -> bool:
-        """Whether the first private answer was given and the last one was not."""
+        """Whether the ensemble has given its first answer and not its last one."""
         return self.answered > 0 and not self.has_last_answer
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether a statistics table may be released now: not between first and last answer.
+        """Whether statistics may be released now, which they may not between answers.
 
         In one account, before the first answer and the classifier, or after both.
         """
@@ -150,19 +150,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, labels and classifier share one joint budget account, not a sum."""
+        """Whether answers, relabelling and classifier share one joint privacy account."""
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether draws under the joint privacy accounting have begun and may still continue."""
+        """Whether mechanisms of the joint privacy account have begun and not all ended."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether the classifier must wait for the last answer, because its draw uses delta.
+        """Whether the classifier, whose draw uses delta, must wait for the last answer.
 
         In one account with the answers it takes no delta, and comes at any time; but for that
         of a certificate, which has it after the last answer alone.
@@ -174,11 +174,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         return opened.get(LEARNER) not in (None, *PURE) and self.is_between_answers
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
-        """Return the part of the budget that ``mechanism`` has spent, or None."""
+        """Return the share of the budget that ``mechanism`` has spent, or None."""
         return next((share for share in self.charged if share.mechanism == mechanism), None)
 
     def reserve_of(self, mechanism: str) -> ShareReserved | None:
-        """Return the part of the budget still set aside for ``mechanism``, or None."""
+        """Return the share of the budget that is reserved for ``mechanism``, or None."""
         return next((share for share in self.reserved if share.mechanism == mechanism), None)
 
 
@@ -236,7 +236,7 @@ LIVING_KINDS: Final = (
 
 
 def fold(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the release's state after one more ledger entry.
+    """Return the release's state after one further ledger entry.
 
     Args:
         state: what the entries before establish.
@@ -259,7 +259,7 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
 
 
 def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the state after one more entry, whose number and hash are checked.
+    """Return the state after one further entry, whose number and hash are checked.
 
     Args:
         state: what the entries before establish.
@@ -334,7 +334,7 @@ def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed | ReleaseMoved
 
 
 def retirement(event: ReleaseMoved) -> ReleaseClosed:
-    """Return the event that closes the old ledger of a moved release, with its code."""
+    """Return the event that retires the old ledger of a moved release."""
     return ReleaseClosed(reason=RETIRED, transfer=event.transfer)
 
 

@@ -1,4 +1,4 @@
-"""A second computation of the state from the first entry, compared with the serving state.
+"""A second computation of a release's state from its first entry, compared with the first.
 
 A start goes from the newest checkpoint, and so trusts the entries before it to be those
 that were checked when they were written.  This goes back to entry one: numbers, hashes and
@@ -26,7 +26,7 @@ PAGE_ENTRIES = 256
 
 
 class Hit(NamedTuple):
-    """An unstable answer, by its number, with the units of budget that it used."""
+    """An unstable answer: its number, and the units of the limit that it used."""
 
     query_id: int
     units: int
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Refold:
-    """The progress of the second computation of the state, and the unstable answers so far.
+    """The progress of the second computation of the state, with the unstable answers so far.
 
     Attributes:
         state: what the entries so far establish; empty before the first page.
@@ -46,7 +46,7 @@ class Refold:
     hits: list[Hit] = field(default_factory=list)
 
     def read_page(self, ledger: Ledger) -> bool:
-        """Process the next page of ledger entries; return whether there may be more.
+        """Process the next page of ledger entries; return whether more may follow.
 
         Raises:
             LedgerCorruptError: an entry does not follow from those before it.
@@ -61,7 +61,7 @@ class Refold:
         return len(page) == PAGE_ENTRIES
 
     def compare(self, served: LedgerState) -> None:
-        """Compare the serving state with the second computation, if both are at the same entry.
+        """Compare the server's state with the second computation, if both are at the same entry.
 
         Raises:
             LedgerCorruptError: it is not.

@@ -1,4 +1,4 @@
-"""The batches of rows (generations) of a release: their state, and which event may follow.
+"""The batches of rows (generations) of a release: their state, and the allowed events.
 
 Everything is derived from entries, by pure functions that take one event and refuse it where it
 does not follow.  A hit is charged to every generation that voted; what must come next, a join
@@ -97,12 +97,12 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def owes_classifier(self) -> bool:
-        """Whether the batch has paid for its part in the classifier, which is not published yet."""
+        """Whether the batch of rows was charged for a classifier that is not published yet."""
         return CLASSIFIER in self.shares and not self.is_published
 
     @property
     def is_active(self) -> bool:
-        """Whether the learners of this batch of rows vote."""
+        """Whether the models of this batch of rows vote."""
         return self.standing == "active"
 
     @property
@@ -112,7 +112,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slots_piece(self) -> str:
-        """The storage name of the batch's records."""
+        """The storage name of the records of this batch of rows."""
         return slots_name(self.number, self.kept_at)
 
 
@@ -140,22 +140,22 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def active(self) -> tuple[Generation, ...]:
-        """The batches of rows whose learners vote."""
+        """The batches of rows whose models vote."""
         return tuple(each for each in self.all if each.is_active)
 
     @property
     def waiting(self) -> tuple[Generation, ...]:
-        """The batches of rows whose learners do not vote yet."""
+        """The batches of rows whose models do not vote yet."""
         return tuple(each for each in self.all if each.standing == "waiting")
 
     @property
     def kept(self) -> tuple[Generation, ...]:
-        """The batches of rows that have not left the vote; their rows are stored."""
+        """The batches of rows that have not retired, whose rows are stored."""
         return tuple(each for each in self.all if each.standing != "retired")
 
     @property
     def spent(self) -> tuple[Generation, ...]:
-        """The voting batches of rows with no budget left, which must leave the vote next."""
+        """The voting batches of rows that have used up their budget and must retire next."""
         return tuple(each for each in self.all if each.is_active and each.left <= 0)
 
     @property
@@ -165,11 +165,11 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """The number of votes on the next query, over all voting batches of rows."""
+        """The number of votes on the next query, of all voting batches of rows together."""
         return sum(each.chunks for each in self.active)
 
     def join_period(self, generation: Generation, cohort: int) -> int | None:
-        """Return the period at whose tick a batch of rows joins; None until its cohort is whole.
+        """Return the time at which a batch of rows joins the vote; None while it is unknown.
 
         Args:
             generation: that waits.
@@ -182,7 +182,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return max(each.joins_at for each in (generation, *first))
 
     def due(self, period: int, cohort: int) -> tuple[Generation, ...]:
-        """Return the waiting batches of rows that are to join at a tick, if there is room.
+        """Return the waiting batches of rows that join the vote at a scheduled update.
 
         Args:
             period: of the tick.
@@ -193,11 +193,11 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(each for each, joins in periods if joins is not None and joins <= period)
 
     def is_finished(self) -> bool:
-        """Return whether the transaction may end here, with no further entry due."""
+        """Return whether the transaction may end after the newest entry."""
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:
-        """Return the largest epsilon and the largest delta charged to a record of any row batch.
+        """Return the largest epsilon, and the largest delta, charged to any batch of rows.
 
         A record lies in one generation, so that what is promised is the largest and no sum.
         """
@@ -207,7 +207,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return max(epsilons, default=Fraction(0)), max(deltas, default=Fraction(0))
 
     def dearest_shares(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """Return the largest charge to a record of any batch of rows, by mechanism."""
+        """Return the largest charge to any batch of rows, by mechanism."""
         most: dict[str, tuple[Fraction, Fraction]] = {}
         for each in self.all:
             for name, cost in _costs(each.shares).items():
@@ -216,7 +216,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return dict(sorted(most.items(), reverse=True))
 
     def with_one(self, changed: Generation) -> Generations:
-        """Return a copy in which one batch of rows is replaced by its changed state."""
+        """Return a copy in which the state of one batch of rows is replaced."""
         others = list(self.all)
         others[changed.number - 1] = changed
         return replace(self, all=tuple(others))
@@ -243,17 +243,17 @@ def has_generations(opened: ReleaseOpened) -> bool:
 
 
 def counts_erasures(opened: ReleaseOpened) -> bool:
-    """Return whether every scheduled update (tick) publishes how many records it erases."""
+    """Return whether each scheduled update publishes the number of erased records."""
     return opened.parameters.get(ERASURE_COUNT) == PUBLIC
 
 
 def quorum_of(opened: ReleaseOpened) -> int:
-    """Return the smallest number of row batches with which the learners may vote."""
+    """Return the least number of batches of rows that must vote together (the quorum)."""
     return int(opened.parameters[QUORUM])
 
 
 def cohort_of(opened: ReleaseOpened) -> int:
-    """Return the number of first generations that one labelling is drawn from; 0 in other modes.
+    """Return the number of first batches of rows that get one labelling together, else 0.
 
     It is the quorum: these wait for one another, and join together.
     """
@@ -261,23 +261,23 @@ def cohort_of(opened: ReleaseOpened) -> int:
 
 
 def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
-    """Return whether enough batches of rows are active to vote."""
+    """Return whether enough batches of rows have joined to vote on queries."""
     return len(known.active) >= quorum_of(opened)
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return epsilon, delta and limit of unstable answers for which the noise table is made."""
+    """Return the epsilon, delta and limit of unstable answers of the release's noise table."""
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 
 
 def hits_max_of(opened: ReleaseOpened) -> int:
-    """Return the largest number of unstable answers that any batch of rows may have."""
+    """Return the largest number of unstable answers that any batch of rows may pay for."""
     return int(opened.parameters[TABLE].split()[-1])
 
 
 def check_due(known: Generations, event: LedgerEvent) -> None:
-    """Refuse an event if another event has to come first.
+    """Refuse an event if another event has to come before it.
 
     Raises:
         IllegalError: says which.
@@ -420,7 +420,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 
 
 def published(known: Generations, event: ClassifierPublished2) -> Generations:
-    """Return the state after a batch of rows, not voting yet, has improved the classifier.
+    """Return the state after a batch of rows has improved the published classifier.
 
     Each starts where the one before it has arrived, so that they follow in order.
     """
@@ -439,7 +439,7 @@ def published(known: Generations, event: ClassifierPublished2) -> Generations:
 
 
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
-    """Return the state after a scheduled update; batches of rows that are due join next."""
+    """Return the state after a scheduled update, at which batches of rows may join."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
     counts = counts_erasures(opened)
@@ -487,7 +487,7 @@ def joined(known: Generations, event: GenerationsJoined) -> Generations:
 
 
 def retired(known: Generations, event: GenerationRetired) -> Generations:
-    """Return the state after a batch of rows without budget has left the vote."""
+    """Return the state after a batch of rows without budget has retired."""
     spent = [each.number for each in known.spent]
     allow(event.number in spent, "retires a generation that can pay for an unstable answer")
     _check_set(known, event.active)
@@ -503,7 +503,7 @@ def _check_set(known: Generations, active: int) -> None:
 def charged(
     known: Generations, opened: ReleaseOpened, event: AnswersReleased | ScoresReleased
 ) -> Generations:
-    """Return the state after some answers; unstable ones are charged to all that voted."""
+    """Return the state after new answers; unstable ones are charged to all batches that voted."""
     if not isinstance(event, AnswersReleased2):
         raise IllegalError("does not say which generations voted")
     allow(event.active == known.active_set, f"is of set {event.active}, not of {known.active_set}")
@@ -526,7 +526,7 @@ def charged(
 def forgotten(
     before: Generations, after: Generations, opened: ReleaseOpened, digests: dict[str, str]
 ) -> frozenset[str]:
-    """Return the names of stored private values that are useless after a ledger entry.
+    """Return the names of private values that are no longer needed after a ledger entry.
 
     A tick leaves the slots as they were before it; a retirement leaves its generation's slots,
     and a labelling by which no other generation is, or ever will be, labelled.

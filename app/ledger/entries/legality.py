@@ -1,4 +1,4 @@
-"""The rules by which a ledger event may follow the earlier ones, and the events' exact costs.
+"""The rules for which ledger event may follow the earlier ones, and the events' costs.
 
 What makes the answers of a range with scores legal, beside what every range is asked.
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class IllegalError(Exception):
-    """The reason why an event may not follow the earlier ones."""
+    """An event is not allowed after the earlier events of the ledger."""
 
 
 def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Raise an error with the text ``problem`` about an event if ``holds`` is false.
+    """Raise an error with the text ``problem`` about an event unless ``holds`` is true.
 
     Raises:
         IllegalError: ``holds`` is false.
@@ -34,7 +34,7 @@ def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sent
 
 
 def exact(text: str) -> Fraction:
-    """Return the exact nonnegative number that a text gives.
+    """Return the exact nonnegative number that a text spells.
 
     Raises:
         IllegalError: it is none.
@@ -49,7 +49,7 @@ def exact(text: str) -> Fraction:
 
 
 def cost(share: ShareCharged | ShareReserved) -> tuple[Fraction, Fraction]:
-    """Return the exact epsilon and delta of one part of the budget."""
+    """Return the exact epsilon and delta of one event's charge."""
     return exact(share.epsilon), exact(share.delta)
 
 
@@ -59,7 +59,7 @@ SCORE: Final = '"score"'
 
 
 def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None) -> str:
-    """Return the fault of a range of answers with scores; an empty text for none.
+    """Return the fault in a range of answers with scores; an empty text for none.
 
     Args:
         event: of as many labels and stable flags as digests.

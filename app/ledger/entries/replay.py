@@ -1,4 +1,4 @@
-"""Updating of a known state by later ledger entries, and a check of the answers."""
+"""Update of a known state by later ledger entries, with a check of the answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folded_on(connection: Connection, release_number: int, known: LedgerState) -> LedgerState:
-    """Return the newest state: a known state, with all later entries applied in order.
+    """Return the newest state: a known state after applying all later entries.
 
     Args:
         connection: of one moment of the database.
@@ -44,7 +44,7 @@ def folded_on(connection: Connection, release_number: int, known: LedgerState) -
 def check_answers(
     connection: Connection, release_number: int, known: LedgerState, state: LedgerState
 ) -> None:
-    """Check that the answers table has every answer of the entries, and no others.
+    """Check that the answers table has exactly the answers of the entries.
 
     A vector whose answer is lost would be answered afresh.  Of the answers before,
     whose numbers triggers keep without gaps, only the last one is looked for.

@@ -91,7 +91,7 @@ def noted_head(state: LedgerState) -> NotedHead | None:
 
 
 def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | None:
-    """Return the file in which a ledger's newest entry is noted, outside the database.
+    """Return the file outside the database in which a ledger's newest entry is noted.
 
     Args:
         url: the ledger's address.
@@ -126,7 +126,7 @@ class HeadFile:
         self.path: Final = path
 
     def read(self) -> dict[str, NotedHead]:
-        """Return the file's notes of newest ledger entries, by release id; none without a file.
+        """Return the notes of newest ledger entries by release id; none if there is no file.
 
         Raises:
             HeadFileError: there is no such folder, or the file cannot be read or is
@@ -147,7 +147,7 @@ class HeadFile:
         return self._decoded(body)
 
     def note(self, head: NotedHead) -> NotedHead:
-        """Write one release's newest entry to the file durably, and keep other releases' notes.
+        """Write one release's newest entry to the file, keeping the notes of other releases.
 
         A head that is newer already, noted by another process, stays.
 
@@ -282,11 +282,11 @@ class HeadKeeper:
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the ledger entry noted last; None before this process noted one."""
+        """The number of the ledger entry that was noted last; None before the first note."""
         return self._noted_sequence
 
     def committed(self, state: LedgerState) -> None:
-        """Take a newly committed ledger entry, to be noted in the file soon."""
+        """Accept a newly committed ledger entry, to be noted in the file soon."""
         self._newest = state
         # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
         if not self._changed.is_set():

@@ -47,7 +47,7 @@ _SEQUENCE_OF = select(entries.c.sequence).where(
 
 
 class Compared(NamedTuple):
-    """A ledger that is not older than its note outside the database (the head file).
+    """A ledger that was found not to be older than its note outside the database.
 
     Attributes:
         behind: what closed releases lack of what is noted, a line each; of these the
@@ -78,7 +78,7 @@ def check_no_ledger(url: str, head_file: HeadFile) -> None:
 
 
 def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
-    """Compare a ledger with its note outside the database, and keep that note up to date.
+    """Compare a ledger with its note outside the database, and keep the note up to date.
 
     Returns:
         What the operator should know of a ledger that is taken, a line each.
@@ -123,7 +123,7 @@ def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
 
 
 def check_expected_head(ledger: Ledger, expected: str) -> None:
-    """Refuse a ledger if an expected hash does not occur in its chain.
+    """Refuse a ledger unless the expected hash is that of one of its entries.
 
     Args:
         ledger: an open one.

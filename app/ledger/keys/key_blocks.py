@@ -45,28 +45,28 @@ _BITS: Final = 4
 
 
 class Blocks(Protocol):
-    """The interface for reading stored blocks of the index."""
+    """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the nonempty ones of ``count`` blocks of a level, by number."""
+        """Return the blocks that are not empty among ``count`` blocks of a level, by number."""
 
 
 class NoBlocks:
-    """An empty source of blocks, used if another server has written the stored ones."""
+    """An empty set of stored blocks, used if another server has written them since."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return no blocks."""
+        """Return no blocks of the index."""
         del level, first, count
         return {}
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer's digest and number."""
+    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number."""
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block that a digest belongs to, in a level."""
+    """Return the number of the block of a level in which an answer's hash belongs."""
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
@@ -83,12 +83,12 @@ def items_in(body: bytes) -> list[bytes]:
 
 
 def number_of_item(item: bytes) -> int:
-    """Return the answer's number in an index item."""
+    """Return the number of the answer that an index item stands for."""
     return int.from_bytes(item[PREFIX_BYTES:], "big")
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
-    """Return the numbers of all answers in a block whose index key matches a digest.
+    """Return the numbers of all answers in a block whose key matches a hash.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -187,7 +187,7 @@ class KeyImage:
         return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose index key matches a digest."""
+        """Return the numbers of the answers in memory whose key matches a hash."""
         known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
         further = numbers_in(self._bodies.get(place, b""), digest)

@@ -96,7 +96,7 @@ class StoredBlocks:
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the stored ones of ``count`` blocks of a level, by number."""
+        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)
@@ -131,7 +131,7 @@ def read_image(connection: Connection, release_number: int, answered: int) -> Ke
 def caught_up(
     image: KeyImage | None, connection: Connection, release_number: int, answered: int
 ) -> KeyImage:
-    """Return the in-memory index after ``answered`` answers, including those of other servers.
+    """Return the in-memory index of answers, brought up to date with other servers' answers.
 
     Args:
         image: of earlier; None to read it.
@@ -154,7 +154,7 @@ def caught_up(
 def keep(
     image: KeyImage, connection: Connection, release_number: int, digests: Sequence[bytes]
 ) -> None:
-    """Add the answers of an entry to the index; move items to blocks if that is due.
+    """Add the answers of an entry to the index, and move items to blocks if that is due.
 
     Raises:
         SQLAlchemyError: the database did not take it.
@@ -175,7 +175,7 @@ def find_recorded(
     vector_digests: Sequence[bytes],
     image: KeyImage | None = None,
 ) -> list[tuple[bytes, RecordedAnswer]]:
-    """Return the recorded answers to some vectors, by vector digest, in any order.
+    """Return the recorded answers to some vectors, by the vectors' keyed hashes.
 
     Args:
         connection: inside a transaction.
@@ -308,7 +308,7 @@ def _text(statement: str, mark: str, count: int) -> str:
 
 
 def earlier_count(connection: Connection, release_number: int, answered: int) -> int:
-    """Return the number of answers that are older than the index; their numbers come first."""
+    """Return the number of answers that are older than the index of answers."""
     low, high = 0, answered
     while low < high:
         middle = (low + high + 1) // 2
@@ -321,13 +321,13 @@ def earlier_count(connection: Connection, release_number: int, answered: int) ->
 
 
 def newest_digests(connection: Connection, release_number: int) -> list[tuple[bytes, int]]:
-    """Return the digests and numbers of the newest answers, in their order."""
+    """Return the keyed hashes and numbers of the newest answers, in order."""
     rows = fetch_all(connection, _NEWEST, (release_number,))
     return [(checked_bytes(digest), _number(number)) for digest, number in rows]
 
 
 def every_block(connection: Connection, release_number: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield every block of the index: its level, its number, and its items."""
+    """Yield every block of the index: level, number and items."""
     level = block = -1
     while page := fetch_all(connection, _EVERY_BLOCK, (release_number, level, level, block)):
         for row in page:

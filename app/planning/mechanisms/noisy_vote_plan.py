@@ -1,4 +1,4 @@
-"""Planning of noisy votes: whether the winning label's lead exceeds the noise."""
+"""Planning of noisy votes: whether the winning label's lead in votes exceeds the noise."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the noise on vote counts, and the lead in votes that it needs."""
+    """Return a JSON document of the noise on votes, and the lead in votes that it requires."""
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the two-label answer table, and the lead in votes it needs."""
+    """Return a JSON document of the two-label table, and the lead in votes that it requires."""
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

@@ -1,4 +1,4 @@
-"""Planning with the papers' own constants, whose sample sizes ordinary data do not reach."""
+"""Planning with the constants of the papers, which need more rows than most data have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the parameters of the paper's theorem, and whether there are enough rows for it.
+    """Return the parameters of the paper's theorem, and whether there are enough rows.
 
     One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
     shares of epsilon.  A size given in place of the printed k is planned as given.

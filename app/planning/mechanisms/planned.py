@@ -1,4 +1,4 @@
-"""The table of mechanisms for planning, named as in :mod:`app.privacy.mechanisms`.
+"""The table of mechanisms for planning, by the names in :mod:`app.privacy.mechanisms`.
 
 Which of them would need the fewest votes at a release's own budget.
 """
@@ -59,7 +59,7 @@ def planned_row(calibration: object) -> PlannedRow:
 
 
 def capacity(calibration: Weighed, *, ensemble_size: int, agreement: Fraction) -> Capacity:
-    """Return the number of answers to queries on which the learners agree to one degree.
+    """Return the number of answers to queries on which a given fraction of learners agrees.
 
     Args:
         calibration: of the answers' budget.
@@ -87,7 +87,7 @@ def forecast_answers(
 
 
 def calibration_documents(verdict: Verdict) -> Document:
-    """Return JSON documents of all calibrations by key; null for those that do not answer."""
+    """Return JSON documents of all calibrations by name; null for those without answers."""
     documents: Document = dict.fromkeys(each.key for each in PLANNED.values() if each.key)
     if verdict.calibration is not None:
         planned = planned_row(verdict.calibration)
@@ -98,7 +98,7 @@ def calibration_documents(verdict: Verdict) -> Document:
 def calibrations(
     request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
 ) -> dict[str, Weighed]:
-    """Return the noise calibration of each mechanism for one budget.
+    """Return the noise calibration of each mechanism for the same budget.
 
     Args:
         request: gives m, T and the number of labels.
@@ -132,7 +132,7 @@ def calibrations(
 
 
 def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
-    """Return the number of votes that each mechanism needs if two thirds of them agree."""
+    """Return the number of votes that each mechanism needs if two thirds of learners agree."""
     return {
         name: size_wanted(table=calibration, query_count=request.query_count)
         for name, calibration in found.items()

@@ -57,7 +57,7 @@ class PlannedRow:
     fewer_votes: str = ""
 
     def is_compared_by(self, request: PlanRequest) -> bool:
-        """Whether a plan compares this mechanism with others: always, or only if it serves."""
+        """Whether a plan compares this mechanism with others: always, or only if configured."""
         if not self.variants or not request.may_serve(self.row):
             return False
         return self.is_always_compared or request.row is self.row

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k: as configured, or else by the number of rows."""
+    """Return the number of learners, k, as configured or by the number of rows."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -30,7 +30,7 @@ def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
 
 
 def fed_size(request: PlanRequest) -> int | None:
-    """Return the largest number of chunks with enough rows for the class; None if n is unknown."""
+    """Return the largest number of chunks with enough rows each; None if n is unknown."""
     sampled = request.sampled_row_count
     if sampled is None:
         return None
@@ -38,7 +38,7 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the smallest useful number of rows in a chunk: one if learners vote by cells."""
+    """Return the least useful number of rows in a chunk: one if learners vote by cells."""
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 

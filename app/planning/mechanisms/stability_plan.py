@@ -1,4 +1,4 @@
-"""Planning of a stability test: whether enough of the learners agree."""
+"""Planning of a stability test: whether enough of the learners agree for stable answers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return the effect of a stability test on k votes and the m queries of a request."""
+    """Return the effect of a stability test with k votes on the m queries of a request."""
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)
@@ -107,7 +107,7 @@ def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stabilit
 
 
 def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> tuple[str, ...]:
-    """Return reasons if m queries cannot be answered even with unanimous votes."""
+    """Return the reasons why even unanimous votes give too few answers; none if they suffice."""
     if stability.unanimous_probability <= stability.largest_probability:
         return ()
     reason = (
@@ -240,7 +240,7 @@ def exact_number(value: Fraction) -> msgspec.Raw:
 
 
 def profile_document(table: ProfileTable | DecisionTable) -> Document:
-    """Return a JSON document of the stability table's thresholds and probabilities."""
+    """Return a JSON document of the table of probabilities of unstable answers."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),
@@ -252,13 +252,13 @@ def profile_document(table: ProfileTable | DecisionTable) -> Document:
 
 
 def table_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the stability test's table."""
+    """Return a JSON document of the table of the stability test."""
     table = own(verdict.calibration, ProfileTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the stability table for one answer per cell (public region)."""
+    """Return a JSON document of the stability test's table if each cell is answered once."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 

@@ -46,7 +46,7 @@ PUBLISH: Final = (
 
 
 def answers_line(request: PlanRequest) -> str:
-    """Return a line on how many of m queries get a label, by the agreement of the learners."""
+    """Return a line on how many of m queries get a label, by the learners' agreement."""
     if request.budget is None:
         return f"Answers: any number, since {SEQUELS[request.after]}, from the first query on."
     try:
@@ -211,7 +211,7 @@ def is_better(choice: Choice, own: Forecast) -> bool:
 
 
 def settings_words(choice: Choice) -> str:
-    """Return a choice of settings as a short text."""
+    """Return a choice of planned settings as a short text."""
     row = MECHANISMS[choice.mechanism]
     calibration = "" if row.calibration is None else f' "{row.calibration}"'
     cutoff = "" if choice.cutoff is None else f", cutoff = {choice.cutoff:,}"

@@ -41,7 +41,7 @@ def epsilon_words(request: PlanRequest) -> str:
 
 
 def delta_words(delta: float, rows: int | None, unit: str) -> str:
-    """Return a warning about a delta that could reveal whole records; empty for a small one.
+    """Return a warning if delta is so large that it could reveal records; else empty.
 
     Args:
         delta: of the whole release.
@@ -58,7 +58,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return the chance, in percent, to which epsilon may raise an attacker's guess from 50 %."""
+    """Return the percentage to which epsilon may raise a guess that was 50 % likely."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

@@ -1,11 +1,12 @@
-"""The number of answers that a release with regularly added rows sustains, as JSON and table."""
+"""The number of answers that a release with regularly added rows can give for ever."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.budget.composition import Mechanism
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent import choice_of
+from app.privacy.published_learners import KERNEL
 
 if TYPE_CHECKING:
     from app.planning.mechanisms.planned_row import Document
@@ -23,7 +24,7 @@ PART: Final = (
 
 
 def sustained_document(found: Sustained, request: PlanRequest | None = None) -> Document:
-    """Return the sustained numbers of answers, and the advised number of voters, for ``--json``."""
+    """Return the lasting numbers of answers, and the advised quorum, for ``--json``."""
     return {
         "generations": {
             "unit": found.unit,
@@ -47,7 +48,7 @@ def sustained_document(found: Sustained, request: PlanRequest | None = None) -> 
 
 
 def sustained_lines(found: Sustained, request: PlanRequest | None = None) -> list[str]:
-    """Return a table of sustained answers by the number of row batches that vote."""
+    """Return a table of lasting numbers of answers, by the number of batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -68,9 +69,10 @@ def _part(request: PlanRequest | None) -> dict[str, float] | None:
     charge = next((each for each in request.charges if each.mechanism is CLASSIFIER), None)
     if charge is None or request.rare_share is None:
         return None
-    epsilon = float(charge.epsilon)
+    epsilon, has_waves = float(charge.epsilon), request.learner == KERNEL.name
+    choice = choice_of(row_count=request.row_count, epsilon=epsilon, has_waves=has_waves)
     return {
-        "steps": descent_choice(row_count=request.row_count, epsilon=epsilon).step_count,
+        "steps": choice.step_count,
         "epsilon": epsilon,
         "delta": float(charge.delta),
         "smallest_share": request.rare_share,

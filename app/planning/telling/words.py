@@ -1,4 +1,4 @@
-"""A plan in sentences, for readers who know none of the papers."""
+"""A plan in sentences, for readers who do not know the papers."""
 
 from __future__ import annotations
 

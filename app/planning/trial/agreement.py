@@ -1,4 +1,4 @@
-"""The agreement of learners, measured on made-up data: no private row is read.
+"""The agreement of models on queries, measured on made-up data; no private row is read.
 
 Relabelled rows are realised by a hypothesis of the public class, exactly.  Which one is
 private, and how people are distributed is known by public shares alone.  So a chunk of
@@ -47,7 +47,7 @@ _SECRET: Final = b"conclave made-up release"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of learners on chunks of one size.
+    """The measured agreement of models that are trained on chunks of one size.
 
     Attributes:
         leads: by which share of the votes the first label leads the second, in [0, 1],
@@ -63,7 +63,7 @@ class Agreement:
 
     @property
     def vote_variance(self) -> NDArray[np.float64]:
-        """Return the variance of one learner's vote, for each label and query, shape ``(H, Q)``."""
+        """Return the variance of one model's vote, for each label and query, ``(H, Q)``."""
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance
 
@@ -76,7 +76,7 @@ def try_out(
     learner_count: int,
     hypothesis_count: int,
 ) -> Agreement:
-    """Return the measured agreement of learners that are fitted on made-up chunks.
+    """Return the measured agreement of models that are trained on made-up chunks.
 
     Args:
         rules: what relabels, and whom rows and queries are like.
@@ -101,14 +101,14 @@ def try_out(
 
 
 def splits_of(learner: Learner) -> CellSplits | None:
-    """Return the public cells that learners label; None if learners search hypotheses."""
+    """Return the public cells that models label; None if models search hypotheses."""
     searched = learner.hypothesis_class
     splits = row_of(searched).splits if learner.estimator is None else None
     return None if splits is None else splits(searched)
 
 
 def votes_by_cell(learner: Learner) -> bool:
-    """Return whether learners label the cells of a public partition."""
+    """Return whether models label the cells of a public partition."""
     return splits_of(learner) is not None
 
 

@@ -1,4 +1,4 @@
-"""The risk that learners disagree on tree leaves in which a chunk has only one or two rows.
+"""The risk that models disagree on tree leaves in which a chunk has only one or two rows.
 
 A learner labels a leaf right if its chunk has a row there, which of r rows on average it
 has with probability ``1 - e^-r``, and takes another label for it otherwise.  So learners
@@ -61,7 +61,7 @@ def find_cliff(
     limit: int,
     tests: Sequence[tuple[str, float]],
 ) -> Cliff | None:
-    """Return the risk from tree leaves with few rows per chunk; None if there is none.
+    """Return the risk from tree leaves with few rows per chunk; None if there is no risk.
 
     Args:
         calibration: of the answers' budget.
@@ -91,7 +91,7 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if some queries fall in the worst tree leaf for agreement."""
+    """Return the number of labels if some queries fall into the leaf with least agreement."""
     _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     return float(labels.min())
 

@@ -39,7 +39,7 @@ LISTED_ROW_SECONDS: Final = 2e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The release and population that a trial of planning simulates.
+    """The release and the made-up population that a trial of planning simulates.
 
     Attributes:
         population: whom rows and queries are like.
@@ -56,7 +56,7 @@ class Trial:
     hypothesis_count: int | None = None
 
     def rules(self, request: PlanRequest) -> MadeUpRules | None:
-        """Return simulated relabelling rules for a budget; None without relabelling or known n."""
+        """Return simulated relabelling rules for a budget; None if rows keep their labels."""
         budget, rows = request.budget, request.sampled_row_count
         if budget is None or budget.relabel_epsilon is None or not rows:
             return None
@@ -67,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a simulation at one chunk size: hypotheses, and learners for each."""
+    """The size of a trial with one chunk size: number of hypotheses, and models for each."""
 
     hypothesis_count: int
     learner_count: int
@@ -76,7 +76,7 @@ class Extent:
 def extent_of(
     trial: Trial, *, chunk_row_count: int, seconds_max: float = SECONDS_OWN
 ) -> Extent | None:
-    """Return the size of a trial for one size of chunks; None if it would take too long.
+    """Return the size of a trial for one chunk size; None if it would take too long.
 
     A number of hypotheses that was asked for is tried whatever it takes.
     """
@@ -96,7 +96,7 @@ def extent_of(
 
 
 def is_quick(learner: Learner) -> bool:
-    """Return whether a learner is known to fit quickly: without user code, or all at once."""
+    """Return whether a learner is known to train quickly."""
     if learner.estimator is None:
         return row_of(learner.hypothesis_class).is_quick
     return learner.packed and block_fit_of(learner.estimator, learner.params) is not None

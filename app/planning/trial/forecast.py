@@ -64,7 +64,7 @@ class Likely:
 
 
 def likely(numbers: NDArray[np.float64]) -> Likely:
-    """Return a number that differs from most of the given ones by a factor of at most two.
+    """Return a typical number, and the share of the given ones within a factor of two of it.
 
     Of windows from a number to four times it the fullest is taken, the highest of equal
     ones, and in it the median, moved so far that the whole window is within the factor.
@@ -130,14 +130,14 @@ class Forecast:
 
     @property
     def median_unlimited(self) -> float | None:
-        """The number of labels without the limit of m, for the median made-up hypothesis."""
+        """The number of labels if m were unlimited, for the median made-up hypothesis."""
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
 def forecast_of_votes(
     calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of a noisy vote with k votes and at most m answers."""
+    """Return the forecast for a noisy vote with k votes and at most m answers."""
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
     leads = ensemble_size * agreement.leads
     return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
@@ -150,7 +150,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected labels of a noisy vote, if some queries get close votes."""
+    """Return the expected labels of a noisy vote if some queries get close votes."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -160,7 +160,7 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast of a stability test that decides on each answer independently."""
+    """Return the forecast for a stability test that decides each answer independently."""
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -174,7 +174,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the expected labels of a stability test, if some queries get close votes."""
+    """Return the expected labels of a stability test if some queries get close votes."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))
@@ -223,7 +223,7 @@ def _table(test: HitTest, ensemble_size: int) -> Numbers:
 def forecast_of_threshold(
     calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast averaged over the threshold's noise, which many queries share."""
+    """Return the forecast, averaged over the threshold's noise, which queries share."""
     cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
     points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
     noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))
@@ -258,7 +258,7 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
 def outlasting_noise(
     calibration: VoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
 ) -> Numbers:
-    """Return the largest number of answers at which noise changes one label in a hundred.
+    """Return the largest number of answers with which noise changes one label in a hundred.
 
     A noisy vote gives every answer, and nobody can tell which labels are the noise's.
 

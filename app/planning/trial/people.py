@@ -1,4 +1,4 @@
-"""Made-up records, drawn by public frequencies, on which the agreement of learners is measured.
+"""Made-up records, drawn by public frequencies, on which models' agreement is measured.
 
 No private row has a part in them.  A person's features are independent, each by its
 public shares, or are those of a public point.  Seeds are public: the same people every
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColumnLaw:
-    """The distribution of one feature, as far as it is public.
+    """The distribution of one feature, as far as it is publicly known.
 
     Attributes:
         edges: ends of a number's intervals, rising, one more than ``shares``; uniform
@@ -58,7 +58,7 @@ class ColumnLaw:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The distribution of records, as far as it is public.
+    """The distribution of records, as far as it is publicly known.
 
     Attributes:
         laws: one a feature.
@@ -71,7 +71,7 @@ class Population:
     points: NDArray[np.float64] | None = None
 
     def resampled(self, seed: bytes) -> Population:
-        """Return a population with resampled points (bootstrap), to estimate their sampling error.
+        """Return a population with resampled points (bootstrap), to estimate sampling errors.
 
         The laws say nothing of that, and stay.
         """
@@ -81,7 +81,7 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return distinct made-up records, since repeated queries get recorded answers."""
+        """Return distinct made-up records, since repeated queries are not answered anew."""
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -134,7 +134,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Relabelling rules that a release might draw, each drawn once.
+    """Labelling rules that a release might draw to relabel its rows, each drawn once.
 
     Attributes:
         searched: the public class.
@@ -158,7 +158,7 @@ class MadeUpRules:
         return self._drawn[index].predict(self.searched.encode(values))
 
     def worth(self, rule_count: int) -> tuple[float, float]:
-        """Return the accuracy of made-up rules on made-up labels, and of always guessing one label.
+        """Return the rules' accuracy on made-up labels, and that of always guessing one label.
 
         Args:
             rule_count: how many rules are drawn, one or more, where none was asked for labels.

@@ -75,7 +75,7 @@ def planned_trial(
     points: NDArray[np.float64] | None = None,
     hypothesis_count: int | None = None,
 ) -> Trial | str:
-    """Return the trial of a plan, or the reason why there is none; as :func:`with_prediction`."""
+    """Return the trial of a plan, or the reason why there is none."""
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and points is None and parts_several_features(learner):
@@ -96,7 +96,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Return whether learners vote by cells that depend on more than one feature."""
+    """Return whether models vote by public cells that depend on more than one feature."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +118,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return each test as a question, with the public frequency of its rarer answer."""
+    """Return the question that each test asks, with the frequency of its rarer outcome."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)

@@ -1,4 +1,4 @@
-"""The expected answers of a release by each mechanism, and settings that would give more."""
+"""The expected answers of a release by each mechanism, and settings that give more."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return the forecast with the paper's printed parameters; None if rows are too few."""
+    """Return the forecast with the papers' own parameters; None if there are too few rows."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

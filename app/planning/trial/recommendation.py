@@ -1,4 +1,4 @@
-"""The settings (mechanism, k, T, shares) that give the most labels in trials."""
+"""The choice of mechanism, k, T and shares of epsilon that gives the most labels in trials."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ AS_GOOD: Final = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One tried combination of settings, with its forecast.
+    """One tried choice of settings, with its forecast.
 
     Attributes:
         mechanism: name of what answers.
@@ -81,7 +81,7 @@ class Choice:
 
 
 def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
-    """Return the combination of settings with the most labels, from a grid.
+    """Return the choice of settings that gives the most labels, among those of a grid.
 
     Relabelling and answers together get what they have; other shares stay.  Of choices
     that give about as many labels, it is the one that the worst leaf harms least.
@@ -107,7 +107,7 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the settings with the largest tenth percentile of labels over simulated rules."""
+    """Return the choice of settings that gives many labels under nine of ten made-up rules."""
     choices = choices_of(request, trial, excess_max)
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
@@ -115,7 +115,7 @@ def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | No
 def choices_of(
     request: PlanRequest, trial: Trial, excess_max: float, rules: MadeUpRules | None = None
 ) -> list[Choice]:
-    """Return every combination of the grid that can be tried, for given relabelling rules."""
+    """Return every choice of settings in the grid that can be tried, for given rules."""
     shared = with_shares(request, excess_max)
     budget = shared.budget
     rules = trial.rules(shared) if rules is None else rules
@@ -128,7 +128,7 @@ def choices_of(
 
 
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
-    """Return a request with the least sufficient budget for relabelling, the rest for answers.
+    """Return a request with the least sufficient share for relabelling, the rest for answers.
 
     Samples, private grids and calibration ``paper`` keep what they have.
     """

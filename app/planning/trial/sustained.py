@@ -1,4 +1,4 @@
-"""The rate of answers that a release with regularly added rows sustains.
+"""The number of answers that a release with regularly added rows can give for ever.
 
 A generation is appended for every period, and each pays for T unstable answers.  With G of them
 active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
@@ -36,7 +36,7 @@ CAUTION: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Company:
-    """How many batches of rows vote together, and how many queries a month they can answer.
+    """A number of batches of rows that vote together, and the queries that they can answer.
 
     Attributes:
         generation_count: G.
@@ -56,7 +56,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sustained:
-    """The sustained answers for every tried number of voting row batches.
+    """The lasting numbers of answers, for every tried number of voting batches of rows.
 
     Attributes:
         companies: in the order of G.
@@ -77,7 +77,7 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return how many stable answers per period a number of row batches sustains.
+    """Return how many stable answers per period some batches of rows can give for ever.
 
     It is ``T (1 - u) / (G u)``: G batches, T unstable answers for each, a fraction u unstable.
     """
@@ -85,7 +85,7 @@ def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) ->
 
 
 def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
-    """Return the answers that regularly added batches of rows sustain together.
+    """Return the answers that regularly added batches of rows can give together.
 
     Args:
         plan: of one generation: its n, k and table.

@@ -1,4 +1,4 @@
-"""A search for the least epsilon, or the fewest rows, that meets a wanted result.
+"""A search for the least epsilon, or the fewest rows, that gives a wanted result.
 
 Each value tried is a release of its own: shares, mechanism, k and T are those that
 :func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
@@ -73,7 +73,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The result of a search: combinations that meet the request, and the nearest other.
+    """The result of a search: choices that meet the request, or the nearest one.
 
     Attributes:
         wanted: what was searched for.

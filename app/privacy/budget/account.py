@@ -1,4 +1,4 @@
-"""Joint accounting by Renyi divergence of the answers and other draws of a release.
+"""A joint privacy account, by Renyi divergence, of the answers and draws of a release.
 
 **Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
 its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
@@ -61,7 +61,7 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw in a joint accounting by Renyi divergence.
+    """One draw (of relabelling or classifier) in a joint privacy account.
 
     Attributes:
         epsilon: its share, numerical error included.
@@ -84,7 +84,7 @@ class Draw:
         invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return an upper bound on the draw's Renyi divergence of an order."""
+        """Return an upper bound on the draw's Renyi divergence of a given order."""
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
             return min(self.epsilon, alpha * self.epsilon**2 / divisor)
@@ -94,7 +94,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with its epsilon times ``factor``, and its noise to match."""
+        """Return the draw with its epsilon multiplied by ``factor``, and fitting noise."""
         separation = self.squared_separation
         return replace(
             self,
@@ -103,7 +103,7 @@ class Draw:
         )
 
     def to_plain(self) -> str:
-        """Return the draw in plain values, without loss."""
+        """Return the draw as strings and lists, without loss of precision."""
         if self.squared_separation is None:
             return f"{RANGE if self.has_bounded_range else PURE} {self.epsilon}"
         kind = EITHER if self.has_bounded_range else NORMAL
@@ -131,18 +131,18 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws together."""
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws."""
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the epsilon left for answers once the other draws' epsilons are subtracted."""
+    """Return the epsilon that is left for answers after the other draws' epsilons."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The joint privacy promise of the answers and other draws under one Renyi accounting.
+    """The joint privacy promise of answers and draws, under one Renyi account.
 
     Attributes:
         epsilon: of all of them.
@@ -158,13 +158,13 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws with their epsilons scaled in proportion to another total."""
+        """Return the account's draws with their epsilons scaled to another total."""
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
-    """Return the joint accounting of a release's charges; statistics are outside it.
+    """Return the joint privacy account of a release's charges, except statistics.
 
     Args:
         charges: of the mechanisms with a share.

@@ -1,4 +1,4 @@
-"""The budget of a release: exact parts of epsilon and delta, and their composition.
+"""The privacy budget of a release: exact shares of epsilon and delta, and their sum.
 
 Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
 ``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
@@ -30,7 +30,7 @@ RANGE_FACTOR: Final = 8
 
 
 class Mechanism(StrEnum):
-    """A mechanism of a release that has its own part of epsilon."""
+    """A mechanism of a release that has its own share of epsilon."""
 
     RELABEL = "relabel"
     ANSWERS = "answers"
@@ -43,7 +43,7 @@ EXPONENTIAL: Final = frozenset({Mechanism.RELABEL, Mechanism.CLASSIFIER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Fractions of a total budget, one for each mechanism; zero switches a mechanism off.
+    """Fractions of the total epsilon, one for each mechanism; zero switches it off.
 
     Attributes:
         relabel: of the exponential mechanism that relabels.
@@ -86,7 +86,7 @@ class Charge:
 def charges(
     *, epsilon: Fraction, delta: Fraction, shares: Shares, delta_shares: Shares | None = None
 ) -> tuple[Charge, ...]:
-    """Return a release's budget divided among the mechanisms that have a part of it.
+    """Return a release's budget, divided among the mechanisms that have a share.
 
     Args:
         epsilon: the release's epsilon, above 0.
@@ -113,7 +113,7 @@ def charges(
 
 
 def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
-    """Return the sum of charges, ``(epsilon, delta)``."""
+    """Return the sum of charges as a pair, ``(epsilon, delta)``."""
     listed = list(charged)
     return (
         sum((charge.epsilon for charge in listed), Fraction(0)),
@@ -124,7 +124,7 @@ def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
 def mechanism_epsilon(
     *, share: Fraction, log_weight_error: Fraction, is_range: bool = False
 ) -> Fraction:
-    """Return the epsilon of an exponential mechanism, less what its rounding errors may cost.
+    """Return the epsilon of an exponential mechanism, less the cost of rounding errors.
 
     Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
     the drawn weight and twice for the normaliser, at both neighbours.  The range of

@@ -1,4 +1,4 @@
-"""The rule for the number of learners with ``ensemble = "auto"``, by public numbers.
+"""The rule that chooses the number of learners for ``ensemble = "auto"``, by public numbers.
 
 The rule reads n, the table and the configuration only, so that k tells nothing
 about the rows:
@@ -57,7 +57,7 @@ ENTRY_COUNT_MAX: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateProfile:
-    """The stability test's probabilities by distance to instability, in floating point.
+    """Probabilities of an unstable answer by distance to another label, in floating point.
 
     Attributes:
         cutoff: unstable answers T until the halt; None for counted decisions.
@@ -69,25 +69,25 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer, by distance in votes to another label."""
+        """Return the probability of an unstable answer, at a distance in votes to another label."""
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance in votes with at most this instability probability."""
+        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """The stability test's probabilities in floating point, if each cell is answered once."""
+    """Probabilities of an unstable answer by distance, if each cell is answered only once."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return the stability test's probabilities in floating point, with one answer per cell."""
+    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -108,7 +108,7 @@ def approximate_decisions(
 def approximate_profile(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
 ) -> ApproximateProfile:
-    """Return the stability test's probabilities for a new release, in floating point.
+    """Return approximate probabilities of an unstable answer, for a new release.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -151,14 +151,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which m queries use a tenth of those allowed."""
+    """Return the chance of an unstable answer at which m queries use up a tenth of T."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which m queries use all of those allowed."""
+    """Return the chance of an unstable answer at which m queries use up all of T."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -170,35 +170,35 @@ def chunk_row_min(hypothesis_count: int) -> int:
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the smallest number of learners whose unanimous votes have a given distance."""
+    """Return the smallest number of learners whose unanimous vote has a given distance."""
     return VOTES_A_DISTANCE * distance + 1
 
 
 def distance_at_unanimity(ensemble_size: int) -> int:
-    """Return the distance to instability of k unanimous votes: ``max(0, ceil(k/2) - 1)``."""
+    """Return the number of k unanimous votes that may change without another label winning."""
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
 @runtime_checkable
 class HitTest(Protocol):
-    """The interface of a stability test: an instability probability for every distance."""
+    """The interface of a stability test: the chance of an unstable answer at each distance."""
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if unstable answers are not limited."""
+        """The limit T of unstable answers; None if they are not limited."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability of an unstable answer, by distance in votes to another label."""
+        """Return the probability of an unstable answer, at a distance in votes to another label."""
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance in votes with at most this instability probability."""
+        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
         ...
 
 
 def tested(calibration: object) -> HitTest:
-    """Return a calibration as a stability test; any other mechanism is an error.
+    """Return a calibration if it is that of a stability test; raise an error otherwise.
 
     Raises:
         InvariantError: its mechanism has no hits.

@@ -1,4 +1,4 @@
-"""The budget of relabelling and answers, adjusted for the sample of rows on which they run.
+"""The budget of relabelling and answers, adjusted for the sample of rows that they use.
 
 A release charges a share of epsilon for each.  Both run on one sample of ``q n`` rows,
 the first of a uniform permutation, and everything that they do there, answers to an
@@ -40,7 +40,7 @@ RATE_DIGITS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBudget:
-    """The budgets of relabelling and answers for the sampled rows on which they run.
+    """The budgets of relabelling and answers on the sampled rows that they use.
 
     Attributes:
         sampling_rate: share q of the rows that the parts are run on.
@@ -85,7 +85,7 @@ class PipelineBudget:
 
     @property
     def is_with_replacement(self) -> bool:
-        """Whether the answers' rows are drawn with replacement from the relabelled ones."""
+        """Whether rows for the answers are drawn with replacement from the relabelled rows."""
         return self.copies > 1
 
     def sampled_row_count(self, row_count: int) -> int:
@@ -101,7 +101,7 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Return the budget divided among relabelling and answers; None if answers have none.
+    """Return the budget of relabelling and answers, divided; None if answers have none.
 
     The sample's epsilon is the largest that sampling brings under the charges, and
     divided in their proportion.
@@ -140,7 +140,7 @@ def pipeline_budget(
 def joint_budget(
     *, relabel: Charge | None, answers: Charge | None, account: Account
 ) -> PipelineBudget | None:
-    """Return the budget of jointly accounted parts; None if answers have none.
+    """Return the budget of relabelling and answers in one joint account, or None.
 
     The answers are calibrated for all of it, and leave in it what its draws cost.
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def load() -> None:
-    """Import scipy now, so that no later call waits for it."""
+    """Import scipy at once, so that no later call has to wait for it."""
     import_module("scipy.special")
 
 
 def at_least(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return lower confidence bounds on proportions.
+    """Return lower confidence bounds on proportions, from counts of successes.
 
     Args:
         counts: successes, any shape.

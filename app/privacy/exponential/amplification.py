@@ -51,7 +51,7 @@ def relabelled_epsilon(
 
 
 def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Return the epsilon, for all rows, of an algorithm on a sample without replacement.
+    """Return the epsilon, counted over all rows, of an algorithm on a sample of them.
 
     ``ln(1 + q (e^inner - 1))``, for replacement of one record.
 
@@ -71,7 +71,7 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
-    """Return the largest epsilon of the exponential mechanism with a relabelling ``cost``.
+    """Return the largest epsilon of an exponential mechanism that relabels at a given cost.
 
     ``2 ln(e^(cost/2) - (L - 1))``: :func:`relabelled_epsilon` with no inner charge,
     solved for the parameter of the exponential mechanism.
@@ -100,7 +100,7 @@ def relabel_cost_floor(class_count: int) -> Fraction:
 
 
 def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Return the largest epsilon on a sample that costs at most ``epsilon`` over all rows.
+    """Return the largest epsilon on a sample whose cost over all rows is at most ``epsilon``.
 
     ``ln(1 + (e^epsilon - 1) / q)``, rounded down: :func:`sampled_epsilon` solved for
     the inner charge.  Where every row is taken nothing is rounded.
@@ -121,7 +121,7 @@ def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction) -> bool:
-    """Return whether ``1 + q (e^inner - 1) <= e^epsilon``, with rounding on the safe side.
+    """Return whether ``1 + q (e^inner - 1) <= e^epsilon``, never wrongly true by rounding.
 
     Args:
         inner_epsilon: charge of the algorithm on its sample, at least 0.
@@ -154,7 +154,7 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
-    """Return the delta of a mechanism whose rows may contain one record several times.
+    """Return the delta of a mechanism if one record may be present several times in its rows.
 
     Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at
     most ``copies e^(copies epsilon) delta``.
@@ -175,7 +175,7 @@ def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction
 
 
 def sampled_delta(*, inner_delta: Fraction, rate: Fraction) -> Fraction:
-    """Return the delta, for all rows, of an algorithm on a sample: ``q delta``."""
+    """Return the delta, counted over all rows, of an algorithm on a sample: ``q delta``."""
     invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
     return inner_delta * rate
 

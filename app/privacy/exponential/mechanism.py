@@ -135,7 +135,7 @@ def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
     """Return a hypothesis drawn as by :func:`draw`, from counts in place of rows."""
-    invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
+    invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):
         if isinstance(searched, TalliedClass):
@@ -147,7 +147,7 @@ def draw_counted(
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:
-    """Return a bound on the drawn hypothesis's error rate above the best of the class.
+    """Return a bound on the error rate of a drawn hypothesis above the best one's.
 
     ``2 (ln|H| + ln(1/beta)) / (n epsilon)``, which a draw of the exponential
     mechanism exceeds with probability at most ``beta``.

@@ -1,4 +1,4 @@
-"""Relabelling: each row keeps its features and gets the label of a drawn hypothesis.
+"""Relabelling: each row keeps its features and gets its label from a drawn hypothesis.
 
 **Algorithm.** A_Relabel (Nandi and Bassily 2020, Algorithm 2), over a class
 that is finite and fixed without the data (:func:`draw`), or over the
@@ -65,7 +65,7 @@ Parameters = exponential.Parameters
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """The drawn hypothesis, and the labels that it gives the rows; secret."""
+    """A drawn hypothesis with the labels that it gives to the rows; secret."""
 
     private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Relabelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
-    """The public parameters of a draw among all labellings of the rows' own points.
+    """The public parameters of a draw among all labellings of the private rows (private grid).
 
     Attributes:
         epsilon: what the draw may cost by Lemma L, numerical error included.
@@ -109,7 +109,7 @@ class DichotomyParameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The epsilon of the exponential mechanism, as a double; zero if the budget permits none.
+        """The epsilon of the exponential mechanism as a double; 0 if the budget is too small.
 
         eta grows with the parameter, so the one at the whole cost bounds it.
         """
@@ -147,7 +147,7 @@ def draw_from_dichotomies(
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
-    """Return the rows' labels by a draw among all labellings of the rows' own points.
+    """Return labels of the rows, drawn among all labellings that a class can give them.
 
     Args:
         parameters: public.

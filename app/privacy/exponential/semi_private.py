@@ -1,4 +1,4 @@
-"""The semi-private learner, which protects rows and labels but not public points.
+"""The semi-private learner: it protects rows and labels, but not public points.
 
 **Algorithm.** A_SSPP (Nandi and Bassily 2020, Algorithm 7; Alon, Bassily,
 Moran 2019).
@@ -50,12 +50,12 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
-    """Return a classifier drawn from the class that public points determine."""
+    """Return a classifier drawn from the hypothesis class that public points determine."""
     return exponential.draw(parameters, private_value, noise, private_weights)
 
 
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a classifier drawn as by :func:`draw`, from counts in place of rows."""
+    """Return a classifier drawn as :func:`draw` does, from counts in place of rows."""
     return exponential.draw_counted(parameters, private_counts, noise)

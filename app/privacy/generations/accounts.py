@@ -1,4 +1,4 @@
-"""The number of unstable answers that each later batch of rows can pay for.
+"""The number of unstable answers for which each added batch of rows can pay.
 
 **Algorithm.** Corollary G1: one table of Theorem A, or of Theorem C, serves for all generations; a
 generation with a budget of its own has an account from which every unstable answer takes the
@@ -62,7 +62,7 @@ HITS_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAccount:
-    """A row batch's public privacy budget for answers, by Renyi divergence at one order.
+    """The public privacy account of a batch of rows for answers, by Renyi divergence.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers.
@@ -84,12 +84,12 @@ class ProfileAccount:
     delta_svt: Fraction
 
     def to_plain(self) -> dict[str, str]:
-        """Return the row batch's budget as strings, without loss."""
+        """Return the privacy account as strings, without loss of precision."""
         return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> ProfileAccount:
-        """Return the budget that :meth:`to_plain` wrote; :func:`check` verifies it.
+        """Return the account that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
             InvariantError: where a key is absent or a value is not a number.
@@ -102,7 +102,7 @@ class ProfileAccount:
 
 
 def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
-    """Return a row batch's budget in the form that permits the most unstable answers.
+    """Return the privacy account of a batch of rows that allows the most unstable answers.
 
     Args:
         table: the one table of the release; it shares no account with draws.
@@ -159,7 +159,7 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a row batch's budget for a table."""
+    """Return whether :func:`check` accepts a batch's privacy account for a table."""
     try:
         check(account, thresholds)
     except InvariantError:
@@ -168,7 +168,7 @@ def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
 
 
 def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless a row batch's budget meets the privacy theorem, in exact arithmetic.
+    """Raise an error unless a batch's account meets the privacy theorem, in exact arithmetic.
 
     Args:
         account: of a generation.
@@ -208,7 +208,7 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedAccount:
-    """A row batch's public privacy budget for answers, by a numeric certificate.
+    """The public privacy account of a batch of rows for answers, by a numeric certificate.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers; the certificate's at least.
@@ -225,7 +225,7 @@ class CertifiedAccount:
 def open_certified_account(
     table: CertifiedTable, *, epsilon: Fraction, delta: Fraction
 ) -> CertifiedAccount:
-    """Return a row batch's budget with the most unstable answers that its delta covers.
+    """Return the account of a batch of rows with the most unstable answers in its delta.
 
     Raises:
         ConfigurationError: where the budget buys no hit.
@@ -240,7 +240,7 @@ def open_certified_account(
 
 
 def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
-    """Raise an error unless a checked certificate covers a row batch's budget.
+    """Raise an error unless a certificate covers the account of a batch of rows.
 
     Raises:
         InvariantError: where it does not.

@@ -1,4 +1,4 @@
-"""One stability table that is within the budgets of several batches of rows.
+"""One table of unstable answers' probabilities that keeps the budgets of several batches.
 
 A table for classes of generations with different budgets begins at the largest of their first
 thresholds and goes on greedily, each entry the smallest below the one before that *every*
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class JointInequality(Inequality):
-    """The inequality that a stability table must meet for several budgets at once."""
+    """The inequality that a table of probabilities must meet for several budgets at once."""
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
         """Prepare the inequality of every batch's budget, with logarithms by the first one."""
@@ -40,7 +40,7 @@ class JointInequality(Inequality):
 
 
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
-    """Return the thresholds of a table that is within every budget of ``accounts``.
+    """Return the thresholds of a table that keeps every budget in ``accounts``.
 
     Args:
         accounts: of the classes of generations that may be active together; each one's cutoff,

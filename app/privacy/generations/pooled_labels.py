@@ -1,4 +1,4 @@
-"""One labelling of public cells for all batches of rows, from sums of noisy counts.
+"""One labelling of public cells for all batches of rows, by sums of noisy label counts.
 
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
 histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
@@ -52,7 +52,7 @@ STORED: Final = np.dtype("<i8")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """The public parameters of the noisy counts over one batch of rows.
+    """The public parameters of the noisy label counts over one batch of rows.
 
     Attributes:
         cell_count: public cells, C.
@@ -79,12 +79,12 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The noise's scale, ``2 / epsilon_r`` records, each counted as ``unit_count`` units."""
+        """The noise's scale: ``2 / epsilon_r`` records of ``unit_count`` units each."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the counts: cells, and counts per cell."""
+        """The shape of the noisy label counts: cells, and counts per cell."""
         return self.cell_count, number_count(self.class_count)
 
 
@@ -100,12 +100,12 @@ class NoisyCounts:
     private_noisy_counts: NDArray[np.int64]
 
     def to_bytes(self) -> bytes:
-        """Return the counts as 64-bit little-endian integers, to be stored privately."""
+        """Return the noisy counts as 64-bit little-endian integers, to be stored privately."""
         return self.private_noisy_counts.astype(STORED).tobytes()
 
     @classmethod
     def from_bytes(cls, body: bytes, *, shape: tuple[int, int]) -> NoisyCounts:
-        """Return the counts that :meth:`to_bytes` wrote.
+        """Return the noisy counts that :meth:`to_bytes` wrote.
 
         Args:
             body: private state.
@@ -120,7 +120,7 @@ class NoisyCounts:
         return cls(np.frombuffer(body, dtype=STORED).astype(np.int64).reshape(shape))
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the label of each cell, shape (C,), that of the largest count (ties: first)."""
+        """Return the label with the largest noisy count in each cell, (C,); ties to the first."""
         counts = self.private_noisy_counts
         if counts.shape[1] == 1:
             return np.asarray(counts[:, 0] > 0, dtype=np.int64)
@@ -166,7 +166,7 @@ def private_counts(
 
 
 def running_sum(drawn: Iterable[NoisyCounts]) -> NoisyCounts:
-    """Return the sum of the noisy counts of one or more batches of rows."""
+    """Return the sum of the noisy label counts of one or more batches of rows."""
     counts = [each.private_noisy_counts for each in drawn]
     invariant(len(counts) > 0, "a labelling rests on the counts of one generation at least")
     same = all(each.shape == counts[0].shape for each in counts)

@@ -1,4 +1,4 @@
-"""Calibration of the noise in gradient descent: a sum of bounded integer vectors per step.
+"""Calibration of the noise in gradient descent, which adds up bounded vectors in steps.
 
 Claim: adaptive steps, step t adding discrete Gaussian noise of variance ``c v / a_t + 16``
 to every coordinate of a sum that one record moves by a vector of squared length at most
@@ -51,7 +51,7 @@ LN_TEN_ABOVE: Final = Fraction(2302586, 10**6)
 
 
 def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int) -> Decimal:
-    """Return an upper bound on the delta between two normals, tight to ``digits`` digits.
+    """Return an upper bound on the delta between two normals, exact to ``digits`` digits.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -78,7 +78,7 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 def covers(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int, variance_ratio: Fraction
 ) -> bool:
-    """Return whether normal noise hides a shift of its mean, with rounding on the safe side.
+    """Return whether normal noise hides a shift of its mean, never wrongly true by rounding.
 
     Where the answer is plain the series, which would be long, is not asked: a shift of
     that many deviations is never hidden, and delta is below ``e^(-a/2)``.
@@ -95,7 +95,7 @@ def covers(
 
 
 def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fraction:
-    """Return the least noise variance, to :data:`RATIO_BITS` bits, that hides a shift of the mean.
+    """Return the least noise variance that hides a shift of the mean, to :data:`RATIO_BITS` bits.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -180,7 +180,7 @@ LN_ROUNDING: Final = Fraction(1, 1 << 400)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyGradientCalibration:
-    """The noise variance of every gradient step, with the budget for which it was made.
+    """The noise variance of every gradient step, with the budget that it keeps.
 
     Attributes:
         epsilon: of the whole descent.
@@ -204,7 +204,7 @@ class NoisyGradientCalibration:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, step_weights: tuple[int, ...]
 ) -> NoisyGradientCalibration:
-    """Return the least noise that meets a budget.
+    """Return the least noise with which gradient descent keeps a budget.
 
     Args:
         epsilon: of the whole descent, from 1e-6 to 1000.
@@ -232,7 +232,7 @@ def calibrate(
 
 
 def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return how far one record can move a gradient descent, in squared noise deviations.
+    """Return how far one record can move gradient descent, in squared noise deviations.
 
     Whatever its steps and weights: each calibration's ratio is at least the least there is, of
     which :func:`calibrate` for one step of weight 1 is within a grid's step.  In an account of
@@ -251,7 +251,7 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> None:
-    """Assert that one record moves a descent no further than its privacy account allows.
+    """Check that one record moves the descent no further than its privacy account allows.
 
     Raises:
         InvariantError: it does.
@@ -262,7 +262,7 @@ def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> 
 
 
 def check(calibration: NoisyGradientCalibration) -> None:
-    """Raise an error unless the noise meets the privacy claim, before a row is read.
+    """Raise an error unless the noise keeps the privacy claim, before a row is read.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -284,5 +284,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a smaller budget for normal noise, so that discrete noise meets the given one."""
+    """Return the budget for normal noise at which rounded noise keeps the given budget."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

@@ -1,4 +1,4 @@
-"""Public choices for noisy gradient descent, as functions of n and the budget.
+"""Public choices for noisy gradient descent, as functions of n and the privacy budget.
 
 No private number enters; ``docs/utility.md`` says what the constants were tried on.
 """
@@ -51,7 +51,7 @@ BINS_MAX: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentChoice:
-    """The public choices for one gradient descent: steps, clipping and noise.
+    """The public choices for one gradient descent: steps, clipping of rows, and noise.
 
     Attributes:
         step_count: number of steps, all of one precision.
@@ -69,7 +69,7 @@ class DescentChoice:
 
 
 def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a linear score; a larger budget gives more steps.
+    """Return the descent choices for a linear score; a larger budget gives more steps.
 
     Args:
         row_count: the public n.
@@ -81,10 +81,16 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a kernel score; a larger budget gives more steps."""
+    """Return the descent choices for a kernel score; a larger budget gives more steps."""
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
+
+
+def choice_of(*, row_count: int, epsilon: float, has_waves: bool) -> DescentChoice:
+    """Return the choices for a score of tests alone, or with random cosine features (waves)."""
+    chosen = kernel_choice if has_waves else descent_choice
+    return chosen(row_count=row_count, epsilon=epsilon)
 
 
 def score_bins(*, row_count: int, epsilon: float, number_count: int) -> int:
@@ -105,12 +111,12 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
-    """Return whether gradient descent is expected to beat a tree for this many rows."""
+    """Return whether a score by gradient descent is expected to be better than a drawn tree."""
     return row_count * epsilon >= LINEAR_FROM
 
 
 def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
-    """Return whether a kernel score is expected to be best, if every feature is a number.
+    """Return whether a kernel score is expected to be the best classifier.
 
     Args:
         row_count: the public n; None where it is not known, which counts as many.

@@ -1,4 +1,4 @@
-"""A linear classifier by noisy gradient descent: one noisy sum over all rows per step.
+"""A linear classifier by noisy gradient descent, with one noisy sum over rows per step.
 
 **Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
 (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
@@ -160,7 +160,7 @@ def draw(
     person_row_counts: NDArray[np.int64] | None = None,
     start: NDArray[np.float64] | None = None,
 ) -> Weights:
-    """Return weights from noisy gradient descent, one noisy sum over all rows per step."""
+    """Return weights found by noisy gradient descent, with one noisy sum of rows per step."""
     encoded, labels = private_value
     _check_rows(parameters, private_value, person_row_counts)
     features = parameters.features
@@ -178,7 +178,7 @@ def draw_summed(
     noise: NoiseSource,
     start: NDArray[np.float64] | None = None,
 ) -> Weights:
-    """Return weights drawn as by :func:`draw`, given a function that sums gradients over all rows.
+    """Return weights as :func:`draw` does, given a function that sums gradients over rows.
 
     Args:
         parameters: of the draw.
@@ -222,7 +222,7 @@ def _check_rows(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an iterate rounded to integers for use on the rows, shape ``(p, s)``."""
+    """Return the present weights rounded to integers, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 
@@ -233,7 +233,7 @@ def gradient_sum(
     weights: NDArray[np.float64],
     person_row_counts: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the exact sum over rows of vectors times residuals, shape ``(p, s)``.
+    """Return the exact sum, over rows, of vectors times residuals, shape ``(p, s)``.
 
     Args:
         features: the public map that gave the vectors.

@@ -1,4 +1,4 @@
-"""A classifier from noisy label counts on public grids of several resolutions.
+"""The learner ``grid``: a classifier from noisy label counts on public grids.
 
 * ``mechanism.py`` counts and adds noise; ``proof.md`` says why that keeps the claim.
 """

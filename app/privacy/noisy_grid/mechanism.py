@@ -96,12 +96,12 @@ class Parameters:
 
 
 def number_count(class_count: int) -> int:
-    """Return how many numbers count a cell's labels: for two, their difference; else one each."""
+    """Return how many counts a cell has: one (a difference) for two labels, else one each."""
     return 1 if class_count == BINARY else class_count
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Return a budget divided evenly over the resolutions of the grid."""
+    """Return a budget divided evenly over the grids of different resolution."""
     return (epsilon / level_count,) * level_count
 
 
@@ -111,7 +111,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy values of every grid cell at every resolution, shape ``(cells, s)`` each."""
+    """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` each."""
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -130,8 +130,9 @@ def draw_counted(
     parameters: Parameters, private_counts: Tally, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], ...]:
     """Draw as :func:`draw` does, from the counts that :func:`tally` returned."""
-    invariant(private_counts.row_count == parameters.row_count, "the counts are of the public n")
-    invariant(parameters.unit_count == 1, "rows that are counted by one count for 1 each")
+    is_same = private_counts.unit_count == parameters.unit_count
+    invariant(is_same, "weights are counted in their units")
+    invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     shapes = [(cells, number_count(parameters.class_count)) for cells in _cell_counts(parameters)]
     ends = np.cumsum([cells * numbers for cells, numbers in shapes])[:-1]
     levels = np.split(private_counts.counts, ends)
@@ -142,7 +143,10 @@ def draw_counted(
 def tally(
     parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the exact counts of all cells at all resolutions in one array; secret and additive."""
+    """Return the exact counts of all cells at all resolutions in one array; secret and additive.
+
+    Each row counts for 1; rows of one weight are counted together, and then weighed.
+    """
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])
 
@@ -170,16 +174,17 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact values of every grid cell at every resolution; secret."""
+    """Return the exact counts of every cell of every grid; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
+    unit_count = 1 if row_weights is None else parameters.unit_count
     for rows in parts(len(labels)):
         ranks = encoded[rows].astype(np.uint8, copy=False)
         weights = None if row_weights is None else row_weights[rows]
         for level, side in enumerate(grid.sides):
             # Sums of weights are exact in doubles, and whole in units.
             weighed = grid.counts(ranks, labels[rows], side, classes, weights)
-            counts[level] += (weighed * parameters.unit_count).astype(np.int64)
+            counts[level] += (weighed * unit_count).astype(np.int64)
     if classes > BINARY:
         return counts
     return [counted[:, 1:] - counted[:, :1] for counted in counts]

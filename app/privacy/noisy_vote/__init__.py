@@ -1,4 +1,4 @@
-"""The noisy vote: each of m answers has a label; for few queries or few rows.
+"""The noisy vote: each of m answers has a label, by noisy counts of the models' votes.
 
 * ``bit_vote.py`` is one step with two labels, by a table over the votes; ``vote_table.py`` builds
   and checks the table in integers, and ``vote_curve.py`` has it in doubles, for planning.

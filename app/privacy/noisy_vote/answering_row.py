@@ -1,4 +1,4 @@
-"""The table entries of mechanism ``noisy-vote``: for two labels, and for more.
+"""The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
 
 Either has a row more, for releases that decide each public cell once.
 """
@@ -210,13 +210,13 @@ NOISY_BIT_OF_CELLS: Final = replace(
 def quick_bit_of_cells(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
-    """Return the two-label answer table with one answer per cell, in floating point."""
+    """Return approximate label probabilities of the two-label vote, with one answer per cell."""
     draws = asked.draws_at(epsilon)
     return decision_votes.quick_table(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
-    """Return the two-label answer table in floating point, for planning."""
+    """Return approximate label probabilities of the two-label vote, for planning."""
     return vote_table.quick(
         epsilon=epsilon,
         delta=delta,

@@ -1,4 +1,4 @@
-"""The noisy vote for two labels: a table gives the probability of a label by vote count.
+"""The noisy vote for two labels: a table has each label's probability by vote count.
 
 **Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4) with a
 table in place of the distance and its test: with v votes for label 1 that label is answered
@@ -66,11 +66,11 @@ class Parameters:
 
     @property
     def cutoff(self) -> None:
-        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
+        """None, since the noisy vote has no unstable answers to limit."""
         return
 
     def words_of_one(self, vote_count: int) -> int:
-        """Return ``P(v)``, how many 64-bit random words give label 1, if v votes are for it."""
+        """Return how many 64-bit random words give label 1 if v votes are for it, ``P(v)``."""
         middle, last = self.ensemble_size // 2, len(self.half) - 1
         if vote_count <= middle:
             return self.half[min(middle - vote_count, last)]
@@ -79,7 +79,7 @@ class Parameters:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; no randomness is drawn."""
+    """Return the state before the first query, without drawing randomness."""
     del parameters, noise
     return State()
 
@@ -90,7 +90,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the next state and the label for one query's ``private_vote_count``."""
+    """Return the next state and the label of a query with ``private_vote_count`` votes."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

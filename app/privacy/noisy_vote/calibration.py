@@ -1,4 +1,4 @@
-"""Calibration of the noisy vote's Gaussian noise: the least variance that covers all answers.
+"""Calibration of the noisy vote's Gaussian noise: the least variance for all its answers.
 
 Claim: ``m`` adaptive queries, each adding discrete Gaussian noise of variance ``s^2`` to
 counts that one record moves by a vector of squared length ``v``, are (epsilon,
@@ -67,7 +67,7 @@ LN_EXCESS_BOUND: Final = 60.0
 def least_variance(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int
 ) -> tuple[Fraction, Fraction]:
-    """Return ``(alpha, variance)``, the Renyi order and the smallest variance for a whole run.
+    """Return ``(alpha, variance)``: the Renyi order, and the least variance for a run.
 
     Args:
         epsilon: of the run, from 1e-6 to 1000.
@@ -94,7 +94,7 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Return whether a noise variance keeps a run within its budget, in exact arithmetic."""
+    """Return whether a noise variance keeps the budget of a run, in exact arithmetic."""
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -107,7 +107,7 @@ def variance_covers(
 
 @lru_cache(maxsize=256)
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the Renyi order at which the divergence may be largest.
+    """Return the Renyi order at which the divergence of two noisy counts may be largest.
 
     The logarithm of the claim's left side is convex in alpha, so its minimum is where
     the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
@@ -150,10 +150,10 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of a noisy vote's calibration: how often a winning label is not answered."""
+    """The interface of a noisy vote's calibration: how often the winning label is lost."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which a winner loses with at most this chance."""
+        """Return the smallest lead, in votes, at which the winning label is lost this rarely."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
@@ -233,7 +233,7 @@ def _law(variance: float) -> _Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyVoteCalibration:
-    """The noise of the noisy vote on counts, with the budget for which it was made.
+    """The noise of the noisy vote on counts, with the budget that it keeps.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -255,11 +255,11 @@ class NoisyVoteCalibration:
 
     @property
     def cutoff(self) -> None:
-        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
+        """None, since the noisy vote has no unstable answers to limit."""
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
 
         All other labels are that far behind, which is the worst for a plurality, and win
         ties.
@@ -319,7 +319,7 @@ class NoisyVoteCalibration:
         return law.outdone(lead, others=self.class_count - 1)
 
     def to_plain(self) -> dict[str, str]:
-        """Return the parameters as strings, without loss; an unused Renyi order is absent."""
+        """Return the noise parameters as strings, without loss; an unused order is absent."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: str(value) for name, value in named.items() if value is not None}
 
@@ -345,7 +345,7 @@ class NoisyVoteCalibration:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
 ) -> NoisyVoteCalibration:
-    """Return the smallest noise variance that a budget permits.
+    """Return the smallest noise variance with which the vote keeps a budget.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000.
@@ -388,7 +388,7 @@ def _calibrated(
 
 
 def check(calibration: NoisyVoteCalibration) -> None:
-    """Raise an error unless the noise meets the privacy claim, before it is used.
+    """Raise an error unless the noise keeps the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

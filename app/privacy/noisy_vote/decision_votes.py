@@ -1,4 +1,4 @@
-"""The noisy vote with one answer per region, so that one record can change only two answers.
+"""The noisy vote if each region is answered once, so that a record can change two answers.
 
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
 neighbouring data sets.  A table, or noise, that passes the check of its module for so many
@@ -32,7 +32,7 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """A floating-point table of label probabilities for two labels, one answer per region."""
+    """Approximate label probabilities for two labels, if each region is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers."""
@@ -46,7 +46,7 @@ class QuickDecisionVotes(QuickVoteTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label vote's table of label probabilities, for one answer per region."""
+    """The two-label vote's table of label probabilities, if each region is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers."""
@@ -60,7 +60,7 @@ class DecisionVotes(VoteTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise of a vote among three or more labels, for one answer per region."""
+    """The noise of a vote among three or more labels, if each region is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers."""
@@ -85,7 +85,7 @@ class DecisionCounts(noisy_vote.Parameters):
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return the two-label table in floating point; refusals as :func:`calibrate_table`."""
+    """Return approximate label probabilities; refusals as in :func:`calibrate_table`."""
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -95,7 +95,7 @@ def quick_table(
 def calibrate_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> DecisionVotes:
-    """Return the two-label table for a budget, with one answer per cell.
+    """Return the two-label table for a budget, if each cell is answered once.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -113,7 +113,7 @@ def calibrate_table(
 
 
 def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
-    """Return the noise for more labels; arguments and refusals as :func:`calibrate_table`."""
+    """Return the noise for three or more labels; see :func:`calibrate_table` for errors."""
     found = accounting.calibrate(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
     )
@@ -121,7 +121,7 @@ def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> 
 
 
 def check_table(table: DecisionVotes) -> None:
-    """Raise an error unless a two-label table meets the privacy claim, before it is used.
+    """Raise an error unless a two-label table keeps the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -132,7 +132,7 @@ def check_table(table: DecisionVotes) -> None:
 
 
 def check_noise(noise: DecisionNoise) -> None:
-    """Raise an error unless the noise meets the privacy claim, as :func:`check_table`."""
+    """Raise an error unless the noise of three or more labels keeps the privacy claim."""
     invariant(noise.answer_limit == DECISIONS_MOVED, "the noise is for the decisions that differ")
     accounting.check(noise)
 

@@ -1,4 +1,4 @@
-"""The noisy vote: Gaussian noise on every count, then the label of the largest.
+"""The noisy vote: Gaussian noise on every label's count, then the label of the largest.
 
 **Algorithm.** Report-noisy-plurality with Gaussian noise, on the votes of
 sub-sample and aggregate (in place of Bassily, Thakkar, Thakurta 2018, Algorithm 4,
@@ -68,13 +68,13 @@ class Parameters:
 
     @property
     def cutoff(self) -> None:
-        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
+        """None, since the noisy vote has no unstable answers to limit."""
         return
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The number of answers so far."""
+    """The number of answers that the noisy vote has given."""
 
     answered_count: int = 0
 
@@ -87,7 +87,7 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; no randomness is drawn."""
+    """Return the state before the first query, without drawing randomness."""
     del parameters, noise
     return State()
 
@@ -98,7 +98,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the next state and the label of one query's votes; ties go to the first class."""
+    """Return the next state, and the label with the largest noisy count of votes."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

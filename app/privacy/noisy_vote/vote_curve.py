@@ -1,4 +1,4 @@
-"""A floating-point model of the two-label vote's table, for planning and first guesses.
+"""A floating-point model of the two-label vote's probabilities, for planning.
 
 Between two neighbours of a table the logit falls by a step that depends on the logit alone.
 How many votes lie between the tie and a logit is the sum of those steps, which is an integral
@@ -45,7 +45,7 @@ NEWTON_STEPS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class VoteCurve:
-    """A floating-point model of the two-label vote's table.
+    """A floating-point model of the two-label vote's probabilities.
 
     Attributes:
         alpha: the order at which it is the shortest.
@@ -64,13 +64,13 @@ class VoteCurve:
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that a label which leads by some votes is not answered."""
+        """Return the probability that noise changes a label that leads by some votes."""
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return the largest permitted Renyi divergence of a run times ``alpha - 1``, by order."""
+    """Return the largest allowed Renyi divergence of a run times ``alpha - 1``, by order."""
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -111,7 +111,7 @@ def vote_curve(
 
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
-    """Return at how many votes from a tie a label has the given log-odds, (orders, logits).
+    """Return at how many votes from a tie a label has given log-odds, (orders, logits).
 
     Args:
         excess: orders less one, shape (orders,).
@@ -163,7 +163,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the largest number of answers at which noise rarely changes a label with this lead.
+    """Return the most answers with which noise rarely changes a label with this lead.
 
     The lead grows nearly as the root of the answers, so a few steps get there.
 

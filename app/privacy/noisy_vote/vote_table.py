@@ -50,7 +50,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickVoteTable:
-    """A two-label answer table in floating point, for planning only.
+    """Approximate label probabilities of the two-label vote, for planning only.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -67,11 +67,11 @@ class QuickVoteTable:
 
     @property
     def cutoff(self) -> None:
-        """None: the noisy vote has no unstable answers, and so no maximum T of them."""
+        """None, since the noisy vote has no unstable answers to limit."""
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
 
         Args:
             probability: of the other label's being answered, in (0, 1/2).
@@ -81,7 +81,7 @@ class QuickVoteTable:
 
     @property
     def curve(self) -> VoteCurve:
-        """The floating-point model of the table."""
+        """The floating-point model of the table of label probabilities."""
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
@@ -123,7 +123,7 @@ class QuickVoteTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteTable(QuickVoteTable):
-    """The integer table that answers, with the budget for which it was made.
+    """The integer table by which the two-label vote answers, with the budget that it keeps.
 
     Attributes:
         alpha: the Renyi order at which the run is accounted.
@@ -139,11 +139,11 @@ class VoteTable(QuickVoteTable):
     odd: tuple[int, ...]
 
     def half(self, ensemble_size: int) -> tuple[int, ...]:
-        """Return the probabilities for k votes from a tie outwards, as 64-bit integers."""
+        """Return the probabilities of a label for k votes, from a tie on, as 64-bit integers."""
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winner loses with at most this chance.
+        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
 
         Where the table is held above that probability, the lead of its last entry.
 
@@ -197,7 +197,7 @@ class VoteTable(QuickVoteTable):
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> VoteTable:
-    """Return the two-label table for a budget.
+    """Return the two-label vote's table for a budget.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -244,7 +244,7 @@ def _calibrated(
 def quick(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> QuickVoteTable:
-    """Return the table in floating point; arguments and refusals as :func:`calibrate`."""
+    """Return the approximate two-label table; see :func:`calibrate`."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
@@ -259,7 +259,7 @@ def quick(
 
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
-    """Return half of a symmetric table, from a tie outwards until its values are constant.
+    """Return half of a symmetric table, from a tie on until its values are constant.
 
     Args:
         alpha: the Renyi order.
@@ -308,7 +308,7 @@ def _first_at_most(words: tuple[int, ...], wanted: int) -> int:
 
 
 def check(table: VoteTable) -> None:
-    """Raise an error unless a table meets the privacy claim, before it is used.
+    """Raise an error unless a table keeps the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

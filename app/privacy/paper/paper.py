@@ -49,7 +49,7 @@ class SparseVectorParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperParameters:
-    """The parameters of Algorithms 3 to 5 of Nandi and Bassily (NB), by the paper's symbols.
+    """The parameters of Algorithms 3 to 5 of Nandi and Bassily (NB), named as in the paper.
 
     Attributes:
         sampled_row_count: n'.
@@ -108,7 +108,7 @@ def sparse_vector_parameters(
 
 
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
-    """Return the paper's maximum of unstable answers, T, before rounding up (BTT Corollary 4.1).
+    """Return the paper's limit of unstable answers, T, before rounding (BTT Corollary 4.1).
 
     Args:
         alpha: error of the chunks' learner, its class's own error included.
@@ -173,7 +173,7 @@ def paper_parameters(
 
 
 def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
-    """Return the smallest n whose sample has at least one row for each of k chunks."""
+    """Return the smallest n for which a sample has at least one row for each of k chunks."""
     return math.ceil(SAMPLING_DIVISOR * ensemble_size / epsilon)
 
 
@@ -183,7 +183,7 @@ def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction) -> None:
-    """Refuse a budget at which the papers' proofs do not hold.
+    """Refuse a budget for which the papers' proofs do not hold.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon`` or ``privacy.delta``.

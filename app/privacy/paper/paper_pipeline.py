@@ -1,4 +1,4 @@
-"""The pipeline of relabelling and answers with the paper's constants, fully checked.
+"""Relabelling and answers with the constants of the papers, checked in every step.
 
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
@@ -40,7 +40,7 @@ DOUBLE_ERROR: Final = Fraction(1, 1 << 40)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTargets:
-    """The inputs of Algorithm 3 of Nandi and Bassily, besides the budget.
+    """The inputs of Algorithm 3 of Nandi and Bassily apart from the budget.
 
     Attributes:
         alpha: accuracy target, in (0, 1).
@@ -62,7 +62,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers as in the paper; None if answers have none.
+    """Return the budget of relabelling and answers as in the paper, or None.
 
     Args:
         targets: the accuracy asked for.
@@ -174,7 +174,7 @@ def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
 
 
 def copies_max(delta: Fraction) -> int:
-    """Return ``floor(ln(2/delta))``; a record has more copies with probability ``delta/2`` at most.
+    """Return the most copies of a record in a sample, except with probability ``delta/2``.
 
     A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
     DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').

@@ -67,7 +67,7 @@ ROWS_MAX: Final = 10**18
 
 
 class Setting(enum.Enum):
-    """The assumption of a theorem on the labels: realizable or agnostic."""
+    """The assumption of a theorem on the labels: realizable (some rule is right) or agnostic."""
 
     REALIZABLE = "realizable"
     AGNOSTIC = "agnostic"
@@ -75,7 +75,7 @@ class Setting(enum.Enum):
 
 
 class Constant(enum.Enum):
-    """The origin of the constant in a theorem's number of rows."""
+    """The origin of the constant factor in a theorem's number of rows."""
 
     PROVED = "as proved"
     NOT_STATED = "not stated"
@@ -113,7 +113,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """The number of rows that one theorem requires; None if past :data:`ROWS_MAX`.
+    """The number of rows that one theorem requires; None above :data:`ROWS_MAX`.
 
     Attributes:
         rows: private rows of the printed bound, rounded up.
@@ -139,7 +139,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A theorem and its required rows; None if its numbers exceed every double.
+    """A theorem with its required number of rows; None if that exceeds every double.
 
     Attributes:
         name: paper and number.
@@ -156,12 +156,12 @@ class Theorem:
 
 
 def rounded(count: float | Fraction) -> int | None:
-    """Return a number rounded up; None beyond the largest number that is shown."""
+    """Return a number rounded up; None above the largest number that is printed."""
     return math.ceil(count) if count <= ROWS_MAX else None
 
 
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return enough rows that a hypothesis without error on them has error rate at most alpha.
+    """Return the number of rows at which a rule without error on them errs by alpha at most.
 
     ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
@@ -177,7 +177,7 @@ def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return enough rows that the best hypothesis on them is within alpha of the best.
+    """Return the number of rows at which the best rule on them is nearly the best of all.
 
     ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
 
@@ -192,7 +192,7 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many rows estimate the disagreement of any two hypotheses to within alpha.
+    """Return how many rows estimate the disagreement of any two rules to within alpha.
 
     ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``.  Pairs have at most the square of
     the class's growth, so AB Theorem 4.3 asks for ``n alpha^2 / 8 >= 2 d ln(2 e n / d)
@@ -211,7 +211,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many points ensure that hypotheses equal on them differ on at most alpha.
+    """Return how many points ensure that rules equal on them differ on at most alpha.
 
     ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=
@@ -421,7 +421,7 @@ def query_release(targets: Targets) -> Bound:
 
 
 def private_learner(targets: Targets) -> Bound:
-    """Return the rows at which the exponential mechanism's draw is within alpha of the best.
+    """Return the rows with which a draw by the exponential mechanism is nearly the best.
 
     With ``a = alpha/3`` and ``b = beta/2`` the larger of ``2 (ln|H| + ln(1/b)) /
     (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, for all error

@@ -81,7 +81,7 @@ class QueryReleaseBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReleaseCalibration:
-    """The calibrated parameters, with the budget for which they were made.
+    """The parameters of a query release, with the budget that they keep.
 
     Attributes:
         epsilon: as in the budget.
@@ -118,22 +118,22 @@ class QueryReleaseCalibration:
 
     @property
     def error_count(self) -> int:
-        """The largest error of an answer after the last pass, in rows, if nothing fails."""
+        """The largest error of a count after the last pass, in rows, if nothing fails."""
         return self.threshold + self.test_deviation
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """The error, in rows, against which each pass tests."""
+        """The error of a count, in rows, that is tested for in each pass over the queries."""
         return _passes(self.row_count, self.threshold)
 
     @property
     def accuracy(self) -> Fraction:
-        """The paper's alpha for this error: four times its fraction of the rows."""
+        """The paper's alpha for the error of counts: four times its fraction of the rows."""
         return Fraction(ACCURACY_PARTS * self.error_count, self.row_count)
 
     @property
     def lasts(self) -> bool:
-        """Whether the budgeted updates suffice for all passes, unless the release fails."""
+        """Whether the limited number of updates suffices for all passes over the queries."""
         if self.update_count >= self.query_count:
             return True
         proven = (self.threshold - self.test_deviation - 0.5) / self.row_count
@@ -216,7 +216,7 @@ def calibrate_accuracy(
 
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
-    """Return the largest number of updates whose noise does not outweigh what they improve.
+    """Return the largest number of updates whose noise is less than what they improve.
 
     Few updates leave errors that are not mended, many need noise: the most of a ladder
     of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which
@@ -234,7 +234,7 @@ def balanced_update_count(budget: QueryReleaseBudget) -> int:
 
 
 def check(calibration: QueryReleaseCalibration) -> None:
-    """Raise an error unless the parameters meet the privacy claim, before they are used.
+    """Raise an error unless the parameters keep the privacy claim, before they are used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""Query release with public data: one noisy table of expected labels for a class.
+"""Query release with public data: one noisy table of mean outcomes for a class of rules.
 
 **Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3)
 with private multiplicative weights (Hardt and Rothblum 2010) over H~, one
@@ -67,7 +67,7 @@ SHARE_MIN = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """The public parameters of one draw of a query-release table.
+    """The public parameters of drawing one query-release table.
 
     Attributes:
         labels: of every query on every cell, 0 or 1, uint8, shape ``(N, C)``.
@@ -106,7 +106,7 @@ class Parameters:
     def calibrated(
         cls, calibration: QueryReleaseCalibration, labels: NDArray[np.uint8]
     ) -> Parameters:
-        """Return the parameters of a draw with calibrated noise over given cells."""
+        """Return the parameters of a draw with calibrated noise over given public cells."""
         shape = (calibration.query_count, calibration.cell_count)
         invariant(labels.shape == shape, "the queries and cells are those calibrated for")
         test = sparse_vector.Parameters(
@@ -129,7 +129,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The released table: noisy answers to all queries.
+    """The released table, which has noisy answers to all queries of a class.
 
     Attributes:
         row_count: the public n.
@@ -145,7 +145,7 @@ class Table:
     pass_count: int
 
     def expectation(self, index: int) -> Fraction:
-        """Return the mean over the rows of a hypothesis with values -1 and +1."""
+        """Return the mean of a rule's outcomes, -1 and +1, over the rows, from the table."""
         return Fraction(2 * self.counts[index], self.row_count) - 1
 
 
@@ -154,7 +154,7 @@ def draw(
     private_cell_count: NDArray[np.int64] | NDArray[np.float64],
     noise: NoiseSource,
 ) -> Table:
-    """Return the table of answers: weights on public cells, updated where the error is large."""
+    """Return the table of answers: weights of public cells, updated where errors are large."""
     labels = parameters.labels
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")

@@ -1,4 +1,4 @@
-"""Soft labels: the interval of scores on which enough learners agree, or none.
+"""Answers with scores: the interval of scores on which enough models agree, or none.
 
 * ``mechanism.py`` is one step; its noise is that of the mechanism inside it.
 """

@@ -1,4 +1,4 @@
-"""Soft labels: the interval (bin) of scores on which enough learners agree, or none.
+"""Answers with scores: the interval (bin) on which enough models' scores agree, or none.
 
 **Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018,
 Algorithms 6 to 8), corrected.  The k learners' scores of a query are put into a
@@ -82,22 +82,22 @@ class ScoreBin:
 
     @property
     def lower(self) -> Fraction:
-        """The smallest score in the bin."""
+        """The smallest score in the interval."""
         return max(Fraction(0), self._half_edge(2 * self.index))
 
     @property
     def upper(self) -> Fraction:
-        """The start of the next bin, or 1."""
+        """The end of the interval: the start of the next one, or 1."""
         return min(Fraction(1), self._half_edge(2 * self.index + 2))
 
     @property
     def midpoint(self) -> Fraction:
-        """The score that stands for the bin."""
+        """The mid-point of the interval, which is released as the score."""
         return (self.lower + self.upper) / 2
 
     @property
     def label(self) -> int:
-        """The class index of the bin's mid-point: the second class from 1/2 on."""
+        """The class index of the interval's mid-point: the second class from 1/2 on."""
         return int(2 * self.midpoint >= 1)
 
     def _half_edge(self, number: int) -> Fraction:
@@ -106,7 +106,7 @@ class ScoreBin:
 
 @dataclass(frozen=True, slots=True)
 class PrivateBins:
-    """The learners' scores of one query, as inputs of the two tests.
+    """The models' scores for one query, as inputs of the two stability tests.
 
     Attributes:
         bin_count: the query's precision, public.
@@ -122,7 +122,7 @@ class PrivateBins:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome of a query: a score's bin, or none.
+    """The released outcome of a query: an interval of scores, or none.
 
     Attributes:
         released_bin: the bin agreed on; None where the query is unstable.
@@ -137,7 +137,7 @@ class Outcome:
 def histogram(
     private_scores: NDArray[np.float64], bin_count: int, *, shifted: bool
 ) -> NDArray[np.int64]:
-    """Return how many of a query's scores are in each bin of a histogram; secret.
+    """Return how many of a query's scores lie in each bin of a histogram; secret.
 
     Args:
         private_scores: one a learner, shape ``(k,)``; what is not in [0, 1] counts as 0.
@@ -162,7 +162,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the fullest bin of every query's scores, in the histogram and in the shifted one.
+    """Return the fullest bin of each query's scores, in the histogram and in the shifted one.
 
     Args:
         private_scores: shape ``(B, k)``, secret.
@@ -180,14 +180,14 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query: that of the stability test."""
+    """Return the state before the first query, which is that of the stability test."""
     return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome: two stability tests, the second if the first fails."""
+    """Return the next state and the outcome of up to two stability tests on the scores."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

@@ -1,4 +1,4 @@
-"""The sparse vector technique as an answering mechanism, with proved constants.
+"""The sparse vector technique for answering queries, with proved constants.
 
 * ``mechanism.py`` is one step; ``calibration.py`` finds its scales and threshold.
 * ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.

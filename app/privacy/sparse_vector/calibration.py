@@ -62,7 +62,7 @@ _ONE: Final = Decimal(1)
 
 
 class DifferenceTail:
-    """The tail of a difference ``nu - rho`` of two discrete Laplace variables."""
+    """The tail probabilities of a difference of two discrete Laplace variables."""
 
     def __init__(self, *, threshold_scale: Fraction, query_scale: Fraction) -> None:
         """Compute the bounds that are the same at every point of the tail.
@@ -96,7 +96,7 @@ class DifferenceTail:
         return UP.multiply(self._constant, UP.add(crossed, by_size))
 
     def smallest_point(self, limit: Decimal) -> int:
-        """Return the smallest point of at least -1 with a tail of at most ``limit``.
+        """Return the smallest point, -1 or more, at which the tail is at most ``limit``.
 
         Args:
             limit: a probability above 0.
@@ -152,7 +152,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvtCalibration:
-    """The calibrated sparse vector, with the budget for which it was made.
+    """The calibrated sparse vector mechanism, with the budget that it keeps.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -189,7 +189,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance with at most this instability probability, below 1/2."""
+        """Return the smallest distance in votes at which answers are unstable this rarely."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 
@@ -223,7 +223,7 @@ class SvtCalibration:
 
 
 def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibration:
-    """Return the variant with the smaller threshold, by public numbers only.
+    """Return the sparse vector's variant with the smaller threshold, by public numbers only.
 
     Args:
         epsilon: share of epsilon for the answers, above 0.
@@ -248,7 +248,7 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibrat
 def calibrate_variant(
     variant: Variant, *, epsilon: Fraction, delta: Fraction, cutoff: int
 ) -> SvtCalibration:
-    """Return one variant's noise scales and threshold; arguments as in :func:`calibrate`."""
+    """Return noise scales and threshold of one variant; see :func:`calibrate`."""
     _refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_svt = delta * HITS_PART_REFRESHED if variant is Variant.REFRESHED else Fraction(0)
     if variant is Variant.REFRESHED:
@@ -271,7 +271,7 @@ def calibrate_variant(
 
 
 def check(calibration: SvtCalibration) -> None:
-    """Raise an error unless the parameters meet the privacy claim, before they are used.
+    """Raise an error unless the parameters keep the privacy claim, before they are used.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -78,7 +78,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome: whether the noisy value was below the noisy threshold (a hit)."""
+    """The released outcome of a query: whether its noisy value was below the noisy threshold."""
 
     hit: bool
 
@@ -91,7 +91,7 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 def step(
     parameters: Parameters, state: State, private_value: int, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state, and whether the noisy value was below the threshold (a hit).
+    """Return the next state, and whether a query's noisy value was below the noisy threshold.
 
     Until the next state is durable, nothing that depends on the outcome may leave.
     """

@@ -1,4 +1,4 @@
-"""The stability test: a vote that few changes could overturn is answered "unstable" at random.
+"""The stability test: an answer is unstable, with a random coin, if few votes decide it.
 
 * ``mechanism.py`` is one step, which reads the table.
 * ``hit_table.py`` builds and checks the table that serves, in integers.

@@ -1,4 +1,4 @@
-"""The table entries of the stability test: with a maximum of unstable answers, or per cell."""
+"""The table entries of the stability test: with a limit of unstable answers, or per cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A floating-point model of the stability table over real distances.
+"""A floating-point model of the probabilities of unstable answers, by distance.
 
 It is what the integer table that serves approximates; it gives that table's search
 its starting points, gives planning a quick look, and carries no claim itself.  A
@@ -24,7 +24,7 @@ _LOGIT_TOLERANCE: Final = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The probability of an unstable answer at one distance, with its complement.
+    """The probability of an unstable answer at one distance, with that of a stable one.
 
     Attributes:
         hit: probability in (0, 1).
@@ -37,7 +37,7 @@ class CurvePoint:
 
 
 def point(logit: float) -> CurvePoint:
-    """Return the probability with given log-odds, and its complement."""
+    """Return the probability with given log-odds, and one minus it."""
     return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
 
 
@@ -48,7 +48,7 @@ def logit_of(probability: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CurveInequality:
-    """The stability table's inequality in floating point, for estimates only.
+    """The inequality between neighbouring probabilities, in floating point, for estimates.
 
     Attributes:
         alpha: the Renyi order, above 1.
@@ -99,7 +99,7 @@ def curve_points(
     count_max: int,
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return the log-odds of an unstable answer by distance, to the first under :data:`HELD_BELOW`.
+    """Return log-odds of an unstable answer by distance, down to :data:`HELD_BELOW`.
 
     Args:
         alpha: the Renyi order, above 1.
@@ -154,7 +154,7 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
 def estimated_count(
     inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
 ) -> float:
-    """Return an estimate of a table's length down to a probability."""
+    """Return an estimate of the number of distances until a probability is reached."""
     last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))

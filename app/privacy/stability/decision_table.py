@@ -1,4 +1,4 @@
-"""A stability table for one answer per region, so that one record can change only two answers.
+"""A stability table if each region is answered once, so that a record changes two answers.
 
 Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
 votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with
@@ -55,7 +55,7 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTable:
-    """The stability table with one answer per cell, and the budget for which it was made.
+    """The stability table if each cell is answered once, with the budget that it keeps.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -83,7 +83,7 @@ class DecisionTable:
 
     @property
     def cutoff(self) -> None:
-        """None: with one answer per cell, any number of unstable answers is allowed."""
+        """None, since any number of unstable answers is allowed if each cell is answered once."""
         return
 
     def hit_probability(self, distance: int) -> float:
@@ -91,7 +91,7 @@ class DecisionTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance in votes with at most this instability probability."""
+        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -140,7 +140,7 @@ def calibrate(
     decisions: int = DECISIONS_MOVED,
     draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
-    """Return the table for a budget and a number of answers that one record may change.
+    """Return the table for a budget and the number of answers that one record can change.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -203,7 +203,7 @@ def _calibrated(
 
 
 def check(table: DecisionTable) -> None:
-    """Raise an error unless a table meets the privacy claim.
+    """Raise an error unless the table keeps the privacy claim.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""The stability test's table: a 64-bit threshold per distance to instability (``profile``).
+"""The stability test's table: how many 64-bit words make an answer unstable, by distance.
 
 Claim: a mechanism that answers a query at distance ``d`` with "unstable" when a
 fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else with the
@@ -78,7 +78,7 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Return a table extended from its first threshold to its constant end.
+    """Return a table of thresholds, extended from its first to its constant end.
 
     Args:
         alpha: the Renyi order.
@@ -102,7 +102,7 @@ def find_thresholds(
 
 
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
-    """Return a table of which each threshold is the smallest that the inequality accepts.
+    """Return a table in which each threshold is the smallest that the inequality accepts.
 
     Args:
         inequality: decides about two entries.
@@ -164,7 +164,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTable:
-    """The stability table that serves, with the budget for which it was made.
+    """The stability table in use, with the budget that it keeps.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -191,7 +191,7 @@ class ProfileTable:
     draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
-        """Return the threshold at a distance: smaller 64-bit words make the answer unstable."""
+        """Return the number of 64-bit words that make an answer unstable at a distance."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
@@ -199,7 +199,7 @@ class ProfileTable:
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance in votes with at most this instability probability.
+        """Return the smallest distance, in votes, at which answers are unstable this rarely.
 
         Where the table is held above that probability, its last distance.
         """
@@ -338,7 +338,7 @@ def order_of(
     is_answer_priced: bool = False,
     is_by_cutoff: bool = False,
 ) -> Fraction:
-    """Return the Renyi order of a table; any above 1 is valid.
+    """Return the Renyi order for which a table was computed; any above 1 is valid.
 
     With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
     to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.
@@ -385,7 +385,7 @@ def _ln_ratio(
 
 
 def check(table: ProfileTable) -> None:
-    """Raise an error unless a table meets the privacy claim, before it is used.
+    """Raise an error unless the table keeps the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -426,7 +426,7 @@ def real_valued_hit_probability(
     release_part: float = float(RELEASE_PART),
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
-    """Return the stability table over real numbers in floating point, for comparison.
+    """Return the stability table's probabilities in real numbers, for comparison.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -487,7 +487,7 @@ def _check_shape(table: ProfileTable) -> None:
 
 
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless every adjacent pair of thresholds meets the inequality."""
+    """Raise an error unless all neighbouring thresholds of a table meet the inequality."""
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):
         invariant(following.hit <= previous.hit, "thresholds do not rise")

@@ -48,7 +48,7 @@ def rounding_error(magnitude: Decimal) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A threshold of the table, with the logarithms of its probability and complement.
+    """A threshold of a stability table, with the logs of its probability and complement.
 
     Attributes:
         hit: the integer ``P``, hits out of ``2**64``.
@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The amount by which two neighbouring thresholds violate the inequality, and its slope.
+    """The violation of the inequality by two neighbouring thresholds, and its slope.
 
     Attributes:
         value: the larger of both orders' left sides, less ``1 - MARGIN``.
@@ -84,7 +84,7 @@ class Excess:
 
 
 class Inequality:
-    """The inequality at one Renyi order and one price of an unstable answer, exact rationals.
+    """The inequality of a stability table at one Renyi order, with exact rationals.
 
     An answer that is no hit may be given a price too: its term is then divided by that
     ratio, as the hit's is by ``R``.  The noisy vote gives both labels the same one.
@@ -123,14 +123,14 @@ class Inequality:
 
     @staticmethod
     def entry(hit: int) -> Entry:
-        """Return the logarithms for an integer threshold strictly between 0 and ``2**64``."""
+        """Return the logs for an integer threshold strictly between 0 and ``2**64``."""
         invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
         with localcontext(precise_context()):
             answer = WORD_RANGE - hit
             return Entry(hit, answer, Decimal(hit).ln(), Decimal(answer).ln())
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the inequality's excess for two thresholds, in the worse order.
+        """Return the violation of the inequality by two thresholds, in the worse order.
 
         Args:
             previous: the entry ``P``.

@@ -1,4 +1,4 @@
-"""The stability test: a random coin, by distance to instability, makes an answer unstable.
+"""The stability test: a random coin makes answers unstable, often if few votes decide.
 
 **Algorithm.** The corrected A_stab with a hit profile in place of threshold
 noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
@@ -48,13 +48,13 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HitProfile:
-    """The public stability table without a maximum of unstable answers."""
+    """The public stability table, without a limit of unstable answers."""
 
     thresholds: tuple[int, ...]
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if unstable answers are not limited."""
+        """The limit T of unstable answers; None if they are not limited."""
         return None
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class HitProfile:
 
 @dataclass(frozen=True, slots=True)
 class Parameters(HitProfile):
-    """The public parameters: the stability table, and the maximum T of unstable answers."""
+    """The public parameters: the stability table, and the limit T of unstable answers."""
 
     cutoff: int
 
@@ -84,13 +84,13 @@ class Parameters(HitProfile):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The number of unstable answers so far."""
+    """The number of unstable answers that were given."""
 
     hit_count: int = 0
 
 
 def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
-    """Return the state before the first query; no randomness is drawn."""
+    """Return the state before the first query, without drawing randomness."""
     del parameters, noise
     return State()
 
@@ -98,7 +98,7 @@ def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
 def step(
     parameters: HitProfile, state: State, distance: int, noise: NoiseSource
 ) -> tuple[State, bool]:
-    """Return the next state, and whether a query at ``distance`` is unstable."""
+    """Return the next state, and whether the answer to a query at ``distance`` is unstable."""
     _check(parameters, state, least_distance=distance)
     thresholds = parameters.thresholds
     last = len(thresholds) - 1
@@ -109,7 +109,7 @@ def step(
 def steps(
     parameters: HitProfile, state: State, distances: NDArray[np.int64], noise: NoiseSource
 ) -> tuple[State, NDArray[np.bool_]]:
-    """Return the results of several steps at once, up to the T-th unstable answer.
+    """Return the results of several queries at once, up to the T-th unstable answer.
 
     A word is drawn for each query, and those beyond the T-th hit are forgotten.
 

@@ -1,4 +1,4 @@
-"""The parameters of the stability table's theorem as rationals, with their conditions.
+"""The parameters of the theorem on stability tables, as rationals with conditions.
 
 ``alpha`` and ``ln R`` are fixed before any table is built; delta is split into the
 part for a differing query's label getting out and the part at which the hits are
@@ -61,12 +61,12 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Fraction, Fraction]:
-    """Return delta in two parts: for stable answers, a tenth by default, and for unstable ones."""
+    """Return delta in two parts: for released labels (a tenth) and for unstable answers."""
     return delta * part, delta * (1 - part)
 
 
 def split_for(delta: Fraction, cutoff: int) -> Fraction:
-    """Return which part of delta pays for labels: a twentieth, or a tenth if that is too little.
+    """Return the part of delta that pays for released labels: a twentieth, or a tenth.
 
     Args:
         delta: share of delta for the answers.
@@ -99,7 +99,7 @@ def choose_ln_ratio(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> Fraction:
-    """Return the largest price of an unstable answer (``ln R``) that the delta for them allows.
+    """Return the largest privacy cost of an unstable answer (``ln R``) that delta allows.
 
     ``taken`` is the log moment of what shares an account with them.
     """
@@ -132,7 +132,7 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Return whether the delta for unstable answers covers a run, with rounding on the safe side.
+    """Return whether the delta for unstable answers covers a run, never wrongly by rounding.
 
     ``taken`` as :func:`choose_ln_ratio` has it.
     """
@@ -145,7 +145,7 @@ def hits_hold(
 
 
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
-    """Return whether ``1 - (first / 2^64)^cutoff <= delta_release``.
+    """Return whether T answers at distance 0 are all unstable, except with ``delta_release``.
 
     The power is exact while it fits :data:`POWER_DIGITS`, and rounded down beyond.
     """
@@ -158,7 +158,7 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return the first threshold, ``P_0 = ceil((1 - delta_release)^(1/T) 2^64)``."""
+    """Return the stability table's first threshold, ``P_0 = ceil((1 - d)^(1/T) 2^64)``."""
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

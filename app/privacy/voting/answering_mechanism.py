@@ -1,4 +1,4 @@
-"""The interface of every answering mechanism.
+"""The interface of every mechanism that answers queries.
 
 **Algorithm.** A_PrivClass, the generic online classification-query release
 (Nandi and Bassily 2020, Algorithm 1): for every query in turn, produce a label
@@ -35,10 +35,10 @@ OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)
 
 
 class AnsweringMechanism(Protocol[ParametersT_contra, StateT, PrivateT_contra, OutcomeT_co]):
-    """The type of a mechanism's module, with ``initial_state`` and ``step``."""
+    """The type of a mechanism's module, which has ``initial_state`` and ``step``."""
 
     def initial_state(self, parameters: ParametersT_contra, noise: NoiseSource) -> StateT:
-        """Return the state before the first query."""
+        """Return the mechanism's state before the first query."""
         ...
 
     def step(

@@ -1,4 +1,4 @@
-"""A keyed pseudo-random permutation that assigns rows to positions without storing it.
+"""A keyed pseudo-random permutation of rows, which needs not be stored.
 
 **Algorithm.** A Feistel network on pairs ``(left, right)`` below ``side``, the smallest number
 whose square is at least n, each round adding a keyed function of one half to the other, modulo
@@ -13,7 +13,8 @@ chunk, whatever the other rows are.  Which slots two units have does not depend 
 uniform one by whoever sees what a release publishes (``docs/guarantee.md``).  Nothing published
 shows a slot.
 
-**Inputs and outputs.** Positions in the public order of the source's parts, int64 (m,); slots,
+**Inputs and outputs.** Positions in the public order of the source's parts, or numbers of persons
+by the order of their digests, int64 (m,); slots,
 int64 (m,).  Any part of the rows may be placed alone, in any order.
 """
 
@@ -40,7 +41,7 @@ _DIGEST_BYTES: Final = 64
 
 
 class Slots:
-    """The pseudo-random positions of n rows or persons.
+    """A keyed pseudo-random permutation of n rows or persons.
 
     Args:
         key: uniform and secret, 32 bytes.
@@ -57,7 +58,7 @@ class Slots:
         self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the permuted position of each index below n, shape ``(m,)``."""
+        """Return the permuted position of each given index, shape ``(m,)``."""
         slots = self._permuted(positions)
         beyond = np.flatnonzero(slots >= self.count)
         while len(beyond):
@@ -91,7 +92,7 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
-    """Return the index of the chunk to which each position belongs.
+    """Return the index of the chunk of rows to which each position belongs.
 
     Args:
         slots: below ``count``.

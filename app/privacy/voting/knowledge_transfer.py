@@ -1,4 +1,4 @@
-"""Knowledge transfer: answered queries as a training set for a student model.
+"""Answered queries as the training set of a student, a model that costs no budget.
 
 **Algorithm.** A_priv (Bassily, Thakkar, Thakurta 2018, Algorithm 5).
 
@@ -55,7 +55,7 @@ class TrainingSet:
 def training_set(
     query_values: NDArray[np.float64], released_labels: Sequence[int | None]
 ) -> TrainingSet:
-    """Return the queries with their released labels, without those that have none."""
+    """Return the queries that have a released label, with these labels."""
     invariant(query_values.ndim == TABLE_DIMENSIONS, "queries are rows of a table")
     invariant(len(released_labels) == len(query_values), "each query has a label or none")
     labelled = [index for index, label in enumerate(released_labels) if label is not None]

@@ -24,7 +24,7 @@ FEW_MAX: Final = 12
 
 
 class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
-    """The counted votes of some query vectors, looked up by the vector's digest.
+    """The counted votes on some query vectors, looked up by the vectors' keyed hashes.
 
     Attributes:
         in_order: the same as they were evaluated; secret.

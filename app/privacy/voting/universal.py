@@ -1,4 +1,4 @@
-"""One step of answering by any mechanism, and the phase of the release after it.
+"""The decision on one query by any mechanism, and the release's phase after it.
 
 **Algorithm.** A_UnvPrivCl (Nandi and Bassily 2020, Algorithm 4) around
 A_SubSamp's loop (Algorithm 5, steps 6 to 11): answer by the ensemble until T
@@ -54,7 +54,7 @@ __all__ = ["Outcome", "Parameters", "Phase", "Sequel", "State", "initial_state",
 
 
 class Phase(StrEnum):
-    """The phases of a release, which determine how the next new query is answered."""
+    """The phases of a release: models vote, a classifier answers, or new queries are refused."""
 
     ENSEMBLE = "ensemble"
     WAITING = "waiting"
@@ -63,7 +63,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """What may follow the ensemble's last answer: classifier, student or halt."""
+    """What may follow after the models' last answer: classifier, student or halt."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -113,16 +113,16 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """The maximum T of unstable answers; None if unstable answers are not limited."""
+        """The limit T of unstable answers; None if they are not limited."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """What may follow the ensemble, for each limit that may end it."""
+        """What follows after the models' last answer, for each of the two limits."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return parameters by which the release halts at its end, unless ``kept`` follows."""
+        """Return parameters with which the release halts at its end, unless ``kept`` follows."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -130,7 +130,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether each unstable answer draws new noise for the threshold."""
+        """Whether new threshold noise is drawn after each unstable answer."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -138,7 +138,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome of one query.
+    """The released outcome of one query: a label, or that it is unstable.
 
     Attributes:
         label: a class index or none.
@@ -153,14 +153,14 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, with threshold noise if the mechanism has any."""
+    """Return the state before the first query, with threshold noise if any is needed."""
     if parameters.answering is None or parameters.row is None:
         return State()
     return State().after(parameters.row.start(parameters.answering, noise), answers=0)
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what follows the ensemble, by the counts; None while the ensemble still answers.
+    """Return what follows the models' last answer, by the counts; None before that answer.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
@@ -173,7 +173,7 @@ def sequel(parameters: Parameters, state: State) -> Sequel | None:
 
 
 def phase(parameters: Parameters, state: State) -> Phase:
-    """Return the phase by the counts; a student model counts as a classifier."""
+    """Return the release's phase, by the counts of answers."""
     following = sequel(parameters, state)
     if following is None:
         return Phase.HALTED if state.halted else Phase.ENSEMBLE
@@ -183,7 +183,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
 def step(
     parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome of one query's counted votes, ``private_value``."""
+    """Return the next state and the outcome of one query, given its counted votes."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"
@@ -208,7 +208,7 @@ def step(
 def steps(
     parameters: Parameters, state: State, private_votes: Tallies, noise: NoiseSource
 ) -> tuple[State, list[Outcome]] | None:
-    """Return the results of several steps at once, up to the ensemble's last answer.
+    """Return the results of several queries at once, up to the models' last answer.
 
     They draw the same words for the same queries, before the coins of unstable answers.
 
@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return an answer drawn earlier as it comes out in the present state, with the next state.
+    """Return the answer that an earlier draw gives in the present state, and the next state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

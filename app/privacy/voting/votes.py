@@ -1,4 +1,4 @@
-"""Counting of k learners' votes: the winning label and its distance to instability.
+"""Counting of k models' votes: the winning label, and how many votes may change safely.
 
 **Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi
 and Bassily 2020, Algorithm 5), steps 7 and 8: the plurality of the votes and
@@ -45,7 +45,7 @@ CLASS_COUNT_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counted votes on one query: winning label and distance; secret.
+    """The counted votes on one query: winning label and its distance to a change; secret.
 
     Attributes:
         plurality: class index with most votes, the smallest of equals.
@@ -90,7 +90,7 @@ class Tallies(Sequence[Tally]):
 
 
 def tally_alone(private_counts: Sequence[int]) -> Tally:
-    """Return one query's counted votes, ten times faster than for a batch of one.
+    """Return one query's counted votes, faster than for a batch.
 
     Args:
         private_counts: votes of each class, of two classes or more; secret.
@@ -107,7 +107,7 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
-    """Return the counted votes of every row, as plain integers."""
+    """Return the counted votes of every query, as plain integers."""
     plurality, distance = aggregate(private_vote_count)
     counts = map(tuple, private_vote_count.tolist())
     return list(map(Tally, plurality.tolist(), distance.tolist(), counts))
@@ -116,7 +116,7 @@ def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
 def aggregate(
     private_vote_count: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the winning label and the distance to instability of every row.
+    """Return, for every query, the winning label and its distance to a change.
 
     Ties go to the smallest class index.
     """

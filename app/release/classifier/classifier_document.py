@@ -1,4 +1,4 @@
-"""The structures of the published classifier's JSON document, and their parsing."""
+"""The parts of the published classifier's JSON document, and their parsing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.errors import invariant
 
 
 class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The test of one feature, as in a tree's node, with the outcome that it must have."""
+    """The test of one feature, as in a tree's node, with its required outcome."""
 
     feature: int
     at_least: float | None = None
@@ -21,14 +21,14 @@ class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TermDocument(msgspec.Struct, frozen=True):
-    """A conjunction of tests, and the amounts that it adds to the scores if all of them hold."""
+    """A conjunction of tests, and the amounts added to the scores if all of them hold."""
 
     tests: tuple[LiteralDocument, ...]
     weights: tuple[int, ...]
 
 
 class WavesDocument(msgspec.Struct, frozen=True):
-    """Random cosine features of some numbers, and their weights in each score; all integers.
+    """Cosine features of weighted sums of numbers, with integer weights in each score.
 
     With ``u`` the whole numbers of steps between the bounds of features, as a halfspace
     has them, the phase of a wave is its shift and the sum of its frequencies times
@@ -99,7 +99,7 @@ class PredictorDocument(msgspec.Struct, frozen=True):
 
 
 class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a student (a model trained on answers); it reveals no single query.
+    """The origin of a student, a model trained on answers; it reveals no single query.
 
     ``labelled_queries`` is how many answered queries had a label to learn from.
     There is a ``rule``, or an ``estimator`` with its ``params``: then
@@ -120,7 +120,7 @@ FORMAT: Final = "conclave-classifier"
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature of the public schema, with the members that the classifier needs.
+    """A feature of the public schema, as far as the classifier needs it.
 
     Bounds of a date are in days from 1970-01-01; categories of a boolean are ``false`` and
     ``true``.
@@ -158,7 +158,7 @@ class LevelDocument(msgspec.Struct, frozen=True):
 
 
 class HalfspaceDocument(msgspec.Struct, frozen=True):
-    """A halfspace over integers ``u``, the steps of features from their lower bounds.
+    """A halfspace over features, each measured in integer steps from its lower bound.
 
     ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
     rounded to the nearest integer, a half to the even one, and 0 where it is
@@ -173,7 +173,7 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole JSON document of a classifier; except in version 3, it suffices to predict.
+    """The whole JSON document of a classifier; it suffices to predict, except in version 3.
 
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
@@ -198,7 +198,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_document(text: str | bytes) -> ClassifierDocument:
-    """Return a parsed classifier document; code that it names is not imported."""
+    """Return a classifier document after parsing it; code that it names is not imported."""
     document = msgspec.json.decode(text, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
     return document

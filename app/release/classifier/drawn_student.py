@@ -1,4 +1,4 @@
-"""Training of a student model on the released answers, and its publication.
+"""Training of a student (a model trained on released answers), and its publication.
 
 It learns from the queries and the labels that were released for them, and from
 nothing else: no private row, vote or learner is read, and no share is charged.
@@ -46,7 +46,7 @@ log = structlog.get_logger("conclave.service")
 
 
 def publish_student(release: Release) -> None:
-    """Train and publish the student model; runs on the thread that writes the ledger.
+    """Train and publish the student model; called on the thread that writes the ledger.
 
     Raises:
         LedgerUnavailableError: the commit was not taken; nothing was published.
@@ -70,7 +70,7 @@ def publish_student(release: Release) -> None:
 
 
 def train_student(release: Release) -> TrainedStudent:
-    """Return the student model trained on every committed answer of the ensemble."""
+    """Return a student model trained on every recorded answer."""
     opened, state = release.state.release, release.state
     answers = list(release.ledger.asked_vectors())
     if opened is None or len({row.answer.query_id for row in answers}) != state.answered:
@@ -81,7 +81,7 @@ def train_student(release: Release) -> TrainedStudent:
 def taught(
     configuration: Configuration, answers: Sequence[AnswerRow], *, seed: bytes
 ) -> TrainedStudent:
-    """Return a student model trained on the given answers; it depends on released values only.
+    """Return a student model trained on the given answers, which are all released.
 
     Args:
         configuration: the release's.

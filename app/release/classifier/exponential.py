@@ -34,7 +34,7 @@ SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDraw:
-    """A draw by the exponential mechanism from a hypothesis class.
+    """A draw by the exponential mechanism, prepared by public numbers.
 
     Attributes:
         parameters: of the mechanism.
@@ -50,7 +50,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on how far the draw may be from the best hypothesis, by public numbers."""
+        """Return a text on how far a draw may be from the best hypothesis, by public numbers."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -67,7 +67,7 @@ class ExponentialDraw:
         )
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Draw a hypothesis and return its published form; the budget is already spent."""
+        """Return a drawn hypothesis in its published form; its budget was charged before."""
         hypotheses = self.parameters.hypotheses
         counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
         if counts is not None:
@@ -82,7 +82,7 @@ class ExponentialDraw:
 def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | Tally | None:
     """Return the rows by what the class counts of them; None where it reads rows."""
     coding = row_of(hypotheses).codes(hypotheses)
-    counting = None if coding is None else draw_counting(hypotheses, coding)
+    counting = None if coding is None else draw_counting(hypotheses, coding, rows.unit_count)
     if coding is None or counting is None:
         return None
     if isinstance(counting, LabelCounts):
@@ -91,7 +91,7 @@ def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | T
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the exponential mechanism's parameters for a hypothesis class fixed by public points.
+    """Return the parameters of a draw from a hypothesis class that public points fix.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact, or where it
@@ -116,7 +116,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return the bound on a draw's excess error; labels rarer than that may be lost."""
+    """Return the bound on a draw's excess error, below which labels may be lost."""
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,

@@ -1,4 +1,4 @@
-"""The published classifier in its two formats for clients: JSON, and ONNX, built once."""
+"""The published classifier in its two formats for clients: JSON and ONNX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_PUBLISHED: Final = "no classifier is published yet; ask again after the swit
 
 
 class PublishedForms:
-    """One release's classifier in JSON and ONNX, once it is published."""
+    """The published classifier of a release in JSON and ONNX, as soon as it exists."""
 
     def __init__(self, release: Release) -> None:
         """Serve the classifier that ``release``, here or in another process, has published."""
@@ -27,7 +27,7 @@ class PublishedForms:
         self._building = asyncio.Lock()
 
     async def document(self) -> bytes:
-        """Return the published classifier's JSON.
+        """Return the published classifier as JSON.
 
         Raises:
             NotPublishedError: there is none yet.
@@ -59,7 +59,7 @@ class PublishedForms:
 
 
 def onnx_model(document: bytes) -> bytes:
-    """Return a classifier document as an ONNX model; the library is imported only here."""
+    """Return a classifier document as an ONNX model."""
     from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
 
     return to_onnx(read_document(document))

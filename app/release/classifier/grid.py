@@ -1,4 +1,4 @@
-"""The learner ``grid``: noisy counts on public grids over up to four numbers.
+"""The learner ``grid``: noisy label counts on public grids over up to four numbers.
 
 The published form is runs of labels over cells; a row finds its cell by comparisons alone.
 """
@@ -47,7 +47,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """Noisy counts of labels on public grids, to be drawn once.
+    """Noisy label counts on public grids, prepared by public numbers.
 
     Attributes:
         parameters: of the mechanism.
@@ -59,7 +59,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the expected accuracy; ``source`` is ignored."""
+        """Return a text on the accuracy to expect; ``source`` is ignored."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))
@@ -71,11 +71,12 @@ class GridDraw:
         )
 
     def labels(self, rows: AnyRows, noise: NoiseSource) -> NDArray[np.int64]:
-        """Count with noise, and return the label of every finest cell."""
+        """Return the label of every cell of the finest grid, by noisy counts."""
         grid = self.parameters.grid
         if isinstance(rows, StreamedRows):
             coding = IntegerCodes(grid.encode, columns=len(grid.features), largest=grid.sides[-1])
-            counting = Tallying(partial(noisy_grid.tally, self.parameters), coding)
+            of_rows = partial(noisy_grid.tally, self.parameters)
+            counting = Tallying(of_rows, coding, rows.unit_count)
             tally = rows.counted(counting, coding)
             counts = noisy_grid.draw_counted(self.parameters, tally, noise)
             return decided(grid, counts, self.parameters.scales)
@@ -85,13 +86,13 @@ class GridDraw:
         return decided(grid, counts, self.parameters.scales)
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Return cell labels from noisy counts in published form; the budget is already spent."""
+        """Return labels of cells in their published form; the budget was charged before."""
         del schema
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
-    """Return the noisy counts to be drawn, by schema and public n; public points are not used.
+    """Return the parameters of noisy label counts, by the schema and the public n.
 
     Raises:
         ConfigurationError: names what to change, where there are other features than four
@@ -143,7 +144,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows, all in one grid cell, that lets a label rise above the noise."""
+    """Return the fraction of rows that a label needs in one cell to exceed the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count
@@ -153,14 +154,14 @@ COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
-    """Return the document of grid labels; consecutive cells with one label are one run."""
+    """Return a classifier document with the labels of a grid's cells, as runs of equal ones."""
     runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
     written, lengths = zip(*runs, strict=True)
     return GridDocument(grid.features, grid.cuts, written, lengths)
 
 
 class PublishedGrid:
-    """A published grid of labels, ready to predict."""
+    """A published grid of labels that is ready to predict."""
 
     def __init__(self, document: GridDocument) -> None:
         """Expand the runs of labels into an array with one entry per grid cell."""

@@ -44,7 +44,7 @@ NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KernelDraw:
-    """A noisy gradient descent over public tests and random cosine features of the numbers.
+    """A noisy gradient descent over public tests and random cosine features of numbers.
 
     Everything but the coins is fixed before a private row is read, and the coins are
     public: they are drawn before the rows are looked at, and published with the weights.
@@ -79,7 +79,7 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what accuracy the budget gives; ``source`` is the tests' origin."""
+        """Return a text on the accuracy to expect; ``source`` says where the tests come from."""
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
@@ -123,7 +123,7 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Draw random features, run the noisy descent, and return the scores."""
+        """Return a kernel score, after drawing random features and running the noisy descent."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -137,12 +137,12 @@ class KernelDraw:
         )
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Return scores from noisy descent in published form; the budget is already spent."""
+        """Return a kernel score in its published form; its budget was charged before."""
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 
 def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
-    """Return a noisy descent, ready to draw; all but its random features is fixed and public.
+    """Return a prepared noisy descent, fixed by public values but for its random features.
 
     Raises:
         ConfigurationError: names what to change, where there is no number, or where sums

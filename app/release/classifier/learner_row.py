@@ -1,4 +1,4 @@
-"""The common form of a learner of the published classifier: a row of ``learner_table.py``."""
+"""The common form of the learners of a published classifier, as in ``learner_table.py``."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ too, values that many points share have cuts, and `bins` that are not configured
 
 
 class ClassifierDraw(Protocol):
-    """The interface of a classifier's draw, which public values fix before rows are read."""
+    """The interface of a prepared classifier draw, whose parameters public values fix."""
 
     def worth(self, source: str) -> str:
-        """Return a text on what accuracy the budget gives; ``source`` is the choices' origin."""
+        """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
         ...
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Draw the classifier and return its published form; the budget is already spent."""
+        """Return a drawn classifier in its published form; its budget was charged before."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierAsked:
-    """The public inputs to the choice of a classifier's draw: settings, budget, points, n.
+    """The public values that fix a classifier's draw: settings, budget, points, n.
 
     Attributes:
         settings: the whole configuration.
@@ -66,7 +66,7 @@ class ClassifierAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRow:
-    """A kind of learner for the published classifier: name, draw, and how rare a label it learns.
+    """One learner of the published classifier: its name, its draw, and its rarest labels.
 
     Attributes:
         learner: its public row, by whose name it is chosen.

@@ -1,4 +1,4 @@
-"""The table of learners that publish a classifier: a new one is a folder and a row here."""
+"""The table of learners that publish a classifier."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CHOICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChosenLearner:
-    """The learner that a release uses for its classifier, and the reason for it.
+    """The learner that a release uses for its classifier, and the reason for this choice.
 
     Attributes:
         row: of the learner.
@@ -79,19 +79,19 @@ ALL_RARE: Final = (
 
 
 def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
-    """Return a text on labels that are too rare for a classifier, in public numbers."""
+    """Return a text on how rare a label may be before the classifier never gives it."""
     if share >= 1:
         return ALL_RARE.format(unit=unit)
     return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
 
 
 def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
-    """Return the fraction of rows that a label needs to be learned, without public points."""
+    """Return the fraction of rows that a label needs to be learned, by public numbers."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 
 def auto_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule by which ``auto`` chooses; a new release has the newest.
+    """Return the version of the rule by which ``auto`` chooses a learner.
 
     Raises:
         ReleaseMismatchError: a later version of this program opened the release by a rule
@@ -102,7 +102,7 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
 
 
 def inputs_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule that selects a score's inputs; a new release has the newest.
+    """Return the version of the rule that selects a score's inputs.
 
     Raises:
         ReleaseMismatchError: as :func:`auto_rule`.

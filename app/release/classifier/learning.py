@@ -1,4 +1,4 @@
-"""Publishing at once: draw the classifier without answering queries first.
+"""Publishing a classifier at once, without answering queries first.
 
 With public points this is the semi-private learner; without, the private PAC
 learner over the finite public class of ``[classifier]``.  It spends the
@@ -70,7 +70,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
 def check_first_classifier(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a classifier that a new release could not draw, before its ledger is created.
+    """Refuse a classifier that a new release could not draw, before a ledger is created.
 
     Args:
         configuration: the release's.
@@ -96,7 +96,7 @@ def learn(
     progress: Progress,
     tell: Callable[[str], None],
 ) -> PublishedClassifier:
-    """Spend the classifier's budget, draw the classifier once, and publish it in the ledger.
+    """Charge the classifier's share, draw the classifier once, and publish it.
 
     Args:
         configuration: the release's.
@@ -155,7 +155,7 @@ def learn(
 def labels_given_to_nobody(
     published: PublishedClassifier, schema: Schema, public_values: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Return the labels that the classifier gives to no public point; none without points.
+    """Return the labels that the classifier gives to no public point.
 
     What is published and the points are public, and nothing else enters.
 

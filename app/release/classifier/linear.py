@@ -1,4 +1,4 @@
-"""The learner ``linear``: noisy gradient descent over inputs that public points determine."""
+"""The learner ``linear``: noisy gradient descent over inputs that public points fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
-from app.learning.linear.kernel_scores import KernelScores, NumberedTerms, numbered_features
+from app.learning.linear.kernel_scores import (
+    KernelInputs,
+    KernelScores,
+    NumberedTerms,
+    numbered_features,
+)
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
@@ -61,7 +66,7 @@ HALVES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RowVectors:
-    """A map from encoded rows to integer vectors, by public rules.
+    """A public map from encoded rows to integer vectors, applied row by row.
 
     Attributes:
         encode: of the inputs.
@@ -82,9 +87,10 @@ def gradient_at(
     weights: NDArray[np.float64],
     vectors: NDArray[np.int16],
     labels: NDArray[np.int64],
+    person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
     """Return the gradient summed over some rows, shape (coordinates, scores); secret."""
-    return noisy_gradient.gradient_sum(features, vectors, labels, weights)
+    return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
 def descended(
@@ -94,7 +100,7 @@ def descended(
     noise: NoiseSource,
     start: NDArray[np.float64] | None = None,
 ) -> noisy_gradient.Weights:
-    """Return the weights found by noisy gradient descent on the rows; the budget is already spent.
+    """Return weights found by noisy gradient descent; their budget was charged before.
 
     Args:
         parameters: of the mechanism.
@@ -119,21 +125,21 @@ def descended(
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A prepared noisy gradient descent, and the public inputs to which it gives weights.
+    """A noisy gradient descent, prepared by public values, and the inputs that it weights.
 
     Attributes:
-        inputs: the public terms, alone or with numbers.
+        inputs: the public terms, alone, with numbers, or with cosine features drawn before.
         parameters: of the mechanism.
         unit: what n counts.
 
     """
 
-    inputs: Terms | NumberedTerms
+    inputs: Terms | NumberedTerms | KernelInputs
     parameters: noisy_gradient.Parameters
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on what accuracy the budget gives; ``source`` is the inputs' origin."""
+        """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
@@ -149,7 +155,7 @@ class LinearDraw:
     def descend(
         self, rows: AnyRows, noise: NoiseSource, start: NDArray[np.float64] | None = None
     ) -> noisy_gradient.Weights:
-        """Run noisy gradient descent on the rows, and return the weights of all coordinates.
+        """Return the weights of all coordinates, found by noisy gradient descent on the rows.
 
         Args:
             rows: of the public n, secret.
@@ -164,29 +170,29 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the scores over inputs, converted from weights (coordinates, scores)."""
+        """Return the weights as scores over the inputs, from weights (coordinates, scores)."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
         count = self.parameters.class_count
-        if isinstance(self.inputs, NumberedTerms):
-            return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
-        return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
+        if isinstance(self.inputs, Terms):
+            return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
+        return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
     def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Return the descent's scores in their published form; the budget is already spent."""
+        """Return the linear score in its published form; its budget was charged before."""
         return written_scores(self.draw(rows, noise), schema)
 
 
 def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
-    """Return scores in their published form."""
+    """Return linear or kernel scores in their published form."""
     if isinstance(drawn, KernelScores):
         return Written(scores=kernel_document(drawn, schema))
     return Written(scores=scores_document(drawn, schema))
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
-    """Return the noisy gradient descent that public points and the public n determine.
+    """Return the noisy gradient descent that public points and the public n fix.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or
@@ -223,7 +229,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
 
 
 def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGradientCalibration:
-    """Return the descent's noise for its part of the budget, checked against any joint account.
+    """Return the noise of the descent for its share of the budget, after checking it.
 
     Args:
         asked: of the draw.
@@ -245,7 +251,7 @@ def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGrad
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
-    """Return the numeric features' indices, without those whose configured thresholds are empty."""
+    """Return the indices of numeric features, except those with an empty list of thresholds."""
     listed = asked.settings.published.tests
     return tuple(
         index
@@ -255,7 +261,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numbers that are inputs of scores directly; none by the oldest rule."""
+    """Return the numbers that are direct inputs of scores; none by the oldest rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -282,7 +288,7 @@ def _tests_known(asked: ClassifierAsked, bins: int) -> tuple[BinaryTest, ...]:
 def terms_known(
     asked: ClassifierAsked, *, bins: int, step_count: int, other_count: int = 0
 ) -> tuple[Terms, PublicMap]:
-    """Return the score's inputs (tests and pairs of tests) and a map that makes them uncorrelated.
+    """Return the score's inputs (tests, pairs of tests) and a map that decorrelates them.
 
     Args:
         asked: of the draw.
@@ -304,7 +310,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return how strongly weights are shrunk in each direction, to suit the noise."""
+    """Return how strongly weights are shrunk in each direction, according to the noise."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 

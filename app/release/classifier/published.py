@@ -64,7 +64,7 @@ NUMBERS_VERSION: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class PublishedClassifier:
-    """A classifier document, ready to predict."""
+    """A published classifier that is ready to predict."""
 
     document: ClassifierDocument
     json: bytes
@@ -88,7 +88,7 @@ class PublishedClassifier:
         object.__setattr__(self, "_summed", summed)
 
     def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
-        """Return the label of each feature vector, with one call of an estimator for all."""
+        """Return the label of each feature vector, predicted together."""
         if self.student is not None:
             return self.student.predict(vectors)
         return [self.predict(vector) for vector in vectors]
@@ -153,7 +153,7 @@ def publish_drawn(
     drawn: Hypothesis,
     student: StudentDocument | None = None,
 ) -> PublishedClassifier:
-    """Return any hypothesis, drawn or trained, as a published classifier.
+    """Return a hypothesis or a student as a published classifier.
 
     Args:
         release: name of the release.
@@ -169,7 +169,7 @@ def publish_drawn(
 def draw_published(
     configuration: Configuration, prepared: ClassifierDraw, rows: AnyRows, noise: NoiseSource
 ) -> PublishedClassifier:
-    """Return a newly drawn classifier as a document; its budget is already spent."""
+    """Return a newly drawn classifier as a document; its budget was charged before."""
     schema = configuration.schema
     return published_document(
         configuration.name, schema, None, prepared.written(schema, rows, noise)
@@ -177,7 +177,7 @@ def draw_published(
 
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
-    """Return the classifier of a ledger entry, without its fitted estimator."""
+    """Return the classifier in a ledger entry, without a fitted estimator."""
     document = read_document(event.classifier)
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
@@ -188,7 +188,7 @@ def published_document(
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
-    """Return the published classifier, given its tree or other predictor, or its student model."""
+    """Return the document of a published classifier, given its rule or its student."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
@@ -232,7 +232,7 @@ def _feature_document(feature: Feature) -> FeatureDocument:
 
 
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
-    """Return whether a row, in schema order, lies in the halfspace, by exact integer sums."""
+    """Return whether a row lies in the published halfspace, by exact integer sums."""
     point = [
         whole_steps_of(vector[feature], bounds, halfspace.steps)
         for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
@@ -270,7 +270,7 @@ def read_classifier(
 
 @dataclass(frozen=True, slots=True)
 class TrainedStudent:
-    """A trained student model that may not be published yet.
+    """A trained student model, published or not.
 
     Attributes:
         classifier: what is to be published.

@@ -1,4 +1,4 @@
-"""Published classifiers that run code: a user's predictor, or a fitted scikit-learn student.
+"""Published classifiers that run code: user-written predictors, and fitted estimators.
 
 A predictor's description is public with the document.  Its code is the operator's, and the
 release is bound to it; predicting by it is post-processing.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPredictor:
-    """A user's predictor, rebuilt from its document.
+    """A user-written predictor, rebuilt from its published document.
 
     Attributes:
         predictor: what is called.
@@ -52,7 +52,7 @@ class PublishedPredictor:
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Return the JSON document of the only predictor in a list."""
+    """Return the JSON document of the single predictor in a list."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 
@@ -63,7 +63,7 @@ def rebuilt(
     classes: Sequence[str],
     missing: Sequence[str],
 ) -> PublishedPredictor:
-    """Return the predictor of a document, after importing its code.
+    """Return the predictor in a published document, after importing its code.
 
     Raises:
         ConfigurationError: the code is not there, or does not read the description.

@@ -1,4 +1,4 @@
-"""The published form of linear and kernel scores: integer weights of their inputs.
+"""The published form of linear and kernel scores: integer weights of inputs.
 
 Prediction looks every feature up in a table of its own: terms of one feature, and of
 two, are summed beforehand for each of the cells into which the tests cut a feature.
@@ -48,13 +48,13 @@ PAIR = 2
 
 
 def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
-    """Return the document of linear scores; inputs whose weights are all zero are left out."""
+    """Return the document of linear scores, without inputs whose weights are all zero."""
     terms = _terms(scores.terms, scores.weights, schema)
     return ScoresDocument(scores.unit, scores.intercepts, terms)
 
 
 def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
-    """Return the document of kernel scores; inputs whose weights are all zero are left out."""
+    """Return the document of kernel scores, without inputs whose weights are all zero."""
     inputs = scores.inputs
     of_terms = _rows(MAGNITUDE * scores.weights[: len(inputs.terms)])
     others = scores.weights[len(inputs.terms) :]
@@ -110,7 +110,7 @@ def _numbers(numbers: Numbers, weights: NDArray[np.int64]) -> NumbersDocument:
 
 
 class PublishedScores:
-    """A published classifier with scores, ready to predict."""
+    """A published classifier with scores that is ready to predict."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ def _point_of(vector: Vector, document: WavesDocument | NumbersDocument) -> list
 
 
 def whole_steps_of(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
-    """Return how many steps a clipped number is above its lower bound; 0 if missing."""
+    """Return how many steps a number lies above its lower bound; 0 if it is missing."""
     if not isinstance(value, float) or math.isnan(value):
         return 0
     lower, upper = bounds

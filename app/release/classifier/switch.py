@@ -1,4 +1,4 @@
-"""The end of the ensemble: draw the classifier or train the student, and publish it.
+"""The end of answering by vote: the classifier is drawn or the student trained.
 
 A commit that fails publishes the same draw later; of several servers one draws, and the
 others wait for what it publishes (:mod:`app.release.publication`).
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
-    """Return the encoded vectors of all answered queries, shape (m, d), one per new answer.
+    """Return the encoded vectors of all answered queries, (m, d), once for each answer.
 
     Where a cell is decided once, the other vectors that were asked of it too.
     """
@@ -58,7 +58,7 @@ BY_CERTIFICATE: Final = (
 
 
 def switch_phase(release: Release, noise: NoiseSource) -> None:
-    """Spend the budget, then draw or train, and publish; runs on the ledger-writing thread.
+    """Draw or train the classifier, charge and publish it; called on the ledger's thread.
 
     Where the ledger is closed by then, a halt follows.
 
@@ -77,7 +77,7 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Return a newly drawn classifier; the queries answered so far fix its hypothesis class."""
+    """Return a newly drawn classifier, whose class depends on the queries answered so far."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
     prepared = classifier_draw(
@@ -87,7 +87,7 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
 
 
 def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[PublishedClassifier]:
-    """Return the one-time publication of a classifier; it is refused while it has to wait."""
+    """Return the one-time publication of a classifier, or raise an error if it must wait."""
     return Publication(
         ledger=ledger,
         is_published=lambda state: state.classifier is not None,

@@ -1,4 +1,4 @@
-"""The published forms of hypotheses: a table with one row for each hypothesis class."""
+"""The published form of a hypothesis of each class, as a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a classifier document that predicts, in one of its forms."""
+    """The part of a classifier document that suffices to predict, in one of its forms."""
 
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
@@ -96,7 +96,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Return the JSON members that state a test."""
+    """Return the JSON members that state a test of one feature."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:

@@ -1,4 +1,4 @@
-"""Adding a batch of rows (generation) to a release: its budget is spent, its rows stored.
+"""Adding a batch of rows (generation) to a release: it is charged, and its rows stored.
 
 The times and sizes of generations are public, whatever the rows are.  The permutation of the
 slots is drawn after the decision to append; labels and learners are, by whoever serves, before
@@ -70,7 +70,7 @@ SAME_ROWS: Final = "holds the very rows of generation {number}; nothing is appen
 
 
 class Appended(NamedTuple):
-    """The result of appending a batch of rows; only the batch's number is public.
+    """The result of adding a batch of rows; only the batch's number is public.
 
     Attributes:
         number: the generation's; None where the batch had no new person, and made none.
@@ -170,7 +170,7 @@ def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fract
 
 
 def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
-    """Return the privacy account of a batch of rows; None if its budget is the calibration's own.
+    """Return the privacy account of a batch of rows with its own budget, else None.
 
     Args:
         configuration: the release's, with the generation's budget.
@@ -228,7 +228,7 @@ def put_generation(
     joins_at: int,
     account: ProfileAccount | None = None,
 ) -> int:
-    """Add a batch of rows within a transaction; return its number.
+    """Add a batch of rows within a transaction, and return its number.
 
     Args:
         configuration: the release's.
@@ -280,7 +280,7 @@ def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str
 
 
 def shares_of(configuration: Configuration, number: int) -> dict[str, list[str]]:
-    """Return the epsilon and delta that each mechanism costs a batch of rows, by name."""
+    """Return the epsilon and delta that a batch of rows pays for each mechanism, by name."""
     rules, charges = configuration.settings.generations, configuration.charges
     inherits = rules is not None and (
         (rules.labelling == "inherit" and number > 1)

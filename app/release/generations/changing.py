@@ -1,4 +1,4 @@
-"""Erasures and corrections of stored rows, prepared in advance of a scheduled update.
+"""Erasures and corrections of stored rows, prepared before a scheduled update.
 
 A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is fitted
 or drawn, and no slot moves.  The generation's other learners are functions of their own chunks and
@@ -59,7 +59,7 @@ def prepare_changes(
     known: Generations,
     fitted: Mapping[int, Fitted],
 ) -> Changed:
-    """Apply every pending request to the stored rows, and fit the changed learners again.
+    """Apply every pending request to the stored rows, and retrain the affected models.
 
     Args:
         configuration: the release's.

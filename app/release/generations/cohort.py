@@ -1,4 +1,4 @@
-"""One labelling drawn from the first generations of rows together: the draw of a cohort.
+"""One labelling drawn from the first batches of rows together (a cohort).
 
 The cohort is generations 1 to Q, Q being the quorum, which is public from the first entry.  The
 draw is the exponential mechanism on the union of their rows, at the least epsilon and the least
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def cohort_size(configuration: Configuration) -> int:
-    """Return the number of first generations that one labelling is drawn from; 0 in other modes."""
+    """Return the number of first batches of rows that get one labelling together, else 0."""
     rules = configuration.settings.generations
     return rules.quorum if rules is not None and rules.labelling == "cohort" else 0
 
@@ -39,7 +39,7 @@ def cohort_size(configuration: Configuration) -> int:
 def refuse_cohort(
     configuration: Configuration, known: Sequence[Generation], further_count: int
 ) -> None:
-    """Refuse a batch of rows with which the draw of its cohort would not be possible.
+    """Refuse a batch of rows with which the joint labelling could not be drawn.
 
     Args:
         configuration: the release's, with the new batch's budget.
@@ -56,7 +56,7 @@ def refuse_cohort(
 
 
 def draw_for_cohort(configuration: Configuration, ledger: Ledger, noise: NoiseSource) -> Hypothesis:
-    """Return the labelling drawn from the rows of the whole cohort; secret.
+    """Return the labelling drawn from the rows of all batches of the cohort; secret.
 
     Args:
         configuration: the release's.

@@ -1,4 +1,4 @@
-"""Fitting of the learners of a later batch of rows, once, on its drawn labels.
+"""Training of the models of a later batch of rows, once, on its drawn labels.
 
 A fit may take as long as its rows make it, so nobody sees when it ends: what came of it enters
 the ledger at a tick of the clock.  A crash before that left no trace outside, and the labels are
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fitted:
-    """The result of fitting learners on a batch of rows; secret until they join the vote.
+    """The models trained on a batch of rows; secret until they join the vote.
 
     Attributes:
         slots: with the labels and learners.
@@ -61,7 +61,7 @@ def fit_generation(
     before: Part | None = None,
     pieces: Mapping[str, bytes] | None = None,
 ) -> Fitted:
-    """Return the learners fitted on a batch of rows, after its labels are drawn or taken over.
+    """Return the models trained on a batch of rows, after its labels were drawn.
 
     The generation's part in the published classifier is drawn too, where it is charged one.
 
@@ -102,7 +102,7 @@ def fit_slots(
     size: int,
     progress: Progress,
 ) -> Ensemble:
-    """Return one fitted learner for each chunk (run of fixed positions) of a batch's stored rows.
+    """Return one trained model for each chunk of a batch's stored rows.
 
     Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
 
@@ -133,7 +133,7 @@ def refit_chunks(
     size: int,
     places: Iterable[int],
 ) -> Ensemble:
-    """Return the batch's learners, of which only those whose rows changed are fitted again.
+    """Return a batch's models, of which only those whose rows changed are trained again.
 
     The chunks of these are fitted anew, with the seeds that they had, and no others: what comes
     of it is, byte for byte, what :func:`fit_slots` makes of all chunks.
@@ -162,7 +162,7 @@ def refit_chunks(
 
 
 def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:
-    """Return the learners that are stored with a batch of rows.
+    """Return the models that are stored with a batch of rows.
 
     Raises:
         LedgerCorruptError: they are not those of such an ensemble.

@@ -1,4 +1,4 @@
-"""The labels for learners of a later batch of rows: drawn, inherited, pooled, or of a cohort.
+"""The labels of a later batch of rows: drawn, inherited, pooled, or of a cohort.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
@@ -80,7 +80,7 @@ class Labelled:
 
 
 def refuse_labelling(configuration: Configuration) -> None:
-    """Refuse a class whose drawn hypothesis cannot be kept, if further rows need labels from it.
+    """Refuse a class whose drawn hypothesis cannot be stored to label further rows.
 
     Raises:
         ConfigurationError: labels are inherited, or persons have further rows, and the class has
@@ -138,7 +138,7 @@ def draw_labels(
 def not_kept(
     configuration: Configuration, labelled: Mapping[int, Labelled], number: int
 ) -> Mapping[str, bytes]:
-    """Return what was drawn that the labels of a batch of rows rest on, and is not in the ledger.
+    """Return the drawn values on which a batch's labels depend and no entry has yet.
 
     Args:
         configuration: the release's.
@@ -158,7 +158,7 @@ def are_pooled(configuration: Configuration) -> bool:
 def pooled_by(
     configuration: Configuration, ledger: Ledger, further: Iterable[bytes] = ()
 ) -> CellLabels:
-    """Return the label of each public cell (region), from the noisy counts of all batches of rows.
+    """Return the label of each public cell, by noisy counts over all batches of rows.
 
     Args:
         configuration: the release's.
@@ -182,7 +182,7 @@ def labels_by(
 
 
 def can_label_again(configuration: Configuration) -> bool:
-    """Return whether what is stored suffices to label a corrected record."""
+    """Return whether a corrected record can be labelled by what is stored."""
     is_labelled = Mechanism.RELABEL in configuration.charges
     return not is_labelled or isinstance(configuration.hypotheses, TreeClass | CellClass)
 

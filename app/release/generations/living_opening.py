@@ -24,7 +24,7 @@ from app.release.drawing import refuse_dead_features
 from app.release.generations.appending import account_for, known_by, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.public_map import PUBLIC_MAP, opened_inputs
+from app.release.generations.public_map import PUBLIC_MAP, known_inputs, opened_descent
 from app.release.generations.ticking import Ticker, wait_for_fits
 from app.release.opening import (
     OVERTAKEN,
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.generations.public_map import PublicInputs
+    from app.release.classifier.kernel import KernelDraw
+    from app.release.classifier.linear import LinearDraw
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
@@ -69,18 +70,18 @@ def _ignore(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a new release begins with, all of it public.
+    """The public values with which a new release begins.
 
     Attributes:
         parameters: of its learners.
         is_hopeless: whether it is, and opens all the same.
-        inputs: of its published classifier; None where that has no share.
+        descent: by which its published classifier begins; None where that has no share.
 
     """
 
     parameters: EnsembleParameters
     is_hopeless: bool
-    inputs: PublicInputs | None
+    descent: LinearDraw | KernelDraw | None
 
 
 def open_living(
@@ -93,7 +94,7 @@ def open_living(
     ticker: Ticker,
     warn: Callable[[str], None] = _ignore,
 ) -> LivingRelease:
-    """Return the release of ``ledger`` that accepts further rows, newly opened or continued.
+    """Return a release that accepts further rows, newly opened or continued.
 
     Args:
         configuration: the release's.
@@ -133,7 +134,7 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Return what a new release starts with; refuse settings or rows with which none may open.
+    """Return the public values of a new release; refuse settings that cannot open.
 
     Raises:
         ConfigurationError, DataError: as :func:`open_living`.
@@ -152,7 +153,7 @@ def refuse_living(
     )
     is_hopeless = refuse_hopeless(configuration, common, row_count=rows.count)
     refuse_dead_features(settings, rows)
-    inputs = opened_inputs(configuration, rows, warn)
+    descent = opened_descent(configuration, rows, warn)
     measured = measure_answer_time(
         settings,
         configuration.learner,
@@ -160,7 +161,7 @@ def refuse_living(
         ensemble_size=common.size,
     )
     measured.refuse_above(settings.answers.query_seconds_max)
-    return Begun(parameters, is_hopeless, inputs)
+    return Begun(parameters, is_hopeless, descent)
 
 
 def _begin(
@@ -198,8 +199,8 @@ def _begin(
             raise LedgerUnavailableError(OVERTAKEN)
         pieces = {RELEASE_SECRET: noise.secret(SECRET_BYTES)}
         pieces |= calibration_piece(begun.parameters.calibration)
-        if begun.inputs is not None:
-            pieces[PUBLIC_MAP] = begun.inputs.to_bytes()
+        if begun.descent is not None:
+            pieces[PUBLIC_MAP] = known_inputs(begun.descent, noise).to_bytes()
         digests = put_pieces(transaction, pieces)
         transaction.append(structs.replace(opened, private_digests=digests))
         put_generation(

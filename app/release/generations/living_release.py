@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class CommonVote:
-    """The learners of several batches of rows, each with one vote on every query."""
+    """The models of several batches of rows, each with one vote on every query."""
 
     def __init__(self, private_ensembles: Sequence[Ensemble]) -> None:
         """Combine the learners of these batches of rows, at least one."""
@@ -54,27 +54,27 @@ class CommonVote:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote comes with a score: False, since such releases answer labels only."""
+        """Whether votes have scores: False, since such a release answers with labels only."""
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of votes for each label, over all learners, shape ``(B, L)``."""
+        """Return the number of votes for each label, over all models, shape ``(B, L)``."""
         first, *others = (each.vote_counts(values) for each in self._private_ensembles)
         return np.asarray(sum(others, start=first.astype(np.int64)))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since a release that accepts further rows does not answer scores."""
+        """Raise an error, since a release that accepts further rows has no scores."""
         del values
         raise InvariantError("generations vote on labels")
 
     def to_bytes(self) -> bytes:
-        """Raise an error, since each batch's learners are stored separately."""
+        """Raise an error, since the models of each batch of rows are stored separately."""
         raise InvariantError("each generation's learners are kept by themselves")
 
 
 @dataclass(slots=True)
 class LivingRelease(Release):
-    """A serving release that accepts further rows; only the ledger-writing thread changes it.
+    """An open release that accepts further rows; changed only by the ledger's thread.
 
     Attributes:
         private_fitted: learners of each generation that votes, by its number, each with the
@@ -98,11 +98,11 @@ class LivingRelease(Release):
 
     @property
     def answering_state(self) -> State:
-        """The committed state in the form of the answering mechanism."""
+        """The committed state, in the form that the answering mechanism needs."""
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the mechanism's counters, taken from the voting batch with the least budget left.
+        """Return the mechanism's counters, from the voting batch with the least budget left.
 
         One that bought fewer unstable answers than the table's limit begins as if it had used up
         the others.
@@ -112,20 +112,20 @@ class LivingRelease(Release):
         return universal.State(state.answered, cutoff - left, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the release's phase that follows from ``state``."""
+        """Return the release's phase (votes, classifier or halted) in a given state."""
         if self._has_ended(state) or state.release is None:
             return Phase.HALTED
         may_vote = living.may_vote(state.release, generations_of(state.generations))
         return Phase.ENSEMBLE if may_vote else Phase.WAITING
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return None, since no classifier follows the ensemble in a release that accepts rows."""
+        """Return None, since votes never end in a release that accepts further rows."""
         del state
         return None
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether a statistics table must be drawn now: False, such a release has none."""
+        """Whether statistics must be drawn now: False, since such a release has none."""
         return False
 
     @property
@@ -135,16 +135,16 @@ class LivingRelease(Release):
 
     @property
     def ensemble(self) -> Ensemble:
-        """The learners of all batches of rows that vote by the committed state."""
+        """The models of all batches of rows that vote in the committed state."""
         return self.ensemble_at(self.state)
 
     def ensemble_at(self, state: LedgerState) -> Ensemble:
-        """Return the learners of all batches of rows that vote by ``state``."""
+        """Return the models of all batches of rows that vote in a given state."""
         active = generations_of(state.generations).active
         return CommonVote([self.private_fitted[each.number][1] for each in active])
 
     def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
-        """Store the learners that join the vote at a scheduled update, and those left unchanged.
+        """Store the models that join the vote at a scheduled update.
 
         Args:
             fitted: learners that were fitted anew, by their generation's number.
@@ -159,7 +159,7 @@ class LivingRelease(Release):
             self.private_fitted[number] = tick, ensemble
 
     def adopt(self, state: LedgerState) -> None:
-        """Replace the state by a newer committed one, and drop learners that left the vote."""
+        """Replace the state by a newer committed one, and drop models that left the vote."""
         self._read_fitted(state)
         self._read_classifier(state)
         self.state = state

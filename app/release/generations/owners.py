@@ -1,4 +1,4 @@
-"""Which batch of rows a person belongs to: always that of the person's first row.
+"""The batch of rows to which a person belongs: that of the person's first row.
 
 Rows of a person who has a slot make no further one.  They go into that slot at the next tick, and
 are not used any more once its generation has retired; so a person costs one generation's budget in
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to be appended, of new and of known persons; secret but for the number of new ones.
+    """Rows to be added, of new and known persons; secret but for the number of new ones.
 
     Attributes:
         new: the rows that make a generation; None where nobody is new.
@@ -44,7 +44,7 @@ class Batch:
 
 
 def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
-    """Return rows sorted into those of new and known persons; without persons, all are new.
+    """Return rows, divided into those of new and of known persons; all new without persons.
 
     Args:
         transaction: of a release that takes generations.
@@ -72,7 +72,7 @@ def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
 
 
 def put_owners(transaction: Transaction, number: int, rows: PrivateRows) -> None:
-    """Keep the identities of a generation's persons, until the release ends.
+    """Store the identities of the persons of a batch of rows, until the release ends.
 
     Args:
         transaction: in which the generation is appended.

@@ -1,10 +1,10 @@
-"""The public inputs of the published score: fixed at the opening and stored for later batches.
+"""The public inputs of a published score, fixed when the release opens.
 
 Public points, or public shares where there are none, fix which tests, pairs and numbers are
-inputs, and the map that makes them uncorrelated.  The map's integers are kept, as doubles of two
-machines need not agree: weights of its coordinates are passed from generation to generation, and
-have to mean the same for all.  Nothing here is private; it is kept beside private state, and its
-digest is in the first entry.
+inputs, and the map that makes them uncorrelated; the public coins of cosine features are drawn
+once.  The map's integers are kept, as doubles of two machines need not agree: weights of its
+coordinates are passed from generation to generation, and have to mean the same for all.  Nothing
+here is private; it is kept beside private state, and its digest is in the first entry.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from app.data.checks.public_overlap import refuse_source_rows
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.linear.integers import IntegerFeatures
-from app.learning.linear.kernel_scores import NumberedTerms
+from app.learning.linear.kernel_scores import KernelInputs, NumberedTerms
 from app.learning.linear.numbers import Numbers
 from app.learning.linear.terms import Terms
+from app.learning.linear.waves import Waves
 from app.privacy.budget.composition import Mechanism
+from app.privacy.published_learners import KERNEL
+from app.release.classifier.kernel import KernelDraw, kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
 from app.release.classifier.linear import linear_draw
 from app.release.drawing import read_points
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.classifier.linear import LinearDraw
     from app.release.terms.configuration import Configuration
 
 PUBLIC_MAP: Final = "classifier-map"
@@ -42,7 +47,18 @@ POINTS_KEY: Final = "classifier.public"
 _WHOLE: Final = np.dtype("<i8")
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _KeptWaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The stored form of random cosine features: phases as bytes, little-endian."""
+
+    features: list[int]
+    bounds: list[tuple[float, float]]
+    frequencies: bytes
+    shifts: bytes
+
+
+class _Kept(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """The stored form: plain lists, and integer arrays as bytes, little-endian."""
 
     tests: list[tuple[int, float | None, int | None, float]]
@@ -54,25 +70,27 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     unit: int
     norm_bound: int
     magnitude: int
+    waves: _KeptWaves | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PublicInputs:
-    """The public inputs of a score, and the map from them to uncorrelated coordinates.
+    """The public inputs of a score, and the linear map that decorrelates them.
 
     Attributes:
-        inputs: terms, alone or with numbers.
+        inputs: terms, alone, with numbers, or with random cosine features of numbers.
         features: the map from them to p coordinates, in integers.
 
     """
 
-    inputs: Terms | NumberedTerms
+    inputs: Terms | NumberedTerms | KernelInputs
     features: IntegerFeatures
 
     def to_bytes(self) -> bytes:
-        """Return the stored form."""
+        """Return the public inputs and their map as bytes, to be stored."""
         numbers = self.inputs.numbers if isinstance(self.inputs, NumberedTerms) else Numbers()
-        terms = self.inputs.terms if isinstance(self.inputs, NumberedTerms) else self.inputs
+        waves = self.inputs.waves if isinstance(self.inputs, KernelInputs) else None
+        terms = self.inputs if isinstance(self.inputs, Terms) else self.inputs.terms
         features = self.features
         return msgspec.msgpack.encode(
             _Kept(
@@ -91,12 +109,13 @@ class PublicInputs:
                 unit=features.unit,
                 norm_bound=features.norm_bound,
                 magnitude=features.magnitude,
+                waves=None if waves is None else _kept(waves),
             )
         )
 
     @classmethod
     def from_bytes(cls, body: bytes) -> PublicInputs:
-        """Return what :meth:`to_bytes` wrote.
+        """Return the public inputs and their map that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.
@@ -106,6 +125,7 @@ class PublicInputs:
             kept = msgspec.msgpack.decode(body, type=_Kept)
             offset = np.frombuffer(kept.offset, dtype=_WHOLE).astype(np.float64)
             matrix = np.frombuffer(kept.matrix, dtype=_WHOLE).reshape(-1, len(offset))
+            waves = None if kept.waves is None else _read_waves(kept.waves)
         except (msgspec.DecodeError, ValueError):
             raise LedgerCorruptError("the public map of the classifier is none") from None
         terms = Terms(
@@ -127,15 +147,35 @@ class PublicInputs:
             norm_bound=kept.norm_bound,
             magnitude=kept.magnitude,
         )
+        inputs: Terms | NumberedTerms | KernelInputs
         inputs = NumberedTerms(terms, numbers) if len(numbers) else terms
+        if waves is not None:
+            inputs = KernelInputs(terms, waves)
         invariant(len(inputs) == len(features.matrix), "the map is of the inputs")
         return cls(inputs, features)
 
 
-def known_inputs(
+def _kept(waves: Waves) -> _KeptWaves:
+    return _KeptWaves(
+        features=list(waves.feature_indices),
+        bounds=list(waves.bounds),
+        frequencies=waves.frequencies.astype(_WHOLE).tobytes(),
+        shifts=waves.shifts.astype(_WHOLE).tobytes(),
+    )
+
+
+def _read_waves(kept: _KeptWaves) -> Waves:
+    shifts = np.frombuffer(kept.shifts, dtype=_WHOLE).astype(np.int64)
+    frequencies = np.frombuffer(kept.frequencies, dtype=_WHOLE).astype(np.int64)
+    return Waves(
+        tuple(kept.features), tuple(kept.bounds), frequencies.reshape(-1, len(shifts)), shifts
+    )
+
+
+def descent_known(
     configuration: Configuration, points: NDArray[np.float64], *, row_count: int
-) -> PublicInputs:
-    """Return a score's inputs and map, fixed by public points and the size of the first batch.
+) -> LinearDraw | KernelDraw:
+    """Return the descent that public points and the size of the first batch determine.
 
     Args:
         configuration: the release's, whose classifier has a share.
@@ -146,15 +186,31 @@ def known_inputs(
         ConfigurationError: sums would not be exact, or would take hours.
 
     """
-    charge = configuration.charges[Mechanism.CLASSIFIER]
-    prepared = linear_draw(ClassifierAsked(configuration.settings, charge, points, row_count))
+    charge, settings = configuration.charges[Mechanism.CLASSIFIER], configuration.settings
+    asked = ClassifierAsked(settings, charge, points, row_count)
+    if settings.classifier.learner == KERNEL.name:
+        return kernel_draw(asked)
+    return linear_draw(asked)
+
+
+def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> PublicInputs:
+    """Return a score's inputs and map, after drawing the public coins of cosine features.
+
+    Args:
+        prepared: the descent of the first generation.
+        noise: where the coins come from, which are published with the weights.
+
+    """
+    if isinstance(prepared, KernelDraw):
+        inputs = prepared.inputs(noise)
+        return PublicInputs(inputs, prepared.parameters(inputs).features)
     return PublicInputs(prepared.inputs, prepared.parameters.features)
 
 
-def opened_inputs(
+def opened_descent(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
-) -> PublicInputs | None:
-    """Return the public inputs of a new release's classifier; None if it has no budget.
+) -> LinearDraw | KernelDraw | None:
+    """Return the descent by which a new release's classifier begins; None if it has no budget.
 
     Args:
         configuration: the release's.
@@ -174,7 +230,7 @@ def opened_inputs(
         refuse_source_rows(points, rows.values, warn)
     except ConfigurationError as error:
         raise ConfigurationError(POINTS_KEY, error.problem) from None
-    return known_inputs(configuration, points, row_count=rows.count)
+    return descent_known(configuration, points, row_count=rows.count)
 
 
 def read_inputs(ledger: Ledger) -> PublicInputs:

@@ -1,4 +1,4 @@
-"""One row batch's part in the published classifier: descent steps on its rows, before it votes.
+"""The contribution of one batch of rows to the published classifier, before it votes.
 
 Descent goes on from the weights that the generation before has published: they are public, so
 that nothing of an earlier generation's budget is touched.  What is published is a mean over all
@@ -17,11 +17,12 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.linear.integers import score_count
+from app.learning.linear.kernel_scores import KernelInputs
 from app.ledger.entries.entry_kinds import ClassifierPublished2
 from app.ledger.entries.generations import CLASSIFIER, generations_of
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent import choice_of
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS, whole_weights
 from app.release.classifier.linear import LinearDraw, written_scores
 from app.release.classifier.published import published_document
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One row batch's improvement of the classifier; secret until the next scheduled update.
+    """The classifier as improved by one batch of rows; secret until the next update.
 
     Attributes:
         start: the public weights that it went on from, one list a coordinate; None for zero.
@@ -56,7 +57,7 @@ class Part:
 
 
 def newest_weights(state: LedgerState) -> list[list[int]] | None:
-    """Return the weights that were published last; None before there are any."""
+    """Return the weights that were published last; None before the first ones."""
     event = state.classifier
     return event.weights if isinstance(event, ClassifierPublished2) else None
 
@@ -70,7 +71,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier, drawn with its budget; None if it has none.
+    """Return a batch's improvement of the classifier, drawn with its own budget, or None.
 
     Args:
         configuration: the release's.
@@ -109,7 +110,7 @@ def draw_part(
 def generation_draw(
     configuration: Configuration, known: PublicInputs, generation: Generation
 ) -> LinearDraw:
-    """Return the noisy descent that a batch's part of the budget allows, by public numbers.
+    """Return the noisy descent that a batch's share of the budget allows.
 
     Args:
         configuration: the release's.
@@ -118,7 +119,11 @@ def generation_draw(
 
     """
     epsilon, delta = map(Fraction, generation.shares[CLASSIFIER])
-    choice = descent_choice(row_count=generation.slots, epsilon=float(epsilon))
+    choice = choice_of(
+        row_count=generation.slots,
+        epsilon=float(epsilon),
+        has_waves=isinstance(known.inputs, KernelInputs),
+    )
     parameters = noisy_gradient.Parameters(
         features=known.features,
         rate=choice.rate,

@@ -1,4 +1,4 @@
-"""Erasures, corrections and later rows that wait for an update: private, in no ledger entry.
+"""Erasures, corrections and later rows of known persons that wait for an update: private.
 
 A request names a record, or a person, by the keyed digest of its identifier.  That one was made,
 when, and how many, is private too (Theorem H): a tick comes by the clock whether or not one waits,
@@ -58,7 +58,7 @@ NOT_CORRECTED: Final = (
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
-    """The requested change of one record or person; secret.
+    """A requested change of one record or person; secret.
 
     Attributes:
         identity: keyed digest of its identifier, 16 bytes.
@@ -78,12 +78,12 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_erasure(self) -> bool:
-        """Whether the change is an erasure."""
+        """Whether the requested change erases the record."""
         return not self.row
 
     @property
     def contents(self) -> Contents:
-        """The new rows and labels of the change."""
+        """The new rows and labels with which a record is replaced."""
         labels = np.frombuffer(self.labels, _LABELS) if self.labels else np.array([self.label])
         values = np.frombuffer(self.row, _VALUES).reshape(len(labels), -1)
         return Contents(values.astype(np.float64), labels.astype(np.int64))
@@ -91,7 +91,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of storing requests: how many records were found.
+    """The result of storing requested changes: how many records were found.
 
     Attributes:
         count: records whose change is taken down.
@@ -105,7 +105,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The confirmation of a request, for the operator and the person concerned.
+    """The confirmation of a requested change, for the operator and the person concerned.
 
     Attributes:
         taken: the records.
@@ -120,7 +120,7 @@ class Receipt:
 
 
 def identity_of(ledger: Ledger, identifier: str) -> bytes:
-    """Return the keyed digest that stands for a record's identifier."""
+    """Return the keyed hash that stands for a record's identifier."""
     keyed = blake2b(key=ledger.digests.person_key(), digest_size=IDENTITY_BYTES)
     keyed.update(identifier.encode(errors=ERRORS))
     return keyed.digest()
@@ -173,7 +173,7 @@ def _persons_changes(
 
 
 def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bool) -> None:
-    """Refuse changes of a release that stores no rows, or none with identifiers.
+    """Refuse changes in a release that stores no rows, or no identifiers.
 
     Raises:
         ReleaseMismatchError: there is no release that takes generations.
@@ -213,7 +213,7 @@ def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
 
 
 def put_request(transaction: Transaction, changes: Sequence[Change]) -> None:
-    """Store changes for the next tick, if there are any."""
+    """Store changes for the next scheduled update, if there are any."""
     if changes:
         newest = max((number_of(name) for name in transaction.beside(REQUEST)), default=0)
         name = f"{REQUEST}{newest + 1:0{NUMBER_DIGITS}d}"
@@ -221,12 +221,12 @@ def put_request(transaction: Transaction, changes: Sequence[Change]) -> None:
 
 
 def number_of(name: str) -> int:
-    """Return the number of a stored request."""
+    """Return the number in the storage name of a stored request."""
     return int(name.removeprefix(REQUEST))
 
 
 def read_changes(body: bytes) -> list[Change]:
-    """Return the changes of a stored request.
+    """Return the changes in a stored request.
 
     Raises:
         LedgerCorruptError: it is something else.
@@ -239,7 +239,7 @@ def read_changes(body: bytes) -> list[Change]:
 
 
 def bury(transaction: Transaction, tick: int, identities: Sequence[bytes]) -> None:
-    """Store keyed digests of erased records, so that none is added again unnoticed."""
+    """Store keyed hashes of erased records, so that none is added again unnoticed."""
     if identities:
         name = f"{TOMBSTONE}{tick:0{NUMBER_DIGITS}d}"
         transaction.put_beside(name, b"".join(sorted(identities)))
@@ -273,7 +273,7 @@ def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) ->
 
 
 def refuse_forgotten_persons(transaction: Transaction, rows: PrivateRows) -> None:
-    """Refuse to append rows of a person who was forgotten.
+    """Refuse to add rows of a person who was erased.
 
     Raises:
         ConfigurationError: names the first row's number, on the operator's terminal.

@@ -1,4 +1,4 @@
-"""A row batch's stored rows, labels and learners: private, rewritten at each update.
+"""The stored rows, labels and models of a batch of rows: private, rewritten at each update.
 
 The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
 A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
@@ -37,7 +37,7 @@ _LABELS: Final = np.dtype("<i8")
 
 
 class Contents(NamedTuple):
-    """The encoded rows (rows, features) and labels (rows,) in one slot (fixed place); secret."""
+    """The encoded rows (rows, features) and labels (rows,) of one record or person; secret."""
 
     values: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -61,7 +61,7 @@ class _Kept(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slots:
-    """The stored private data of one batch: rows in fixed positions (slots), and learners.
+    """The stored private data of a batch of rows: rows in fixed places, and models.
 
     Attributes:
         values: encoded rows, float64 (m, d), slot by slot; m is n_g where a slot holds a row.
@@ -88,24 +88,24 @@ class Slots:
 
     @property
     def count(self) -> int:
-        """Return the number of slots, which is public."""
+        """Return the public number of places (slots) for records or persons."""
         return len(self.is_filled)
 
     @property
     def held(self) -> NDArray[np.int64]:
-        """Return the indices of all rows in slots (fixed positions), slot by slot, in one array."""
+        """Return the indices of all stored rows, place by place, in one array."""
         if self.starts is None:
             return np.flatnonzero(self.is_filled).astype(np.int64)
         return np.arange(len(self.labels), dtype=np.int64)
 
     def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of rows in all slots before each of the given slots, as an array."""
+        """Return the number of rows in all places before each given place."""
         if self.starts is None:
             return np.searchsorted(self.held, places).astype(np.int64)
         return self.starts[places]
 
     def held_rows(self) -> PrivateRows:
-        """Return all stored rows, slot by slot; empty slots are left out."""
+        """Return all stored rows, place by place, without empty places."""
         held = self.held
         if self.starts is None or self.identities is None:
             return PrivateRows(self.values[held], self.labels[held])
@@ -116,16 +116,16 @@ class Slots:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return each row's weight if slots hold persons' rows; None if a slot holds one row."""
+        """Return each row's weight if places hold persons' rows; None if they hold one row each."""
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """Return the indices of the rows in some slots (fixed positions), slot by slot."""
+        """Return the indices of the rows in some places, place by place."""
         parts = [np.arange(*self._span(place), dtype=np.int64) for place in places]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def contents(self, place: int) -> Contents:
-        """Return what a filled slot holds."""
+        """Return the rows and labels in a place that is not empty."""
         rows = slice(*self._span(place))
         return Contents(self.values[rows], self.labels[rows])
 
@@ -135,18 +135,18 @@ class Slots:
         return int(self.starts[place]), int(self.starts[place + 1])
 
     def fitted(self, given_labels: NDArray[np.int64], ensemble: bytes) -> Slots:
-        """Return the same rows with the labels and learners of a fit."""
+        """Return the same rows with newly drawn labels and trained models."""
         return replace(self, given_labels=given_labels, ensemble=ensemble)
 
     def places(self) -> dict[bytes, int]:
-        """Return the slot of every record or person, by its identifier's keyed digest."""
+        """Return the place of every record or person, by its identifier's keyed hash."""
         if self.identities is None:
             return {}
         held = np.flatnonzero(self.is_filled).tolist()
         return {self.identities[place].tobytes(): place for place in held}
 
     def changed(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
-        """Return the rows with some slots emptied and others replaced; no slot moves.
+        """Return the rows with some places emptied and others replaced; no row moves.
 
         An emptied slot is as if it had been empty from the start, and its hole stays.  Labels
         that learners see go with their rows; those of other contents are not given yet.
@@ -192,7 +192,7 @@ class Slots:
         )
 
     def holds_same(self, other: Slots) -> bool:
-        """Return whether two stored forms hold the same rows in every slot."""
+        """Return whether two stored batches have the same rows in every place."""
         same = self.starts is other.starts or np.array_equal(
             _or_none(self.starts), _or_none(other.starts)
         )
@@ -204,7 +204,7 @@ class Slots:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the rows, labels and learners as bytes to be stored."""
+        """Return rows, labels and models as bytes, to be stored."""
         given = b"" if self.given_labels is None else _bytes_of(self.given_labels, _LABELS)
         return msgspec.msgpack.encode(
             _Kept(
@@ -222,7 +222,7 @@ class Slots:
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Slots:
-        """Return the rows, labels and learners that :meth:`to_bytes` wrote.
+        """Return the rows, labels and models that :meth:`to_bytes` wrote.
 
         Raises:
             LedgerCorruptError: it is something else.
@@ -283,7 +283,7 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 
 
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
-    """Return the presently stored rows of one batch.
+    """Return the presently stored rows of one batch of rows.
 
     Raises:
         LedgerCorruptError: they are missing or altered; nothing is drawn again.

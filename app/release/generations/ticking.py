@@ -1,4 +1,4 @@
-"""A tick: the scheduled update at which fitted learners join the vote and rows are rewritten.
+"""The scheduled update (tick) at which trained models join the vote and rows are rewritten.
 
 Ticks come by the clock, in periods of public length, and every one is an entry, whether anything
 changed or not.  Between ticks nothing that votes changes but by retirements, which follow from
@@ -56,10 +56,11 @@ TICK_GRAIN_SECONDS: Final = 0.1
 """A tick is committed whole multiples of this after it began: requests are a little work of it."""
 
 FITTED_ELSEWHERE: Final = "a generation that is due is not fitted here; nothing was committed"
+TICKED_ELSEWHERE: Final = "another process made a tick meanwhile; nothing was committed"
 
 
 class NotFittedError(MachineError):
-    """A batch of rows is due at an update but not fitted, so the server stops as after a crash."""
+    """A batch of rows is due to vote but its models are not trained, so the server stops."""
 
     def __str__(self) -> str:
         """Say what to do."""
@@ -85,7 +86,7 @@ class Kept(NamedTuple):
 
 @dataclass(slots=True)
 class Ticker:
-    """The background work of a release that accepts rows: fitting, and scheduled updates.
+    """The background work of a release that accepts rows: training, and scheduled updates.
 
     Attributes:
         configuration: the release's.
@@ -106,7 +107,7 @@ class Ticker:
 
     @property
     def period(self) -> int:
-        """The number of whole update periods since 1970, now."""
+        """The number of whole periods between updates that have passed since 1970."""
         rules = self.configuration.settings.generations
         return int(self.clock()) // (1 if rules is None else rules.tick_seconds)
 
@@ -115,7 +116,7 @@ class Ticker:
         return not _has_ended(state) and self.period > generations_of(state.generations).period
 
     def awaits_fit(self, state: LedgerState) -> bool:
-        """Return whether any waiting batch of rows is not fitted yet."""
+        """Return whether any waiting batch of rows has untrained models."""
         tick = generations_of(state.generations).tick
         has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
         return has_older_fits or bool(self._unfitted(state))
@@ -128,7 +129,7 @@ class Ticker:
         return tuple(self.ledger.beside(REQUEST)) != prepared.requests
 
     def fit_waiting(self, progress: Progress = no_progress) -> None:
-        """Fit every waiting batch of rows that is not fitted yet, unless another server does.
+        """Train the models of every waiting batch of rows, unless another server does.
 
         Erasures and corrections that wait are prepared for the next tick.
 
@@ -184,24 +185,32 @@ class Ticker:
         return self._changed
 
     def change_now(self) -> tuple[Head, Head]:
-        """Make an update now, with all pending requests; return the newest entry before and after.
+        """Make an update now, with all requests; return the newest entry before and after it.
+
+        It is committed as a scheduled one is, a whole multiple of the grain after it began, with
+        the fit of changed chunks, which a scheduled one has behind it.
 
         Raises:
-            LedgerUnavailableError: a generation is due, whose server makes the tick, or the
-                ledger took nothing: requests stay, and are done at the next tick.
+            LedgerUnavailableError: a generation is due, whose server makes the tick, or another
+                tick was made meanwhile, or the ledger took nothing: requests stay, and are done
+                at the next tick.
 
         """
+        started = time.monotonic()
         with self._fitting:
             self._prepare()
             with self.ledger.transaction() as transaction:
                 before = transaction.state.head
                 known = generations_of(transaction.state.generations)
+                if self._changed is None or self._changed.tick != known.tick:
+                    raise LedgerUnavailableError(TICKED_ELSEWHERE)
                 self._append(transaction, known, max(self.period, known.period))
+                wait_for_multiple(TICK_GRAIN_SECONDS, started=started)
             self._tidy(generations_of(transaction.state.generations))
         return before, transaction.state.head
 
     def tick(self, release: LivingRelease) -> None:
-        """Make a scheduled update, unless another server has; fitted batches that are due join.
+        """Make a scheduled update, unless another server did; trained batches join the vote.
 
         Called where nothing else changes the release.
 
@@ -350,6 +359,6 @@ def _has_ended(state: LedgerState) -> bool:
 
 
 def wait_for_fits(ticker: Ticker, progress: Progress) -> None:
-    """Wait, before serving, until the waiting batches of rows are fitted here or elsewhere."""
+    """Wait, before serving, until the models of all waiting batches of rows are trained."""
     with suppress(UnavailableError):
         ticker.fit_waiting(progress)

@@ -1,4 +1,4 @@
-"""Fitted batches of rows that are not in the ledger yet, and the lock for fitting them.
+"""Trained models of batches of rows that do not vote yet, and the lock for training them.
 
 The turn lasts from before the first labelling is drawn until the tick that takes it up, so that
 of several servers one draws.  Where its process ends the turn is another's, which begins anew, as
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WaitingFits:
-    """The fitted learners of row batches that do not vote yet; secret, lost with the process.
+    """The trained models of batches that do not vote yet; secret, lost with the process.
 
     Attributes:
         private_fitted: what came of each, by the generation's number.
@@ -36,7 +36,7 @@ class WaitingFits:
     _is_held: Callable[[], bool] | None = field(default=None, repr=False)
 
     def take_turn(self, ledger: Ledger) -> None:
-        """Take the lock for fitting, unless this process holds it already.
+        """Take the lock for training models, unless this process holds it already.
 
         Raises:
             LedgerUnavailableError: another process has it.
@@ -49,23 +49,23 @@ class WaitingFits:
             self._is_held = self._held.enter_context(turn)
 
     def are_held(self) -> bool:
-        """Return whether this process still holds the lock, so that its fits are valid."""
+        """Return whether this process still holds the lock, so that its models are valid."""
         return self._is_held is not None and self._is_held()
 
     def end_turn(self) -> None:
-        """Release the lock, and drop every fit that is not in the ledger."""
+        """Release the lock, and drop all trained models that are not in the ledger."""
         self.private_fitted.clear()
         self.begun.clear()
         self._is_held = None
         self._held.close()
 
     def forget_from(self, number: int) -> None:
-        """Forget the fits of one batch of rows and of all later ones, which may depend on it."""
+        """Drop the models of one batch of rows and of all later ones."""
         for each in [each for each in self.private_fitted if each >= number]:
             del self.private_fitted[each]
 
     def leave_out(self, numbers: Iterable[int]) -> None:
-        """Drop fits that the ledger now holds; release the lock for fitting if none is left."""
+        """Drop models that the ledger has now; release the lock if none is left."""
         for number in numbers:
             self.private_fitted.pop(number, None)
             self.begun.pop(number, None)

@@ -1,4 +1,4 @@
-"""The statistics table: drawn once with noise, then queried for the mean of any hypothesis.
+"""The statistics table: drawn once with noise, then asked for the mean of any rule.
 
 * ``statistics_table.py`` prepares the draw: its hypotheses, its cells, its calibration.
 * ``opening_table.py`` charges, draws and publishes the table.

@@ -39,25 +39,25 @@ NEEDS_OUTCOMES: Final = (
 
 
 class AskedNode(NodeDocument, frozen=True, forbid_unknown_fields=True):
-    """A node of a posted tree, in the format of the published classifier's document."""
+    """A node of a posted tree, in the format of a published classifier's document."""
 
     true: AskedNode | None = None
     false: AskedNode | None = None
 
     @property
     def condition_count(self) -> int:
-        """The number of tests in the node."""
+        """The number of tests in the posted tree's node."""
         return sum((self.at_least is not None, self.category is not None, self.other, self.missing))
 
 
 class AskedFeature(msgspec.Struct, frozen=True):
-    """A feature of a posted document."""
+    """A feature as described in a posted document."""
 
     name: str
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted hypothesis document; a tree has no members beyond the tree itself."""
+    """A posted document with a hypothesis; for a tree, the tree alone suffices."""
 
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ class AskedDocument(msgspec.Struct, frozen=True):
 
 
 class AskedHypothesis(NamedTuple):
-    """A posted hypothesis after its checks.
+    """A posted hypothesis after its checks against the schema.
 
     Attributes:
         tree: its leaves have labels that are outcomes.

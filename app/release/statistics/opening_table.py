@@ -1,4 +1,4 @@
-"""Opening of the statistics table: its budget is spent, it is drawn once and published.
+"""The opening of the statistics table, which is charged, drawn once and published.
 
 It opens before the first answer, on public points that the operator gives, or after
 the ensemble's last one, on the queries answered; in between it is refused, since the
@@ -66,7 +66,7 @@ BETWEEN_DRAWS: Final = (
 
 
 def open_statistics(release: Release, noise: NoiseSource) -> None:
-    """Draw and publish the table after the last answer; runs on the ledger-writing thread.
+    """Draw and publish the statistics table after the last answer; called on the ledger's thread.
 
     Raises:
         LedgerUnavailableError: a commit was not taken; nothing was published.
@@ -102,7 +102,7 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
 def check_first_table(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a table that a new release could not draw, before its ledger is created.
+    """Refuse a statistics table that a new release could not draw, before its ledger exists.
 
     Args:
         configuration: the release's.
@@ -172,7 +172,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the publication of a statistics table, refused between first and last answer."""
+    """Return the one-time publication of the statistics table, or raise an error."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -188,7 +188,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return the drawn statistics table, whose hypothesis class the answered queries determine."""
+    """Return the statistics table, drawn for the class that the answered queries fix."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -1,4 +1,4 @@
-"""The public statistics table of a release, and answers that are computed from it.
+"""The public statistics table of a release, and the answers computed from it.
 
 Once its entry is committed the document is public; answering from it is
 post-processing and costs nothing.  A hypothesis is answered by the one of the table
@@ -110,7 +110,7 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsAnswer:
-    """The reply to a question about some hypotheses.
+    """The reply with the mean outcomes of posted hypotheses.
 
     Attributes:
         values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
@@ -128,14 +128,14 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A drawn table: its ledger entry's contents, and its stored public points."""
+    """A drawn statistics table: the contents of its entry, and its stored public points."""
 
     document: str
     points: bytes
 
 
 class ReleasedStatistics:
-    """A released statistics table, ready to answer.
+    """A released statistics table that is ready to answer.
 
     Args:
         json: its document, as the entry has it.
@@ -212,7 +212,7 @@ def drawn_statistics(
     table: Table,
     public_values: NDArray[np.float64],
 ) -> DrawnStatistics:
-    """Return a drawn table as a public document with its points."""
+    """Return a drawn statistics table as a public document, with its points."""
     covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
     document = StatisticsDocument(
         format=FORMAT,
@@ -238,7 +238,7 @@ def drawn_statistics(
 
 
 def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
-    """Return the table in a ledger entry's document, with its stored public points."""
+    """Return the statistics table in a ledger entry, with its stored public points."""
     values = np.frombuffer(points, dtype="<f8").astype(np.float64)
     return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
 

@@ -53,7 +53,7 @@ ALPHA_MAX: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDraw:
-    """Every public parameter of one draw of a statistics table.
+    """Every public parameter of one draw of the statistics table.
 
     Attributes:
         tests: what the hypotheses ask.
@@ -69,7 +69,7 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the statistics table; its budget is already spent."""
+        """Draw the statistics table, whose budget was charged before."""
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
@@ -79,7 +79,8 @@ class StatisticsDraw:
         if not isinstance(rows, StreamedRows):
             return self.domain.private_count_at(self.grid.places(rows.values), rows.weights)
         coding = IntegerCodes(self._places, columns=1, largest=self.grid.point_count - 1)
-        return rows.counted(Tallying(self._at_places, coding), coding).counts
+        tally = rows.counted(Tallying(self._at_places, coding, rows.unit_count), coding)
+        return tally.weighed if rows.is_of_persons else tally.counts
 
     def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         return self.grid.places(values)[:, np.newaxis]

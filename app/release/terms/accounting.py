@@ -1,4 +1,4 @@
-"""The accounting of a release's budget: parts added up, or composed jointly.
+"""The privacy accounting of a release's budget: added shares, or one joint account.
 
 Unset, ``privacy.accounting`` is for a new release what its settings come to, and for one that
 is open what its first entry says.
@@ -25,7 +25,7 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 
 
 def account(settings: Settings) -> Account | None:
-    """Return the joint privacy accounting of answers and draws; None if parts add up."""
+    """Return the joint privacy account of answers and draws; None if shares add up."""
     if settings.accounting != JOINT:
         return None
     charges, learner = charges_by_mechanism(settings), settings.classifier.learner
@@ -34,12 +34,12 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first ledger entry's parameter for joint accounting; nothing for any other."""
+    """Return the first entry's parameter for joint accounting; nothing if shares add up."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
-    """Return the accounting rule of a release, by its first ledger entry.
+    """Return the rule of privacy accounting of a release, by its first ledger entry.
 
     Raises:
         ReleaseMismatchError: in a way that this version does not know.
@@ -67,7 +67,7 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
-    """Compare the configured accounting rule with that of the open release.
+    """Refuse a configured accounting rule that differs from the open release's.
 
     Raises:
         ReleaseMismatchError: it is another, or one that this version does not know.

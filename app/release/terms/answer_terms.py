@@ -1,4 +1,4 @@
-"""The mechanism that answers queries, chosen in the same way for serving and simulation.
+"""The choice of the mechanism that answers queries, for serving and simulation alike.
 
 From settings to the budget of relabelling and answers; all of it is public.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
-    """Return the answering mechanism of a release, as a row of the table of mechanisms.
+    """Return the release's answering mechanism, as a row of the table of mechanisms.
 
     Args:
         settings: the whole configuration.
@@ -65,7 +65,7 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
 
 def counts_decisions(settings: Settings) -> bool:
-    """Return whether replacing one record can change at most two answers, whatever is asked.
+    """Return whether replacing one record can change at most two answers in all.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
     decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
@@ -83,12 +83,12 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
+    """Return the answering rule as a parameter of the first ledger entry; empty if unnamed."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
 def decides_cells(configuration: Configuration) -> bool:
-    """Return whether a new release gives all vectors in a public cell (region) the same answer.
+    """Return whether a new release gives all vectors in a public cell the same answer.
 
     Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
     answer each vector by itself, and so does a release with scores, whose answer is two tests,
@@ -106,7 +106,7 @@ def replay_parameter(configuration: Configuration) -> dict[str, str]:
 
 
 def check_cells(configuration: Configuration, ledger: Ledger) -> None:
-    """Compare the cell of every queried vector with the cell of its recorded answer.
+    """Check that every recorded vector lies in the cell whose answer it got.
 
     Raises:
         VerificationError: a vector got the answer of another cell.
@@ -146,7 +146,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
 
 
 def release_budget(settings: Settings) -> PipelineBudget | None:
-    """Return the budget of answers and of the new labels of rows; None if answers have none.
+    """Return the budget of relabelling and answers; None if answers have none.
 
     Raises:
         ConfigurationError: the calibration does not cover the shares, or Lemma L's
@@ -159,7 +159,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 def calibrate_answers(
     settings: Settings, budget: PipelineBudget | None, opened: ReleaseOpened | None = None
 ) -> Calibration | None:
-    """Return the calibration of the answers' noise; None if answers have no budget.
+    """Return the calibrated noise of the answers; None if answers have no budget.
 
     Args:
         settings: the whole configuration.
@@ -184,7 +184,7 @@ def answering_parameters(
     *,
     ensemble_size: int,
 ) -> Parameters:
-    """Return the answering mechanism's parameters, after verifying the calibration again.
+    """Return the answering mechanism's parameters, after checking the calibration again.
 
     Args:
         settings: the whole configuration.
@@ -212,7 +212,7 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Raise an error unless a calibration belongs to the answers and meets every condition.
+    """Raise an error unless a calibration fits the answers and keeps every condition.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -227,7 +227,7 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to continue if stored private values are damaged, even if none will be used.
+    """Refuse to continue if stored private values are damaged, even if not used.
 
     Raises:
         LedgerCorruptError: a private piece of the release is missing or altered.
@@ -245,7 +245,7 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def check_accounts(state: LedgerState, calibration: Calibration) -> None:
-    """Assert that the release's noise calibration suffices for each batch's own privacy account.
+    """Check that the calibrated noise keeps the privacy account of each batch of rows.
 
     Raises:
         InvariantError: at the first one for whose hits the table is too dear.
@@ -260,12 +260,12 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return a noise calibration as bytes to be stored."""
+    """Return the calibrated noise as bytes, to be stored."""
     return {row_of(calibration).piece: msgspec.json.encode(calibration.to_plain())}
 
 
 def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
-    """Return the noise calibration with which a release was opened.
+    """Return the calibrated noise with which a release was opened.
 
     Raises:
         LedgerCorruptError: it is missing or altered.

@@ -46,7 +46,7 @@ _SEED = b"conclave synthetic rows"
 def synthetic_rows(
     columns: Sequence[PublicColumn], *, row_count: int, class_count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return made-up rows.
+    """Return made-up rows that fit the public schema.
 
     Args:
         columns: the public encoding, one a feature.
@@ -86,7 +86,7 @@ _SECRET: Final = b"conclave answer time"
 
 @dataclass(frozen=True, slots=True)
 class AnswerTime:
-    """The measured time of one new answer on this machine; it depends on public choices only.
+    """The measured time of one new answer on this machine, which depends on public values.
 
     Attributes:
         seconds: from the evaluation's begin until its result is used, padding included.
@@ -113,7 +113,7 @@ class AnswerTime:
         )
 
     def document(self, settings: Settings) -> dict[str, object]:
-        """Return the time with its limit, as a JSON document for ``conclave plan``."""
+        """Return the answer time and its limit as JSON, for ``conclave plan``."""
         return {
             "evaluation_seconds": self.evaluation_seconds,
             "seconds": self.seconds,

@@ -1,4 +1,4 @@
-"""The fixed parameters of a release: every public setting, as text by name.
+"""The permanent parameters of a release: every public setting, as text by name.
 
 The ledger's first entry holds these; a restart compares them one by one and
 names the first that differs.
@@ -73,7 +73,7 @@ def predictor_source(
 
 
 def code_digests(settings: Settings) -> dict[str, str]:
-    """Return the digest of every module with predictors, by section and module.
+    """Return the hash of every module with user-written predictors, by name.
 
     Raises:
         ConfigurationError: a module is not there to be imported.
@@ -187,7 +187,7 @@ DELTA_SHARES: Final[tuple[DeltaMechanism, ...]] = ("answers", "classifier", "sta
 
 
 def bound_parameters(settings: Settings) -> dict[str, str]:
-    """Return every fixed setting as canonical text, by its name in the configuration.
+    """Return every permanent setting as canonical text, by its name in the configuration.
 
     What is bound is what is in force, so that a default may be written out later.
     A setting that was added later is bound unless it is at its default.
@@ -228,7 +228,7 @@ def _statistics(settings: Settings) -> Mapping[str, object]:
 
 
 def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Compare a release's fixed parameters with the configuration's.
+    """Refuse a configuration whose permanent settings differ from those of the release.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

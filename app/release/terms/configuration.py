@@ -1,4 +1,4 @@
-"""Conversion of settings to the public parts of a release: classes, shares, learners.
+"""Conversion of settings to a release's public parts: classes, shares, learners.
 
 What this version cannot serve is refused here, by name, before a ledger is
 touched or a private row is read.
@@ -70,7 +70,7 @@ def public_class(settings: Settings) -> HypothesisClass:
 
 
 def no_points(settings: Settings) -> NDArray[np.float64]:
-    """Return an empty array of encoded public points, shape (0, d)."""
+    """Return an empty array of public points, shape (0, d)."""
     return np.empty((0, len(settings.data.features)))
 
 
@@ -91,7 +91,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 def published_tests(
     settings: Settings, public_values: NDArray[np.float64], *, for_trees: bool
 ) -> tuple[BinaryTest, ...]:
-    """Return the yes-no tests that section ``[classifier]`` and public points determine.
+    """Return the binary tests that ``[classifier]`` and the public points determine.
 
     Args:
         settings: the whole configuration.
@@ -112,7 +112,7 @@ def published_tests(
 def tests_of_scores(
     settings: Settings, public_values: NDArray[np.float64], *, bins: int
 ) -> tuple[BinaryTest, ...]:
-    """Return the yes-no tests of a score; some have thresholds at frequent public values.
+    """Return the binary tests that are inputs of a linear or kernel score.
 
     Args:
         settings: the whole configuration.
@@ -130,7 +130,7 @@ def tests_of_scores(
 
 
 def refuse_unknown(settings: Settings) -> None:
-    """Refuse valid configuration that this version does not know.
+    """Refuse a valid configuration that this version does not support.
 
     Args:
         settings: the whole configuration.
@@ -217,7 +217,7 @@ class Configuration:
         return Fraction(self.settings.privacy.delta)
 
     def has(self, mechanism: Mechanism) -> bool:
-        """Return whether a mechanism has a part of the budget."""
+        """Return whether a mechanism has a share of the budget."""
         return mechanism in self.charges
 
     def with_budget(self, epsilon: Fraction, delta: Fraction) -> Configuration:
@@ -242,7 +242,7 @@ def _decimal(exact: Fraction) -> Decimal:
 
 
 def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configuration:
-    """Return everything public that settings determine; unsupported settings are refused.
+    """Return the public parts of a release that settings determine.
 
     Args:
         settings: what the operator wrote.
@@ -272,13 +272,13 @@ def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configur
 
 
 def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
-    """Return the learner for each chunk of rows, whose rules are from the class ``hypotheses``."""
+    """Return the learner that is trained on each chunk of rows."""
     chosen = _learner(settings.learner, settings.data.public_schema(), hypotheses)
     return replace(chosen, scored=settings.answers.output == "score")
 
 
 def refuse_unserved(settings: Settings) -> None:
-    """Refuse valid configuration that this version does not support.
+    """Refuse a valid configuration that this version does not support.
 
     Raises:
         ConfigurationError: names the setting and what serves instead.

@@ -1,4 +1,4 @@
-"""The public parameters of every draw, computed before any budget is spent.
+"""The public parameters of every random draw, computed before any budget is charged.
 
 What would make a draw impossible is a function of the configuration and the
 public n.  It is refused here, while the ledger is as it was.
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Return an upper bound on the number of ways in which a class can label ``row_count`` rows."""
+    """Return an upper bound on the number of ways in which a class can label rows."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
 def refuse_bound(settings: Settings, row_count: int) -> int:
-    """Return the bound on labellings; refuse if there are too many to list.
+    """Return a bound on the number of labellings; refuse a number that cannot be listed.
 
     Raises:
         ConfigurationError: too many; says the bound and what to change.
@@ -71,7 +71,7 @@ def refuse_bound(settings: Settings, row_count: int) -> int:
 
 
 def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one hypothesis per labelling that a class can give these rows; all of it is secret.
+    """Return one hypothesis for each labelling that a class can give these rows; secret.
 
     Args:
         settings: the whole configuration.
@@ -100,7 +100,7 @@ CALIBRATING = "calibrating the answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleParameters:
-    """The public parameters for drawing and fitting an ensemble.
+    """The public parameters for drawing chunks and training their models.
 
     Attributes:
         calibration: of the answers' share.
@@ -125,7 +125,7 @@ def ensemble_parameters(
     progress: Progress,
     opened: ReleaseOpened | None = None,
 ) -> EnsembleParameters | None:
-    """Return the parameters of the ensemble; None if answers have no budget.
+    """Return the parameters of the ensemble; None if answers have no share of the budget.
 
     Args:
         configuration: the release's.
@@ -168,7 +168,7 @@ def ensemble_size(
     sampled_row_count: int,
     calibration: Calibration,
 ) -> int:
-    """Return the number of learners, k, from the configuration and the public n only.
+    """Return the number of models, k, from the configuration and the public n only.
 
     Raises:
         ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.
@@ -199,7 +199,7 @@ def ensemble_size(
 def relabel_draw(
     configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
 ) -> exponential.Parameters | DichotomyParameters | None:
-    """Return the parameters for drawing new labels of the rows; None if rows keep their labels.
+    """Return the parameters of the draw that relabels the rows; None without relabelling.
 
     Raises:
         ConfigurationError: numerical error would not stay within the budget, or there
@@ -236,7 +236,7 @@ def relabel_draw(
 
 @contextmanager
 def naming_share(mechanism: Mechanism) -> Iterator[None]:
-    """Refuse invalid parameters with an error that names the setting to change."""
+    """Turn an error about parameters into one that names the setting to change."""
     try:
         yield
     except InvariantError as broken:

@@ -1,4 +1,4 @@
-"""Hopeless releases, expected to answer next to nothing: refused, or opened on request.
+"""Hopeless releases, which would answer almost nothing: refused, or opened on request.
 
 Whether an opening is hopeless follows from the configuration and the public number of rows.
 One that is opened all the same says so in the ledger's
@@ -69,7 +69,7 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 def hopeless_reasons(
     calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
-    """Return the reasons why a release would answer next to nothing; none if it would not.
+    """Return the reasons why a release would answer almost nothing; none if it would not.
 
     Args:
         calibration: of the answers' share, as it serves.
@@ -98,7 +98,7 @@ def hopeless_reasons(
 
 
 class HopelessError(ConfigurationError):
-    """A release was refused because it would answer next to nothing; no budget was spent.
+    """A release was refused because it would answer almost nothing; nothing was charged.
 
     Args:
         reasons: why it is.
@@ -114,14 +114,14 @@ class HopelessError(ConfigurationError):
 
 
 def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
-    """Return the error text for a release that would answer next to nothing, with advice."""
+    """Return the error text for a release that would answer almost nothing, with advice."""
     return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether a release would answer next to nothing; refuse it unless it was requested.
+    """Return whether a release would answer almost nothing; refuse it unless requested.
 
     Args:
         configuration: the release's.
@@ -146,16 +146,16 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return the first ledger entry's parameter for a release opened although it answers little."""
+    """Return the first entry's parameter for a release that was opened though hopeless."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 
 def is_hopeless(opened: ReleaseOpened | None) -> bool:
-    """Return whether a release was opened although it would answer next to nothing."""
+    """Return whether a release was opened although it would answer almost nothing."""
     return opened is not None and HOPELESS_KEY in opened.parameters
 
 
 def warn_if_hopeless(opened: ReleaseOpened | None, warn: Callable[[str], None]) -> None:
-    """Warn the operator, at every start, of a release that will answer next to nothing."""
+    """Warn the operator, at every start, of a release that answers almost nothing."""
     if is_hopeless(opened):
         warn(WARNING)

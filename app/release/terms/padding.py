@@ -1,4 +1,4 @@
-"""Padding of each evaluation to a public constant of time, so that time reveals nothing.
+"""Padding of answer times to multiples of a public constant, so that times reveal little.
 
 The built-in rules do the same work for every query, whatever the rows were, and so
 do estimators that vote together; any other learner may not, and is padded by
@@ -22,7 +22,7 @@ NAPS_MIN: Final = 10
 
 
 def padding_seconds(settings: Settings, ensemble_size: int) -> float:
-    """Return the time, in seconds, to whose multiples evaluations are padded."""
+    """Return the time, in seconds, to whose multiples the evaluation of models is padded."""
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query takes equal work, which the scores of an estimator do not."""
+    """Return whether every query takes equal work, which scores of an estimator do not."""
     learner = settings.learner
     if learner.estimator is None:
         return True

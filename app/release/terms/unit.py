@@ -25,7 +25,7 @@ COUNTS: Final[dict[Unit, str]] = {"row": "data.rows", "person": "data.persons"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitInWords:
-    """The words for the unit of privacy in texts for people.
+    """The words for the unit of privacy (row or person) in texts for people.
 
     Attributes:
         learned_from: whose number is n.
@@ -116,7 +116,7 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse a class built from private rows if the unit of privacy is a person.
+    """Refuse a private grid if the unit of privacy is a person.
 
     Raises:
         ConfigurationError: names the setting.
@@ -135,6 +135,6 @@ def count_parameter(settings: Settings, count: int) -> dict[str, str]:
 
 
 def opened_count(opened: ReleaseOpened) -> int | None:
-    """Return the public number of rows or persons at a release's opening."""
+    """Return the public number of rows or persons with which a release was opened."""
     parameters = opened.parameters
     return next((int(parameters[key]) for key in COUNTS.values() if key in parameters), None)

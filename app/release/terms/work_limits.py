@@ -28,7 +28,7 @@ def refuse_long_fit(
     row_count: int | None,
     chunk_count: int | None,
 ) -> None:
-    """Refuse a built-in learner or student model whose fitting would take hours.
+    """Refuse a learner or student whose training would take hours.
 
     Args:
         settings: the whole configuration.
@@ -52,7 +52,7 @@ def refuse_long_fit(
 def refuse_long_draw(
     section: str, hypotheses: HypothesisClass, *, row_count: int | None, unit: Unit
 ) -> None:
-    """Refuse a draw of a tree that would take hours; accept it if the number of rows is unknown.
+    """Refuse a random draw of a tree that would take hours.
 
     Args:
         section: ``hypotheses`` or ``classifier``, whose depth is named.

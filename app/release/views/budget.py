@@ -1,4 +1,4 @@
-"""The body of ``GET /budget``: public quantities that follow from ledger entries."""
+"""The body of ``GET /budget``: public figures that follow from ledger entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Limit = Annotated[int | None, Field(ge=0, description="null where unlimited")]
 
 
 class Shown(BaseModel, strict=True, frozen=True, extra="forbid"):
-    """The base class of the parts of the budget document."""
+    """The base class of the parts of the reply to ``GET /budget``."""
 
 
 class ReleaseName(Shown):
@@ -39,14 +39,14 @@ class ReleaseName(Shown):
 
 
 class Cost(Shown):
-    """An epsilon and a delta."""
+    """A privacy cost or budget: an epsilon and a delta."""
 
     epsilon: float
     delta: float
 
 
 class Share(Shown):
-    """The part of the budget for one mechanism."""
+    """The share of the budget of one mechanism."""
 
     mechanism: Mechanism
     epsilon: float
@@ -60,14 +60,14 @@ class Composed(Cost):
 
 
 class Follows(Shown):
-    """What follows the ensemble, for each of the two limits that may end it."""
+    """What follows the models' last answer, for each of the two limits of answers."""
 
     limit: Sequel
     cutoff: Sequel
 
 
 class Queries(Shown):
-    """The number of new answers of the ensemble, stable and unstable."""
+    """The number of new answers by the models' votes, stable and unstable."""
 
     answered: Count
     limit: Limit
@@ -75,12 +75,12 @@ class Queries(Shown):
 
     @classmethod
     def of(cls, answered: int, limit: int | None) -> Queries:
-        """Return the counts with the number left up to a limit, if there is one."""
+        """Return the counts of answers, with the number left up to a limit."""
         return cls(answered=answered, limit=limit, left=_left_of(limit, answered))
 
 
 class Unstable(Shown):
-    """The number of unstable answers, which cost budget (with scores, of budget units)."""
+    """The number of unstable answers (with scores, of failed stability tests)."""
 
     count: Count
     cutoff: Limit
@@ -88,18 +88,18 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Return the counts with the number left up to their maximum, if there is one."""
+        """Return the counts of unstable answers, with the number left up to a limit."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 
 class Ensemble(Shown):
-    """The number of learners that vote."""
+    """The number of models that vote."""
 
     size: Count
 
 
 class GenerationShown(Shown):
-    """A batch of rows (generation): its budget left, and whether it votes."""
+    """A batch of rows (generation): its remaining budget, and whether it votes."""
 
     number: Annotated[int, Field(ge=1)]
     size: Annotated[int, Field(ge=1, description="records, each a slot")]
@@ -122,7 +122,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation, joins: int | None) -> GenerationShown:
-        """Return the public view of a batch of rows, by seconds since 1970 of its join."""
+        """Return the public view of a batch of rows, with the time at which it joins."""
         waits = generation.standing == "waiting"
         return cls(
             number=generation.number,

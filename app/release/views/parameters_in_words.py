@@ -98,7 +98,7 @@ def _promise(release: Release) -> Iterator[Explained]:
 def shares_in_words(
     settings: Settings, row_count: int | None, opened: ReleaseOpened | None
 ) -> dict[Mechanism, tuple[str, str]]:
-    """Return the purpose of each budget part, and the formula of its mechanism.
+    """Return the purpose of each share of the budget, with its mechanism's formula.
 
     Args:
         settings: the whole configuration.

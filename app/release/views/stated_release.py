@@ -38,7 +38,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The largest lower bound on epsilon from one kind of adversary; None means infinity."""
+    """The largest lower bound on epsilon that one kind of adversary reached."""
 
     epsilon: float | None
     share_of_claim: float | None
@@ -83,7 +83,7 @@ class Stated:
 
     @property
     def row_count(self) -> int | None:
-        """The public number of rows, if it is known."""
+        """The public number of rows, if known."""
         opened = self.state.release
         return self.settings.data.unit_count if opened is None else opened_count(opened)
 
@@ -91,7 +91,7 @@ class Stated:
 def read_stated(
     configuration: Configuration, ledger: Ledger | None, *, audit: bytes | None, version: str
 ) -> Stated:
-    """Return the contents of a statement, after checking the answers' claim again.
+    """Return the contents of a privacy statement, after checking the answers' noise again.
 
     Args:
         configuration: the release's.

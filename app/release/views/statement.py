@@ -94,7 +94,7 @@ ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
 class Line(NamedTuple):
-    """One fact of a privacy statement.
+    """One fact in a privacy statement.
 
     Attributes:
         place: dotted, in the registries' form and beside it; one that ends in ``[]`` is an
@@ -126,7 +126,7 @@ def statement(stated: Stated) -> list[Line]:
 
 
 def statement_document(lines: Sequence[Line]) -> dict[str, object]:
-    """Return the statement's lines as one document, with each value at its place."""
+    """Return a privacy statement as one JSON document."""
     document: dict[str, object] = {}
     for line in lines:
         *parents, last = line.place.split(".")

@@ -1,4 +1,4 @@
-"""A client of Conclave: private answers over HTTP, and published classifiers evaluated here.
+"""A client of a Conclave server, and an evaluator of published classifiers.
 
 ``Client`` and ``AsyncClient`` ask a server; ``load_classifier`` reads a published classifier
 and predicts by it, without a server.  Nothing here imports anything of the server.

@@ -1,4 +1,4 @@
-"""What a server answers: frozen objects of what is asked often, typed tables of the rest."""
+"""Replies of a server as Python objects: answers, statistics, schema and budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The scores from ``lower`` up to ``upper``, which is outside unless it is 1."""
+    """An interval of scores from ``lower`` up to ``upper``, which is excluded unless it is 1."""
 
     lower: float
     upper: float
@@ -21,7 +21,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to one vector.
+    """A server's answer to one feature vector.
 
     Attributes:
         query_id: number of the fresh answer, from 1; None from the published classifier.
@@ -47,7 +47,7 @@ class Answer:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Answer:
-        """Return the answer that a reply holds; members of later servers are passed over.
+        """Return the answer in a server's reply; unknown members are ignored.
 
         Raises:
             NotConclaveError: it holds none.
@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Means of hypotheses over the rows, in their order.
+    """Mean outcomes of hypotheses over the private rows, in their order.
 
     Attributes:
         values: from -1, the first class for every row, to 1, the second.
@@ -88,7 +88,7 @@ class Statistics:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Statistics:
-        """Return the statistics that a reply holds.
+        """Return the statistics in a server's reply.
 
         Raises:
             NotConclaveError: it holds none.
@@ -115,7 +115,7 @@ class Feature(TypedDict):
 
 
 class Schema(TypedDict):
-    """The body of ``GET /schema``."""
+    """The public schema: the body of ``GET /schema``."""
 
     release: str
     features: list[Feature]
@@ -126,32 +126,32 @@ class Schema(TypedDict):
 
 
 class ReleaseName(TypedDict):
-    """The release by its name."""
+    """The name of a release."""
 
     name: str
 
 
 class Cost(TypedDict):
-    """An epsilon and a delta."""
+    """A privacy cost or budget: an epsilon and a delta."""
 
     epsilon: float
     delta: float
 
 
 class Share(Cost):
-    """What one mechanism is charged, or has reserved."""
+    """The epsilon and delta that one mechanism is charged, or has reserved."""
 
     mechanism: str
 
 
 class Composed(Cost):
-    """What all releases of the database promise together."""
+    """The joint privacy promise of all releases in a database."""
 
     releases: int
 
 
 class Queries(TypedDict):
-    """Fresh answers of the ensemble; None where they are unlimited."""
+    """The number of new answers by vote; None for an unlimited number."""
 
     answered: int
     limit: int | None
@@ -159,7 +159,7 @@ class Queries(TypedDict):
 
 
 class Unstable(TypedDict):
-    """Unstable answers, or units in a release of scores; None where no number of them ends it."""
+    """The number of unstable answers; with scores, of failed stability tests."""
 
     count: int
     cutoff: int | None
@@ -167,27 +167,27 @@ class Unstable(TypedDict):
 
 
 class Follows(TypedDict):
-    """What follows the last answer, by what runs out."""
+    """What follows after each of the two limits of answers: classifier, student or halt."""
 
     limit: str
     cutoff: str
 
 
 class Ensemble(TypedDict):
-    """How many learners vote."""
+    """The number of models that vote."""
 
     size: int
 
 
 class Ledger(TypedDict):
-    """The newest entry of the ledger."""
+    """The number and hash of the ledger's newest entry."""
 
     sequence: int
     head: str
 
 
 class Generation(TypedDict):
-    """A generation of rows, in a release that takes them."""
+    """A batch of rows (generation), in a release to which rows are added."""
 
     number: int
     size: int
@@ -200,7 +200,7 @@ class Generation(TypedDict):
 
 
 class Budget(TypedDict):
-    """The body of ``GET /budget``."""
+    """A release's privacy budget: the body of ``GET /budget``."""
 
     release: ReleaseName
     unit: Literal["row", "person"]

@@ -1,4 +1,4 @@
-"""A published classifier, evaluated here by numpy: the labels and scores of the server.
+"""A published classifier, evaluated by numpy with the same labels as the server's.
 
 Every row is read alone. Numbers are compared, clipped and cut into steps element by element in
 float64, and whatever is summed is an integer: a label is the same, to the bit, alone and in
@@ -52,11 +52,11 @@ KINDS: Final = frozenset({NUMERIC, DATE, "categorical", "boolean"})
 
 
 class UnsupportedClassifierError(ValueError):
-    """It is no classifier document, or one whose document alone does not suffice to predict."""
+    """The document is no classifier, or does not suffice to predict."""
 
 
 def load_classifier(path: str | PathLike[str]) -> Classifier:
-    """Return the classifier of a file that ``conclave export`` or ``GET /classifier`` gave.
+    """Return the classifier in a file from ``conclave export`` or ``GET /classifier``.
 
     Raises:
         OSError: the file cannot be read.
@@ -67,7 +67,7 @@ def load_classifier(path: str | PathLike[str]) -> Classifier:
 
 
 class Classifier:
-    """A published classifier.
+    """A published classifier that is evaluated without a server.
 
     Attributes:
         document: as it was published.
@@ -101,7 +101,7 @@ class Classifier:
 
     @classmethod
     def read(cls, text: str | bytes) -> Classifier:
-        """Return the classifier of a document's JSON.
+        """Return the classifier in a JSON document.
 
         Raises:
             UnsupportedClassifierError: it cannot be predicted by.
@@ -116,7 +116,7 @@ class Classifier:
         return cls(document)
 
     def predict(self, frame: Frame) -> NDArray[np.object_]:
-        """Return the label of each row.
+        """Return the predicted label of each row.
 
         Args:
             frame: columns by name, or rows of values in the order of ``features``; a missing

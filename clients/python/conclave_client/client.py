@@ -1,4 +1,4 @@
-"""The two clients of a server: one that waits, and one for an event loop.
+"""Two clients of a Conclave server: a blocking one, and one for asyncio.
 
 They differ in how they wait, and in nothing else: requests, replies, retries and errors are
 those of the modules beside this one.
@@ -55,7 +55,7 @@ RETRIES = Retries()
 
 
 class Client:
-    """One server, one key.  Close it, or use it as a context manager.
+    """A blocking client of one server with one API key; usable as a context manager.
 
     Every method sends again what is safe to send again, and raises a ``ConclaveError`` where
     the server refuses or stays away.
@@ -104,11 +104,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the client's connections."""
         self._http.close()
 
     def with_retries(self, retries: Retries) -> Self:
-        """Return this client on the same connections, with other retries."""
+        """Return a client on the same connections with other retry settings."""
         other = copy(self)
         other._retries = retries  # noqa: SLF001 -- its own copy
         return other
@@ -116,7 +116,7 @@ class Client:
     def query(
         self, features: Features, *, key: str | None = None, precision: int | None = None
     ) -> Answer:
-        """Return the answer to one vector.
+        """Return the server's answer to one feature vector.
 
         Args:
             features: values in schema order or by name; None or NaN where one is missing.
@@ -135,7 +135,7 @@ class Client:
         precision: int | None = None,
         rows_a_request: int = ROWS_A_REQUEST,
     ) -> Iterator[Answer | ConclaveError]:
-        """Yield an answer to each row, in order, as soon as it is there.
+        """Yield the answer to each row, in order, as soon as it arrives.
 
         A refused row has its error in its place, which is not raised, and the stream goes on.
         After a lost connection the first row without a reply is the next that is asked.
@@ -155,7 +155,7 @@ class Client:
             yield from map(read_reply, self.replies(lines))
 
     def replies(self, lines: Sequence[bytes]) -> Iterator[Reply]:
-        """Yield the reply to each line of a stream, in order, as JSON has it.
+        """Yield the reply to each line of a query stream, in order, as JSON values.
 
         Args:
             lines: bodies of ``POST /query``, each with its newline; asked in one request.
@@ -186,15 +186,15 @@ class Client:
         yield from window.rest()
 
     def schema(self) -> Schema:
-        """Return features in order, classes, and tokens for a missing value."""
+        """Return the public schema: features in order, classes, and tokens for missing values."""
         return read_schema(self._content(Call(path="schema")))
 
     def budget(self) -> Budget:
-        """Return what is promised, charged and left."""
+        """Return the release's promised, charged and remaining privacy budget."""
         return read_budget(self._content(Call(path="budget")))
 
     def classifier(self) -> Classifier:
-        """Return the published classifier, to predict by here.
+        """Return the published classifier, to be evaluated without the server.
 
         Raises:
             NotPublishedError: there is none yet.
@@ -206,7 +206,7 @@ class Client:
         return Classifier.read(self._content(Call(path="classifier")))
 
     def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
-        """Return the means of hypotheses over the rows.
+        """Return the mean outcomes of hypotheses over the private rows.
 
         Args:
             hypotheses: classifier documents with a tree, or ``{"tree": ...}``.
@@ -235,7 +235,7 @@ class Client:
 
 
 class AsyncClient:
-    """One server, one key, for an event loop.  Close it, or use it in ``async with``.
+    """A client of one server with one API key for asyncio; usable in ``async with``.
 
     What its methods take, return and raise is what those of :class:`Client` do.
     """
@@ -275,11 +275,11 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the client's connections."""
         await self._http.aclose()
 
     def with_retries(self, retries: Retries) -> Self:
-        """Return this client on the same connections, with other retries."""
+        """Return a client on the same connections with other retry settings."""
         other = copy(self)
         other._retries = retries  # noqa: SLF001 -- its own copy
         return other
@@ -287,7 +287,7 @@ class AsyncClient:
     async def query(
         self, features: Features, *, key: str | None = None, precision: int | None = None
     ) -> Answer:
-        """Return the answer to one vector."""
+        """Return the server's answer to one feature vector."""
         call = query_call(features, key=key, precision=precision)
         return read_answer(await self._content(call))
 
@@ -299,13 +299,13 @@ class AsyncClient:
         precision: int | None = None,
         rows_a_request: int = ROWS_A_REQUEST,
     ) -> AsyncIterator[Answer | ConclaveError]:
-        """Yield an answer to each row, in order, as soon as it is there."""
+        """Yield the answer to each row, in order, as soon as it arrives."""
         for lines in windows(rows, keys, precision, rows_a_request):
             async for reply in self.replies(lines):
                 yield read_reply(reply)
 
     async def replies(self, lines: Sequence[bytes]) -> AsyncIterator[Reply]:
-        """Yield the reply to each line of a stream, in order, as JSON has it."""
+        """Yield the reply to each line of a query stream, in order, as JSON values."""
         window = Window(lines, self._retries)
         wait: float | None = 0.0 if lines else None
         while wait is not None:
@@ -330,21 +330,21 @@ class AsyncClient:
             yield reply
 
     async def schema(self) -> Schema:
-        """Return features in order, classes, and tokens for a missing value."""
+        """Return the public schema: features in order, classes, and tokens for missing values."""
         return read_schema(await self._content(Call(path="schema")))
 
     async def budget(self) -> Budget:
-        """Return what is promised, charged and left."""
+        """Return the release's promised, charged and remaining privacy budget."""
         return read_budget(await self._content(Call(path="budget")))
 
     async def classifier(self) -> Classifier:
-        """Return the published classifier, to predict by here."""
+        """Return the published classifier, to be evaluated without the server."""
         from conclave_client.classifier import Classifier
 
         return Classifier.read(await self._content(Call(path="classifier")))
 
     async def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
-        """Return the means of hypotheses over the rows."""
+        """Return the mean outcomes of hypotheses over the private rows."""
         return read_statistics(await self._content(statistics_call(hypotheses)))
 
     async def _content(self, call: Call) -> bytes:

@@ -1,4 +1,4 @@
-"""What a server refuses and what goes wrong on the way: one class a family of problems."""
+"""The client's errors: one class for each family of problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLANK: Final = "about:blank"
 
 
 class ConclaveError(Exception):
-    """A problem that a server named, or that came up on the way to it.
+    """The base class of errors: a server's refusal, or a failed connection.
 
     Attributes:
         detail: one line for people, which may change.
@@ -52,31 +52,31 @@ class ConclaveError(Exception):
 
 
 class InvalidRequestError(ConclaveError):
-    """The request does not fit; asking again helps after a change. Nothing was charged."""
+    """The request does not fit the release; change it before sending it again."""
 
 
 class AccessError(ConclaveError):
-    """The key, or the address, does not open this."""
+    """The API key or the client's address has no access to the route."""
 
 
 class NotPublishedError(ConclaveError):
-    """The classifier, or the table of statistics, is not there: not yet, or never."""
+    """The classifier or the statistics table is not published yet, or never will be."""
 
 
 class LimitReachedError(ConclaveError):
-    """The release, or this key, has had its answers; recorded ones are still given again."""
+    """The release or the API key has used up its answers; recorded ones are still repeated."""
 
 
 class UnavailableError(ConclaveError):
-    """No answer in spite of all attempts; asking the same again later is safe."""
+    """No answer came after all attempts; sending the same request later is safe."""
 
 
 class ServerFailedError(ConclaveError):
-    """The server has stopped the release, or failed; its operator has to look."""
+    """The server failed or stopped the release; its operator has to act."""
 
 
 class NotConclaveError(ConclaveError):
-    """What answers there is no Conclave server."""
+    """The program at this address is not a Conclave server."""
 
 
 FAMILIES: Final[Mapping[str, type[ConclaveError]]] = {
@@ -122,7 +122,7 @@ def error_of(
     request_id: str | None = None,
     retry_after_seconds: float | None = None,
 ) -> ConclaveError:
-    """Return the error that a problem document stands for.
+    """Return the error for a problem document that a server sent.
 
     Args:
         problem: its members; anything else than a problem is possible.

@@ -1,4 +1,4 @@
-"""Columns of the rows to be classified, whatever table they come in.
+"""Conversion of tables of any kind to the columns that a classifier needs.
 
 A column is read value by value: what becomes of a value depends on nothing beside it.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Table(Protocol):
-    """Columns by name: a dict, a data frame, an Arrow table, a structured array."""
+    """The interface of a table with named columns: a dict, a data frame, an Arrow table."""
 
     def __getitem__(self, name: Any, /) -> Any:  # noqa: ANN401 -- tables name columns variously
         """Return a column."""
@@ -49,14 +49,14 @@ class MissingTokens:
 
     @classmethod
     def of(cls, missing: Iterable[str]) -> MissingTokens:
-        """Return the tokens of a document, with the empty one."""
+        """Return the missing-value tokens of a classifier document, with the empty string."""
         texts = frozenset(missing)
         spelled = [float(each) for each in texts if NUMBER.fullmatch(each.strip(" \t"))]
         return cls(texts | {""}, tuple(filter(math.isfinite, spelled)))
 
 
 def columns_of(frame: Frame, names: Sequence[str]) -> list[Any]:
-    """Return a column for each name, in their order.
+    """Return one column of a table for each name, in the order of the names.
 
     Raises:
         ValueError: a column is missing, or rows are not as long as they have to be.
@@ -79,7 +79,7 @@ def columns_of(frame: Frame, names: Sequence[str]) -> list[Any]:
 
 
 def numbers_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.float64]:
-    """Return a numeric column, NaN where a value is missing.
+    """Return a numeric column, with NaN for missing values.
 
     Raises:
         ValueError: a value is neither a number nor missing.
@@ -97,7 +97,7 @@ def numbers_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.
 
 
 def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.float64]:
-    """Return a column of dates as days from 1970-01-01, NaN where a value is missing.
+    """Return a column of dates as days from 1970-01-01, with NaN for missing values.
 
     Raises:
         ValueError: a value is neither a date, nor a number of days, nor missing.
@@ -110,7 +110,7 @@ def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.flo
 def codes_of(
     column: Column, name: str, categories: Sequence[str], missing: MissingTokens
 ) -> NDArray[np.int64]:
-    """Return a categorical column: places among the categories, then other, then missing.
+    """Return the codes of a categorical column: category index, then other, then missing.
 
     Raises:
         ValueError: a value is neither a string nor missing.

@@ -1,4 +1,4 @@
-"""Requests and replies as bytes: what both clients send, and how they read what comes back."""
+"""HTTP requests of both clients as bytes, and the parsing of replies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLAIN_KEY: Final = re.compile(r"[\x21\x23-\x7e][\x21-\x7e]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request that may be sent again as it is."""
+    """One HTTP request, which may be sent again unchanged."""
 
     path: str
     body: bytes | None = None
@@ -56,12 +56,12 @@ class Call:
 
     @property
     def method(self) -> str:
-        """POST where there is a body, else GET."""
+        """The HTTP method: POST if the request has a body, else GET."""
         return "GET" if self.body is None else "POST"
 
 
 def options_of(url: str, key: str | None, timeout_seconds: float) -> dict[str, object]:
-    """Return what both kinds of httpx's clients are made with.
+    """Return the options with which both kinds of httpx clients are created.
 
     Raises:
         ValueError: ``url`` is no address, or ``key`` no header can carry.
@@ -81,7 +81,7 @@ def options_of(url: str, key: str | None, timeout_seconds: float) -> dict[str, o
 
 
 def query_call(features: Features, *, key: str | None, precision: int | None) -> Call:
-    """Return the request of one query; without a key it gets a fresh one."""
+    """Return the HTTP request of one query, with a new idempotency key if none is given."""
     headers = {"Content-Type": JSON, "Idempotency-Key": _written_key(key or fresh_key())}
     return Call(
         path="query", body=json.dumps(_query(features, precision)).encode(), headers=headers
@@ -89,7 +89,7 @@ def query_call(features: Features, *, key: str | None, precision: int | None) ->
 
 
 def statistics_call(hypotheses: Iterable[Mapping[str, object]]) -> Call:
-    """Return the request of means of hypotheses."""
+    """Return the HTTP request for the mean outcomes of hypotheses."""
     body = json.dumps({"hypotheses": list(hypotheses)}).encode()
     return Call(path="statistics", body=body, headers={"Content-Type": JSON})
 
@@ -100,7 +100,7 @@ def windows(
     precision: int | None,
     rows_a_request: int,
 ) -> Iterator[list[bytes]]:
-    """Yield the lines of the rows, as many as a request takes at a time.
+    """Yield the lines of a query stream in groups, one group for each HTTP request.
 
     Raises:
         ValueError: a row that no JSON can hold, by its number from 0, before it is asked; or
@@ -153,7 +153,7 @@ def _plain(value: object, name: str) -> object:
 
 
 def fresh_key() -> str:
-    """Return an idempotency key that nobody else has."""
+    """Return a new random idempotency key."""
     return uuid.uuid4().hex
 
 
@@ -167,7 +167,7 @@ def _written_key(key: str) -> str:
 
 
 def refusal_of(response: httpx.Response) -> ConclaveError:
-    """Return the error that a reply stands for; its body has been read."""
+    """Return the error for an HTTP reply that is a refusal."""
     try:
         problem = document_of(response.content)
     except NotConclaveError:
@@ -182,7 +182,7 @@ def refusal_of(response: httpx.Response) -> ConclaveError:
 
 
 def lost(error: httpx.TransportError | httpx.InvalidURL, url: httpx.URL) -> ConclaveError:
-    """Return the error of a request that had no reply.
+    """Return the error for an HTTP request that got no reply.
 
     Raises:
         UnavailableError: it can have none, however often it is sent.
@@ -209,27 +209,27 @@ def _refusal_of_tls(error: BaseException) -> ssl.SSLError | None:
 
 
 def read_reply(reply: Reply) -> Answer | ConclaveError:
-    """Return the answer, or the refusal, that a line of a stream is."""
+    """Return the answer or the refusal in one line of a stream's reply."""
     return Answer.read(reply) if "stable" in reply else error_of(reply)
 
 
 def read_schema(content: bytes) -> Schema:
-    """Return a schema."""
+    """Return the schema in an HTTP reply."""
     return cast("Schema", _having(content, "features", list))
 
 
 def read_budget(content: bytes) -> Budget:
-    """Return a budget."""
+    """Return the budget in an HTTP reply."""
     return cast("Budget", _having(content, "queries", dict))
 
 
 def read_answer(content: bytes) -> Answer:
-    """Return an answer."""
+    """Return the answer in an HTTP reply."""
     return Answer.read(document_of(content))
 
 
 def read_statistics(content: bytes) -> Statistics:
-    """Return statistics."""
+    """Return the statistics in an HTTP reply."""
     return Statistics.read(document_of(content))
 
 

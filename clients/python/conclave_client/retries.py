@@ -1,4 +1,4 @@
-"""When a request is sent again, and what of a stream still has to be asked.
+"""Retries: when an HTTP request is sent again, and which lines of a stream are open.
 
 Nothing here sends anything: the two clients do, each in its own way.
 """
@@ -31,7 +31,7 @@ STOPPED: Final = "the server stopped answering"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often and how fast a request is sent again.
+    """The settings for retries: number of attempts, and pauses between them.
 
     Sent again is what was lost on its way and what the server, or a proxy, asks to send later:
     a vector that was answered gets its recorded answer, so that nothing is charged twice.
@@ -60,14 +60,14 @@ class Retries:
             raise ValueError("pauses must not be negative")
 
     def pause_after(self, failures: int, asked_seconds: float | None) -> float:
-        """Return the seconds to wait after so many failures in a row, and a server's wish."""
+        """Return the pause, in seconds, after some failures in a row and a server's wish."""
         doubled = self.pause_seconds * (1 << min(failures, DOUBLINGS_MAX))
         own = min(doubled, self.pause_seconds_max)
         return max(own, min(asked_seconds or 0.0, RETRY_AFTER_SECONDS_MAX))
 
 
 class Attempts:
-    """The attempts at one request."""
+    """The attempts at one HTTP request so far."""
 
     def __init__(self, retries: Retries) -> None:
         """Begin without a failure."""
@@ -75,7 +75,7 @@ class Attempts:
         self._failures = 0
 
     def pause_seconds(self, error: ConclaveError) -> float:
-        """Return the seconds to wait before the next attempt.
+        """Return the number of seconds to wait before the next attempt.
 
         Raises:
             ConclaveError: the error, which does not pass, or there were attempts enough.
@@ -88,16 +88,16 @@ class Attempts:
 
     @property
     def are_left(self) -> bool:
-        """Whether there may be one more."""
+        """Whether the request may be attempted once more."""
         return self._failures < self._retries.attempts_max
 
     def begin_anew(self) -> None:
-        """Count from the beginning: the last one brought something."""
+        """Count attempts from the beginning, since the last one brought a reply."""
         self._failures = 0
 
 
 class Window:
-    """Lines that are asked together, and the replies that they have so far."""
+    """Lines of a stream that are sent together, with the replies received so far."""
 
     def __init__(self, lines: Sequence[bytes], retries: Retries) -> None:
         """Begin with all of them open.
@@ -116,12 +116,12 @@ class Window:
         self._rest = b""
 
     def body(self) -> bytes:
-        """Return the next request's body: every line that is open."""
+        """Return the body of the next request: every line without a final reply."""
         self._asked, self._rest = iter(self._open), b""
         return b"".join(self._lines[index] for index in self._open)
 
     def feed(self, chunk: bytes) -> list[Reply]:
-        """Take a part of the response; return replies that are final and next in order.
+        """Accept a part of the response; return final replies that are next in order.
 
         Cut at newlines only: a label may hold what else Unicode takes for a line's end.
 
@@ -139,7 +139,7 @@ class Window:
         return list(self._next())
 
     def pause_seconds(self, error: ConclaveError | None) -> float | None:
-        """Return the seconds to wait until the next request; None where there is none.
+        """Return the seconds to wait before the next request; None if none is needed.
 
         Args:
             error: how the last request ended; None where its response was whole.
@@ -163,7 +163,7 @@ class Window:
             return None
 
     def rest(self) -> list[Reply]:
-        """Return the replies that were not given, with refusals that would have passed."""
+        """Return the remaining replies, including refusals after the last attempt."""
         left = [reply for reply in self._replies[self._given_count :] if reply is not None]
         self._given_count = len(self._replies)
         return left
@@ -178,7 +178,7 @@ class Window:
 
 
 def document_of(body: bytes) -> Reply:
-    """Return a JSON object.
+    """Return the JSON object in a reply's body.
 
     Raises:
         NotConclaveError: it is none.

@@ -14,7 +14,12 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.voting.keyed_slots import KEY_BYTES, Slots
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
-from benchmarks.measuring.many_rows import blocks, write_configuration
+from benchmarks.measuring.many_rows import (
+    PERSON,
+    blocks,
+    persons_of_rows,
+    write_configuration,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,20 +92,24 @@ class SlotNoise(ScriptedNoise):
 SHARES = "[privacy.shares]\nrelabel = 0\nanswers = 0.7\nclassifier = 0.3\n[answers]"
 
 
-def write_parts(folder: Path, *, depth: int = 2, relabelled: bool = True) -> PartsRelease:
+def write_parts(
+    folder: Path, *, depth: int = 2, relabelled: bool = True, persons: int | None = None
+) -> PartsRelease:
     """Write rows in three parts of one or two row groups, and a release of trees on them.
 
-    Without relabelling, no two learners are alike.
+    Without relabelling, no two learners are alike.  With persons, rows of each lie in any parts.
     """
     folder.mkdir(exist_ok=True)
     place = folder / "rows.parts"
     place.mkdir()
     table = pa.concat_tables([pa.table(block) for block in blocks(ROWS)])
+    if persons is not None:
+        table = table.append_column(PERSON, pa.array(persons_of_rows(ROWS, persons)))
     step = -(-ROWS // PARTS)
     for part in range(PARTS):
         path = place / f"part-{part}.parquet"
         parquet.write_table(table[part * step : (part + 1) * step], path, row_group_size=13_000)
-    config = write_configuration(folder, place, size=SIZE)
+    config = write_configuration(folder, place, size=SIZE, persons=persons)
     text = config.read_text().replace("bins = 16", "bins = 4")
     text = text if relabelled else text.replace("[answers]", SHARES)
     config.write_text(text.replace("depth = 2", f"depth = {depth}"))

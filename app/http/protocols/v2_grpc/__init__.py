@@ -1,4 +1,4 @@
-"""The Open Inference Protocol over gRPC, with the same answers, keys and limits as HTTP.
+"""The Open Inference Protocol over gRPC, with the same answers, API keys and limits as HTTP.
 
 Needs the extra ``grpc``; only ``app/main.py`` imports it, and only where ``server.grpc_port`` is
 set.

@@ -1,4 +1,4 @@
-"""The gRPC methods of the protocol, each with the common access control and error handling.
+"""The gRPC methods of the Open Inference Protocol, with access control and error handling.
 
 A call is a POST of HTTP/2: its method is the path and its metadata are the headers.  So its
 key, role, limits, request id, trace, counts and refusals are those of a route; a reply has a
@@ -109,7 +109,7 @@ def refused(error: Exception, path: str) -> CallReply:
 
 
 async def server_live(api: Api, call: Request) -> CallReply:
-    """Report that the process answers."""
+    """Report that the process is running."""
     del api, call
     return CallReply(plain_message("ServerLiveResponse", live=True))
 
@@ -121,7 +121,7 @@ async def server_ready(api: Api, call: Request) -> CallReply:
 
 
 async def model_ready(api: Api, call: Request) -> CallReply:
-    """Report whether the release is open and has the name."""
+    """Report whether the release is open and has the given model name."""
     name = read_message("ModelReadyRequest", call.scope[MESSAGE]).name
     is_ready = _holds(lambda: service_of_model(api, name))
     return CallReply(plain_message("ModelReadyResponse", ready=is_ready))
@@ -134,14 +134,14 @@ async def server_metadata(api: Api, call: Request) -> CallReply:
 
 
 async def model_metadata_of(api: Api, call: Request) -> CallReply:
-    """Return the model's inputs and outputs."""
+    """Return the declared inputs and outputs of the model."""
     name = read_message("ModelMetadataRequest", call.scope[MESSAGE]).name
     schema = service_of_model(api, name).schema
     return CallReply(model_metadata(name, PLATFORM, schema))
 
 
 async def infer(api: Api, call: Request) -> CallReply:
-    """Validate every row of a batch, wait until the answers are committed, and return them."""
+    """Return the answers to all rows of a batch, after validating and committing them."""
     request = read_message("ModelInferRequest", call.scope[MESSAGE])
     service = service_of_model(api, request.model_name)
     key = idempotency_key(call.headers)
@@ -166,7 +166,7 @@ def _holds(check: Callable[[], object]) -> bool:
 
 
 class Method(NamedTuple):
-    """A gRPC method: its handler, and the role that a key needs for it (None for no role)."""
+    """A gRPC method: its handler, and the role that a caller needs (None for no role)."""
 
     role: Role | None
     handler: Callable[[Api, Request], Awaitable[CallReply]]
@@ -183,7 +183,7 @@ METHODS: Final = {
 
 
 class Calls:
-    """The gRPC methods of one server.
+    """The gRPC methods that one server offers.
 
     Attributes:
         is_ending: whether calls that come now are refused, as the server is to end.
@@ -206,7 +206,7 @@ class Calls:
         self._under_way = under_way
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return the object by which gRPC finds the method of a call."""
+        """Return the object in which the gRPC library looks up the handler of a call."""
         methods = {name: self._method(name, method) for name, method in METHODS.items()}
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 

@@ -29,7 +29,7 @@ STOP_SECONDS_MAX: Final = 0.5
 
 
 class InferenceServer:
-    """A gRPC server of the inference protocol on the event loop of the web server."""
+    """A gRPC server of the inference protocol, on the web server's event loop."""
 
     def __init__(self, api: Api, access: Access) -> None:
         """Prepare the gRPC server without starting it.
@@ -71,7 +71,7 @@ class InferenceServer:
         await self._server.start()
 
     def drain(self) -> None:
-        """Refuse new gRPC calls and finish those in progress."""
+        """Refuse new gRPC calls, and finish the calls in progress."""
         if self._calls is not None:
             self._calls.is_ending = True
 

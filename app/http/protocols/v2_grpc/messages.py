@@ -93,7 +93,7 @@ def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is
 
 
 def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401 -- as above
-    """Return a gRPC inference request in HTTP's form, and its binary part.
+    """Return a gRPC inference request as the JSON form of HTTP, and its binary part.
 
     Args:
         request: a ``ModelInferRequest``.
@@ -193,7 +193,7 @@ def inference_reply(
 
 
 def model_metadata(model_name: str, platform: str, schema: Schema) -> bytes:
-    """Return a ``ModelMetadataResponse``: inputs and outputs with their shapes."""
+    """Return a ``ModelMetadataResponse`` with the shapes of inputs and outputs."""
     reply = MESSAGES["ModelMetadataResponse"](name=model_name, platform=platform)
     for each in declared_inputs(schema):
         reply.inputs.add(name=each.name, datatype=each.datatype, shape=[-1, each.width])
@@ -203,7 +203,7 @@ def model_metadata(model_name: str, platform: str, schema: Schema) -> bytes:
 
 
 def plain_message(kind: str, **members: str | bool) -> bytes:
-    """Return a protobuf message of simple fields."""
+    """Return a protobuf message with simple fields only."""
     return _encoded(MESSAGES[kind](**members))
 
 

@@ -1,4 +1,4 @@
-"""The stability test with a table whose privacy a numeric certificate proves.
+"""The stability test with a table of probabilities whose privacy a certificate proves.
 
 The step is that of calibration ``profile``, ``app/privacy/stability/mechanism.py``; the table
 is another one, and with T of 5 at most it needs fewer votes.

@@ -1,4 +1,4 @@
-"""The certificate that proves a stability table's privacy, checked on integers.
+"""The numeric certificate that proves a stability table private, checked on integers.
 
 A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
 ``h = 0..T`` of hits left, all with the same nodes.  ``z`` stands for a likelihood ratio, and
@@ -53,7 +53,7 @@ NODE_COUNT_MAX: Final = 4096
 
 @dataclass(frozen=True)
 class Certificate:
-    """A privacy certificate of a stability table: functions ``V_0, ..., V_T`` and a factor c.
+    """A certificate that a stability table is private: functions ``V_0, ..., V_T`` and c.
 
     Attributes:
         factor: c, times ``2**40``; at most ``e**epsilon``.
@@ -80,7 +80,7 @@ class Certificate:
         )
 
     def value_at(self, place: Fraction) -> Fraction:
-        """Return the certificate's function ``V_T`` at a place z >= 0, exactly."""
+        """Return the value of the certificate's function ``V_T`` at z >= 0, exactly."""
         scaled = place * NODE_ONE
         cell = bisect_right(self.nodes, scaled) - 1
         moved = self.slopes[-1][cell] * (scaled - self.nodes[cell])
@@ -93,7 +93,7 @@ class Certificate:
 
 
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
-    """Return an upper bound on the privacy cost (delta) of a draw followed by a run of answers.
+    """Return an upper bound on the delta of a private draw followed by a run of answers.
 
     The draw's ratio x has mean 1 and lies in an interval ``[t / E, t]`` with t between 1 and E,
     so that the mean of the convex ``V_T`` is at most that of the two ends: the chord's value at 1.
@@ -152,7 +152,7 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return ``f``, from a certificate's condition (a'), at a node, times ``2**136``, rounded up.
+    """Return the value of ``f``, from condition (a'), at a node, times ``2**136``.
 
     Args:
         node: z, times ``2**40``.
@@ -195,7 +195,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold of a stability table that a certificate permits."""
+    """Return the smallest first threshold of a stability table that a certificate accepts."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -206,7 +206,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether a certificate covers two neighbouring thresholds of a table, either way."""
+    """Return whether a certificate accepts two neighbouring thresholds, in either order."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

@@ -1,4 +1,4 @@
-"""A floating-point search for a stability table's privacy certificate, to be checked later.
+"""A floating-point search for a stability table's certificate, which is checked later.
 
 **The functions.** A query that is a hit with a tiny probability, on both sides, costs least
 per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
@@ -75,7 +75,7 @@ class _Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A certificate that was found but is not yet checked.
+    """A certificate that the search found, before it is checked.
 
     Attributes:
         certificate: its functions, in integers.
@@ -89,7 +89,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, by privacy factors times ``2**40``.
+    """The private draws before and after the answers, by their privacy factors ``2**40 e^eps``.
 
     Attributes:
         range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
@@ -107,7 +107,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return a likely certificate's functions, with the smallest ratio for which they were found.
+    """Return the functions of a likely certificate, and the ratio for which they were found.
 
     Args:
         factor: c, times ``2**40``.
@@ -253,7 +253,7 @@ def _on_integers(
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probabilities of an unstable and a stable answer, both to full relative precision."""
+    """The probabilities of an unstable and a stable answer, each with full precision."""
 
     hit: float
     none: float
@@ -267,7 +267,7 @@ class Chance:
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return vertices of the region of threshold pairs that a certificate accepts."""
+    """Return the corners of a region of threshold pairs that a certificate accepts."""
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedParameters(stability.Parameters):
-    """The public parameters of a stability test with a certified table."""
+    """The public parameters of a stability test whose table has a certificate."""
 
 
 def _calibrate(
@@ -29,7 +29,7 @@ def _calibrate(
 
 
 def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
-    """Return the draws that are accounted jointly with the answers, scaled to an epsilon."""
+    """Return the draws in a joint account with the answers, with epsilon scaled."""
     if asked.account is None:
         return certified_table.ALONE
     factor = epsilon / asked.account.epsilon

@@ -1,4 +1,4 @@
-"""A stability table with a certificate of its privacy.
+"""A stability table with a certificate that proves it private.
 
 **Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with the words of another
 table (Theorem C, our own).  A table is found by a search in doubles, which is trusted with
@@ -82,7 +82,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SharedWith:
-    """The draws accounted jointly with the answers (Theorem C'), by their parts of epsilon.
+    """The draws in one joint privacy account with the answers (Theorem C').
 
     Attributes:
         relabel: of the draw before the first answer; 0 if none.
@@ -99,7 +99,7 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """The private draws before and after the answers, with factors rounded to the safe side."""
+        """The private draws before and after the answers, as factors rounded to the safe side."""
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -111,7 +111,7 @@ ALONE: Final = SharedWith()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedTable:
-    """The stability table that serves, with its budget and its privacy certificate.
+    """The stability table in use, with its budget and its privacy certificate.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -139,7 +139,7 @@ class CertifiedTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance in votes with at most this instability probability."""
+        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -197,7 +197,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> CertifiedTable:
-    """Return a stability table with its certificate for a budget, which :func:`check` accepts.
+    """Return a stability table and its certificate for a budget.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.
@@ -318,7 +318,7 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 
 
 def check(table: CertifiedTable) -> None:
-    """Raise an error unless a table meets the privacy claim, before it is used.
+    """Raise an error unless the table keeps the privacy claim, before it is used.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -366,7 +366,7 @@ def _checked_around(table: CertifiedTable) -> Around:
 
 
 def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
-    """Return whether c, given as ``2**40 c``, is surely at most (or at least) ``e**epsilon``.
+    """Return whether c, given as ``2**40 c``, is surely on one side of ``e**epsilon``.
 
     Rounding is against us either way.
     """
@@ -393,7 +393,7 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether all pairs of neighbouring thresholds lie in a polygon of accepted pairs."""
+    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon."""
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]

@@ -31,7 +31,7 @@ ROWS: Final = "N"
 
 
 class Graph:
-    """The inputs, constants and nodes of one graph, in the order they are added."""
+    """The inputs, constants and nodes of one ONNX graph, in the order in which they are added."""
 
     def __init__(self, *, reserved: Sequence[str]) -> None:
         """Start an empty graph; ``reserved`` are the names of its inputs and outputs."""
@@ -44,33 +44,33 @@ class Graph:
         self._nodes: list[NodeProto] = []
 
     def number_input(self, name: str, *, width: int) -> str:
-        """Declare a float64 input of shape (N, width) and return its name."""
+        """Declare a float64 input of the graph, shape (N, width), and return its name."""
         return self._input(name, DOUBLE, width)
 
     def string_input(self, name: str) -> str:
-        """Declare a string input of shape (N, 1) and return its name."""
+        """Declare a string input of the graph, shape (N, 1), and return its name."""
         return self._input(name, STRING, 1)
 
     def label_output(self, name: str) -> None:
-        """Declare a string output of shape (N,)."""
+        """Declare a string output of the graph, shape (N,)."""
         self._outputs.append(helper.make_tensor_value_info(name, STRING, [ROWS]))
 
     def scores_output(self, name: str, *, width: int) -> None:
-        """Declare an int64 output of shape (N, width)."""
+        """Declare an int64 output of the graph, shape (N, width)."""
         self._outputs.append(helper.make_tensor_value_info(name, INTEGER, [ROWS, width]))
 
     def constant(self, values: NDArray[np.generic]) -> str:
-        """Store an array of numbers of any shape as a constant, and return its name."""
+        """Store an array of numbers as a constant of the graph, and return its name."""
         name = f"{self._prefix}constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(values, name))
         return name
 
     def strings(self, texts: Sequence[str]) -> str:
-        """Store strings as a constant of shape (len(texts),), and return its name."""
+        """Store strings as a constant of the graph, and return its name."""
         return self.constant(np.array(list(texts), dtype=object))
 
     def indices(self, *values: int) -> str:
-        """Store int64 values as a constant of shape (len(values),), and return its name."""
+        """Store int64 values as a constant of the graph, and return its name."""
         return self.constant(np.array(values, dtype=np.int64))
 
     def add(
@@ -81,7 +81,7 @@ class Graph:
         domain: str | None = None,
         **attributes: int | str | list[int] | list[str],
     ) -> str:
-        """Add a node with one output, and return the output's name.
+        """Add a node with one output to the graph, and return the output's name.
 
         Args:
             operator: name of the operator.

@@ -32,7 +32,7 @@ NO_VALUE: Final = (math.inf, -math.inf)
 
 
 def input_names(document: ClassifierDocument) -> tuple[str, ...]:
-    """Return the names of the model's inputs, in order."""
+    """Return the names of the ONNX model's inputs, in order."""
     if _all_numbers(document):
         return (ALL_FEATURES,)
     return tuple(feature.name for feature in document.features)
@@ -63,7 +63,7 @@ class Columns:
         self.shape = graph.add("Concat", self.rows, graph.indices(1), axis=0)
 
     def matrix(self, features: Sequence[int]) -> str:
-        """Return one or more features side by side, shape (N, len(features)).
+        """Return the columns of one or more features as a matrix, shape (N, len(features)).
 
         A number is itself; a string is its place among the categories, one more
         where it is none of them, and one more again where it is missing.
@@ -77,7 +77,7 @@ class Columns:
     def steps(
         self, features: Sequence[int], bounds: Sequence[tuple[float, float]], steps: int
     ) -> str:
-        """Return numeric features as whole steps from their bounds, int64 (N, len(features))."""
+        """Return numeric features in whole steps from their bounds, int64 (N, len(features))."""
         graph = self.graph
         lower, upper = np.array(bounds, dtype=np.float64).T.reshape(2, 1, -1)
         values = self.matrix(features)
@@ -119,7 +119,7 @@ class Columns:
 
 
 def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:
-    """Return which values pass a node's test; NaN passes none.
+    """Return which values pass a test of the ONNX graph; NaN passes none.
 
     A clipped number is at or above a cut iff the number itself is, save that
     a cut at the lower bound passes every number and one above the upper none.

@@ -1,4 +1,4 @@
-"""A published tree, halfspace, score or grid as an ONNX model that gives the same labels.
+"""A published tree, halfspace, score or grid as an ONNX model with the same labels.
 
 The model does what ``PublishedClassifier.predict`` does, exactly: numbers stay
 float64 and meet the very cuts of the document, and halfspaces and scores are
@@ -88,7 +88,7 @@ def to_onnx(document: ClassifierDocument) -> bytes:
 
 
 def output_name(document: ClassifierDocument, name: str = LABEL) -> str:
-    """Return the name of an output, with underscores until it differs from every input's."""
+    """Return the name of an output, made different from every input's by underscores."""
     while name in input_names(document):
         name += "_"
     return name

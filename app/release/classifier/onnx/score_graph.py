@@ -69,7 +69,7 @@ def _product(graph: Graph, values: str, weights: NDArray[np.int64], *, largest: 
 
 
 def scores_index(graph: Graph, values: str, *, width: int) -> str:
-    """Return the class index of every row, shape (N, 1), of ``width`` scores."""
+    """Return the class index of every row, shape (N, 1), from ``width`` scores."""
     if width > 1:
         return graph.add("ArgMax", values, axis=1)  # the first of the largest
     zero = graph.constant(np.array([[0]], dtype=np.int64))
@@ -114,7 +114,7 @@ def _numbers(columns: Columns, numbers: NumbersDocument) -> str:
 
 
 def weight_count(scores: ScoresDocument) -> int:
-    """Return the number of scores."""
+    """Return the number of scores of a published classifier."""
     return len(scores.intercepts)
 
 

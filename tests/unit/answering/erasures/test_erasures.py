@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from app.answering.beside.living_answerer import LivingAnswerer
-from app.errors import ConfigurationError, LedgerCorruptError
+from app.errors import ConfigurationError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.beside_entries import REQUEST, TOMBSTONE
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
+from app.release.generations import ticking
 from app.release.generations.fitting import fit_slots
 from app.release.generations.labelling import given_labels
 from app.release.generations.requests import (
@@ -25,7 +26,9 @@ from app.release.generations.requests import (
     refuse_changes,
     take_down,
 )
+from app.release.generations.ticking import Ticker
 from app.release.progress import no_progress
+from app.release.terms import padding
 from tests.builders.release.growing_release import MINUTE, GrowingRelease
 from tests.builders.release.named_rows import NamedRelease, named, place_of, slots_of
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask, private_rows
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 
     from app.ledger.ledger import Ledger
     from app.release.generations.slots import Slots
-    from app.release.generations.ticking import Ticker
 
 MASKED = "0" * 64
 
@@ -251,6 +253,89 @@ def test_a_tick_at_once_is_followed_by_the_server(tmp_path: Path) -> None:
         pass_tick(growing, answerer, ticker)
     assert generations_of(ledger.read_state().generations).all[1].standing == "active"
     assert int((~slots_of(ledger, 2).is_filled).sum()) == 1
+
+
+class WorkClock:
+    """Time that passes by naps and by the work of a tick alone."""
+
+    def __init__(self) -> None:
+        """Start somewhere."""
+        self.now = 1234.5
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.now += seconds
+
+
+def grains_of_ticks(
+    growing: NamedRelease, patch: pytest.MonkeyPatch, *, is_at_once: bool
+) -> list[float]:
+    """Return how many grains after it began each tick is committed, after work of three lengths.
+
+    A tick at once fits the changed chunks itself; one by the clock reads the slots.
+    """
+    clock, work = WorkClock(), [0.0]
+    patch.setattr(ticking, "time", clock)
+    patch.setattr(padding, "time", clock)
+    place = "prepare_changes" if is_at_once else "read_slots"
+    real = getattr(ticking, place)
+
+    def working(*given: object) -> object:
+        clock.sleep(work[0])
+        return real(*given)
+
+    patch.setattr(ticking, place, working)
+    answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
+    ticker = growing.ticker(answerer.release.ledger)
+    grains = []
+    for seconds in (0.01, 0.09, 0.13):
+        growing.now += MINUTE
+        answerer.follow()
+        work[0], began = seconds, clock.now
+        if is_at_once:
+            ticker.change_now()
+        else:
+            answerer.tick(ticker)
+        grains.append((clock.now - began) / ticking.TICK_GRAIN_SECONDS)
+        work[0] = 0.0
+    return grains
+
+
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_a_tick_is_committed_whole_grains_after_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_at_once: bool
+) -> None:
+    """By the clock or at once: work of 10 and of 90 ms is seen alike, and 130 ms as two grains."""
+    grains = grains_of_ticks(NamedRelease(tmp_path), monkeypatch, is_at_once=is_at_once)
+    assert grains == pytest.approx([1, 1, 2], abs=0.01)
+
+
+def test_a_tick_that_was_overtaken_leaves_its_requests(tmp_path: Path) -> None:
+    """Another makes a tick between the fit and the commit: nothing is committed, or forgotten."""
+    growing = NamedRelease(tmp_path)
+    ledger = growing.open().ledger
+    forget(ledger, "a1")
+    late, other = growing.ticker(ledger), growing.ticker(ledger)
+    real = Ticker._prepare
+
+    def overtaken(self: Ticker) -> None:
+        real(self)
+        if self is late:
+            other.change_now()
+            forget(ledger, "a2")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ticker, "_prepare", overtaken)
+        with pytest.raises(LedgerUnavailableError, match="made a tick meanwhile"):
+            late.change_now()
+    assert len(ledger.beside(REQUEST)) == 1
+    late.change_now()
+    assert not ledger.beside(REQUEST)
+    verify(ledger)
 
 
 def life(folder: Path, *, erases: bool) -> list[object]:

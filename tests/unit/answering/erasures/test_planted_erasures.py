@@ -11,14 +11,22 @@ import pytest
 
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.learning.chunks import chunk_offsets
+from app.learning.ensemble import read_ensemble_bytes
+from app.ledger.copies.copies import back_up
 from app.ledger.database import sqlite
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
-from app.release.generations import changing
+from app.release.generations import changing, ticking
 from app.release.generations.slots import Slots
 from app.release.generations.ticking import Ticker
 from tests.builders.release.named_rows import NamedRelease, place_of, slots_of
-from tests.unit.answering.erasures.test_erasures import forget, life, pass_tick
+from tests.unit.answering.erasures.test_erasures import (
+    emptied,
+    forget,
+    grains_of_ticks,
+    life,
+    pass_tick,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,6 +139,57 @@ def test_pages_that_are_not_overwritten_still_hold_the_record(
     ledger.close()
     found = any(marker in path.read_bytes() for path in tmp_path.glob("conclave.db*"))
     assert found is not is_secure
+
+
+def test_a_model_that_is_not_fitted_anew_still_holds_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slots are those of a release in which the slot was empty, but for the learners."""
+    growing = NamedRelease(tmp_path, {"answers__ensemble": str(CHUNKS)})
+    answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
+    ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
+    before = slots_of(ledger)
+    assert before.given_labels is not None
+    # A chunk of which the last record of one label goes: its learner is another without it.
+    side = before.given_labels[: before.count // CHUNKS]
+    gone = [place for place, label in enumerate(side.tolist()) if label == 1]
+    names = {place_of(ledger, f"a{index}"): f"a{index}" for index in range(before.count)}
+
+    def old(configuration: Any, slots: Slots, labels: Any, **named: Any) -> Any:
+        del labels, named
+        return read_ensemble_bytes(configuration.learner, slots.ensemble or b"")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(changing, "refit_chunks", old)
+        forget(ledger, *[names[place] for place in gone])
+        pass_tick(growing, answerer, ticker)
+    after, empty = slots_of(ledger), emptied(growing, before, *gone)
+    assert after.values.tobytes() == empty.values.tobytes()
+    assert after.to_bytes() != empty.to_bytes()
+
+
+def test_a_backup_of_after_the_tick_holds_nothing_of_the_record(tmp_path: Path) -> None:
+    """One of before holds the row, as the page says of older backups."""
+    growing = NamedRelease(tmp_path)
+    answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
+    ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)
+    # The digest of the identifier stays, as a tombstone: what is looked for is the row.
+    marker = slots_of(ledger).values[place_of(ledger, "a1")].tobytes()[:8]
+    copies = [tmp_path / "before.db", tmp_path / "after.db"]
+    back_up(growing.small.settings().ledger_url, copies[0])
+    forget(ledger, "a1")
+    pass_tick(growing, answerer, ticker)
+    back_up(growing.small.settings().ledger_url, copies[1])
+    assert [marker in copy.read_bytes() for copy in copies] == [True, False]
+
+
+def test_a_tick_without_padding_shows_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a tick at once that is committed as soon as its chunks are fitted."""
+    monkeypatch.setattr(ticking, "wait_for_multiple", lambda *_, **__: None)
+    grains = grains_of_ticks(NamedRelease(tmp_path), monkeypatch, is_at_once=True)
+    assert grains == pytest.approx([0.1, 0.9, 1.3], abs=0.01)
 
 
 def test_a_tick_that_comes_because_somebody_asked_is_visible(

@@ -40,21 +40,23 @@ def test_the_quorum_is_advised(living: Path, capsys: pytest.CaptureFixture[str])
     assert "Quorum: none" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("learner", "steps"), [("linear", 30), ("kernel", 32)])
 def test_what_a_generation_publishes_is_told(
-    living: Path, capsys: pytest.CaptureFixture[str]
+    living: Path, capsys: pytest.CaptureFixture[str], learner: str, steps: int
 ) -> None:
     """Its steps and its charge, where the classifier has a share; null and no line without one."""
     options = ("--config", str(living), "--generations", "--demand", "10")
     assert run(plan(*options, "--json")) == 0
     assert json.loads(capsys.readouterr().out)["generations"]["published"] is None
-    shares = "answers = 0.6\nclassifier = 0.3\n[classifier]\nlearner = 'linear'\n"
+    shares = f"answers = 0.3\nclassifier = 0.6\n[classifier]\nlearner = '{learner}'\n"
     living.write_text(LIVING.replace("answers = 0.9\nclassifier = 0\n", shares))
     assert run(plan(*options, "--json")) == 0
     part = json.loads(capsys.readouterr().out)["generations"]["published"]
-    assert part["steps"] == 24
+    assert part["steps"] == steps
     assert 0 < part["smallest_share"] < 0.1
     assert run(plan(*options)) == 0
-    assert "Published: each generation adds 24 steps on its own rows" in capsys.readouterr().out
+    line = f"Published: each generation adds {steps} steps on its own rows"
+    assert line in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from distributed import LocalCluster
 from app.data.plane import dask_engine
 from app.errors import ConfigurationError, DataError
 from app.ledger.ledger import open_ledger
+from app.privacy.voting.keyed_slots import KEY_BYTES
 from tests.builders.release.parts_release import PRIVATE, PartsRelease, write_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from app.release.progress import Progress
 
@@ -47,6 +49,14 @@ def _of(cluster: LocalCluster) -> dict[str, str]:
 def test_a_cluster_draws_the_same_bytes(parts: PartsRelease, cluster: LocalCluster) -> None:
     """Fingerprint, slots, hypothesis and learners are those of the local engine."""
     assert parts.drawn(ledger="dask.db", environment=_of(cluster)) == parts.drawn(ledger="local.db")
+
+
+def test_a_cluster_numbers_persons_alike(tmp_path: Path, cluster: LocalCluster) -> None:
+    """Whose rows lie on both workers: the same persons, weights, slots and learners."""
+    named = write_parts(tmp_path / "release", persons=66_000)
+    of_cluster = named.drawn(ledger="dask.db", environment=_of(cluster))
+    assert of_cluster == named.drawn(ledger="local.db")
+    assert len(of_cluster["permutation"]) == KEY_BYTES
 
 
 def test_a_refusal_comes_from_the_workers(parts: PartsRelease, cluster: LocalCluster) -> None:

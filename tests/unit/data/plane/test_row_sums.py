@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app.data.persons import IDENTITY_BYTES, Persons
 from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
+from app.data.plane.streamed_rows import row_sum_fingerprint
+from app.data.rows import PrivateRows
+from app.errors import InvariantError
 
 KEY = b"k" * 32
 GENERATOR = np.random.default_rng(1)
@@ -60,3 +64,22 @@ def test_the_key_and_the_numbers_are_in_the_fingerprint() -> None:
     }
     assert len(others | {known}) == 5
     assert sum_of_rows(VALUES, LABELS, b"l" * 32) != TOTAL
+
+
+def test_persons_are_hashed_with_their_rows() -> None:
+    """Their digests count, as a key of their own does; rows of nobody known have no sum."""
+    digests = np.random.default_rng(2).integers(0, 2**64, (len(LABELS), 2), dtype=np.uint64)
+    named = sum_of_rows(VALUES, LABELS, KEY, digests)
+    assert named != TOTAL
+    assert named != sum_of_rows(VALUES, LABELS, KEY, digests[::-1].copy())
+    assert sum_of_rows(VALUES, LABELS, KEY, np.zeros_like(digests)) != TOTAL
+    halves = [
+        sum_of_rows(VALUES[h], LABELS[h], KEY, digests[h])
+        for h in np.split(GENERATOR.permutation(200), 2)
+    ]
+    assert sum(halves) % MODULUS == named
+    numbers = np.arange(len(LABELS))
+    identities = np.zeros((len(LABELS), IDENTITY_BYTES), dtype=np.uint8)
+    persons = Persons(numbers, identities)
+    with pytest.raises(InvariantError, match="digests of their identifiers"):
+        row_sum_fingerprint(PrivateRows(VALUES.copy(), LABELS.copy(), persons), KEY)

@@ -15,16 +15,22 @@ from app.data.sources import encoded_parts
 from app.errors import DataError
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.release import streaming
+from app.release import drawing, streaming
+from app.release.drawing import SampledRows, sampled_rows
 from app.release.streaming import streams
 from app.settings.settings import load_settings
-from benchmarks.measuring.many_rows import blocks, write_configuration
+from benchmarks.measuring.many_rows import PERSON, blocks, write_configuration
 from tests.builders.release.parts_release import SlotNoise
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+
 ROWS: Final = 1500
+PERSONS: Final = 600
 UNSHARED: Final = "[privacy.shares]\nrelabel = 0\nanswers = 0.7\nclassifier = 0.3\n[answers]"
 CELLS: Final = '["number0 >= 0.5", "colour = red", "", "number1 >= 0.25", "", "", ""]'
 TESTS: Final = "[hypotheses.tests]\n{}\n[privacy]"
@@ -58,6 +64,15 @@ CHANGES: Final = {
 UNRELABELLED: Final = ("deeper than counts",)
 
 
+def by_digests(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
+    """Return a sample of persons who are permuted by the numbers that they have as rows stream."""
+    if rows.persons is not None:
+        assert rows.persons.digests is not None
+        firsts, seconds = rows.persons.digests.T
+        permutation = np.lexsort((seconds, firsts))[permutation]
+    return sampled_rows(rows, permutation, count=count)
+
+
 @cache
 def _tables() -> tuple[pa.Table, pa.Table]:
     """Return the rows with two labels, and with three."""
@@ -68,15 +83,27 @@ def _tables() -> tuple[pa.Table, pa.Table]:
     return table, table.set_column(place, "label", pa.array(labels))
 
 
-def _config(folder: Path, kind: str) -> Path:
+def _of_persons(table: pa.Table) -> pa.Table:
+    """Return the rows with a column of persons, whose rows lie in any parts.
+
+    Half of them have one row, the others up to some ten.
+    """
+    generator = np.random.default_rng(6)
+    others = generator.integers(0, PERSONS // 2, ROWS - PERSONS)
+    whose = generator.permutation(np.concatenate([np.arange(PERSONS), others]))
+    return table.append_column(PERSON, pa.array([f"person {number}" for number in whose]))
+
+
+def _config(folder: Path, kind: str, *, are_named: bool = False) -> Path:
     """Write rows in parts, and a release of a class; return its configuration."""
     rows = folder / "rows.parts"
     rows.mkdir()
     table = _tables()[THREE_LABELS in CHANGES[kind]]
+    table = _of_persons(table) if are_named else table
     for part, start in enumerate((0, 100, 900)):
         end = (100, 900, ROWS)[part]
         parquet.write_table(table[start:end], rows / f"{part}.parquet", row_group_size=300)
-    config = write_configuration(folder, rows, size=40)
+    config = write_configuration(folder, rows, size=40, persons=PERSONS if are_named else None)
     text = config.read_text().replace("queries = 100000", "queries = 1000")
     for before, after in CHANGES[kind]:
         assert before in text
@@ -125,14 +152,21 @@ def test_ranges_of_a_csv_draw_the_same_and_refuse_by_row(
         _drawn(config, "refused.db", noise=ScriptedNoise(seeded_words(3)), workers=3)
 
 
-@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [
+        *((kind, "rows") for kind in CHANGES),
+        *((kind, "persons") for kind in CHANGES if kind not in UNRELABELLED),
+    ],
+)
 def test_a_class_draws_what_it_draws_in_memory(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the number of workers and the order of parts."""
-    monkeypatch.setattr(streaming, "ROWS_MIN", ROWS)
+    """Whatever the number of workers and the order of parts, and whoever rows are about."""
+    are_named = unit == "persons"
+    monkeypatch.setattr(streaming, "ROWS_MIN", PERSONS if are_named else ROWS)
     monkeypatch.setattr(streaming, "BYTES_MIN", 1)
-    config = _config(tmp_path, kind)
+    config = _config(tmp_path, kind, are_named=are_named)
     one = _drawn(config, "one.db", noise=ScriptedNoise(seeded_words(3)), workers=1)
     real = local_engine.LocalEngine.read
 
@@ -142,6 +176,7 @@ def test_a_class_draws_what_it_draws_in_memory(
     monkeypatch.setattr(local_engine.LocalEngine, "read", reversed_parts)
     three = _drawn(config, "three.db", noise=ScriptedNoise(seeded_words(3)), workers=3)
     monkeypatch.setattr(streaming, "ROWS_MIN", ROWS + 1)
+    monkeypatch.setattr(drawing, "sampled_rows", by_digests)
     noise = SlotNoise(seeded_words(3))
     in_memory = _drawn(config, "memory.db", noise=noise, workers=1, is_streamed=False)
     assert three == one

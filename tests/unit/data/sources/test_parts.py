@@ -159,8 +159,9 @@ def test_parts_read_alone_are_the_whole(tmp_path: Path, suffix: str) -> None:
     assert whole.persons is not None
     values = np.concatenate([each.values for each in rows])
     assert values.tobytes() == whole.values.tobytes()
-    identities = np.concatenate([each.identities for each in rows if each.identities is not None])
-    np.testing.assert_array_equal(identities, whole.persons.identities[whole.persons.numbers])
+    digests = np.concatenate([each.digests for each in rows if each.digests is not None])
+    assert whole.persons.digests is not None
+    np.testing.assert_array_equal(digests, whole.persons.digests[whole.persons.numbers])
     assert repr(rows[0]) == "EncodedRows()"
 
 

@@ -11,12 +11,19 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
+from app.learning.linear.kernel_scores import KernelInputs
 from app.ledger.entries.entry_kinds import ClassifierPublished2
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.main import learn_from_settings
+from app.noise.scripted import ScriptedNoise
 from app.release.generations.appending import shares_of
-from app.release.generations.public_map import PublicInputs, opened_inputs, read_inputs
+from app.release.generations.public_map import (
+    PublicInputs,
+    known_inputs,
+    opened_descent,
+    read_inputs,
+)
 from app.release.generations.publishing import Part, generation_draw, mean_share
 from app.release.generations.requests import erasures_of, take_down
 from app.release.generations.ticking import NotFittedError, Ticker
@@ -105,6 +112,37 @@ def test_a_restart_draws_nothing_and_goes_on_from_there(growing: GrowingRelease)
     assert fitted.part.start == newest(before).weights
 
 
+def test_waves_are_drawn_once_and_shared_by_all_generations(tmp_path: Path) -> None:
+    """Learner kernel: the coins are kept with the map, so that weights of all mean the same."""
+    growing = GrowingRelease(tmp_path, {**PUBLISHES, "classifier__learner": "kernel"})
+    answerer = growing.answerer(generations=2)
+    release, second = answerer.living, newest(answerer.living)
+    assert second.number == 2
+    known = read_inputs(release.ledger)
+    assert isinstance(known.inputs, KernelInputs)
+    body = known.to_bytes()
+    assert PublicInputs.from_bytes(body).to_bytes() == body
+    first, other = (
+        generation_draw(release.configuration, known, each)
+        for each in generations_of(release.state.generations).all
+    )
+    assert first.parameters.features is other.parameters.features is known.features
+    check(release.ledger)
+    release.ledger.close()
+    again = growing.answerer()
+    assert newest(again.living) == second
+    assert read_inputs(again.release.ledger).to_bytes() == body
+    growing.append(again.release.ledger, seed=30)
+    growing.pass_periods(again, 2)
+    third = newest(again.living)
+    assert third.number == 3
+    published = json.loads(third.classifier)
+    assert published["scores"]["waves"]
+    assert again.living.classifier is not None
+    assert again.living.classifier.predict((40.0, "a")) in again.release.schema.classes
+    check(again.release.ledger)
+
+
 def test_the_mean_is_of_the_later_and_the_larger(growing: GrowingRelease) -> None:
     """Alike, generation g counts as g; one of half the records, a quarter as much."""
     release = growing.answerer(generations=3).living
@@ -135,8 +173,9 @@ def test_the_public_inputs_are_kept_as_they_were(growing: GrowingRelease) -> Non
     public.write_text("\n".join([",".join(names), *points]) + "\n", encoding="utf-8")
     growing.changes = {**growing.changes, "classifier__public": str(public)}
     configuration = growing.small.configuration()
-    found = opened_inputs(configuration, private_rows(), lambda _: None)
-    assert found is not None
+    prepared = opened_descent(configuration, private_rows(), lambda _: None)
+    assert prepared is not None
+    found = known_inputs(prepared, ScriptedNoise([]))  # no coin is drawn
     back = PublicInputs.from_bytes(found.to_bytes())
     assert back.to_bytes() == found.to_bytes()
     assert np.array_equal(back.features.matrix, found.features.matrix)
@@ -147,7 +186,7 @@ def test_the_public_inputs_are_kept_as_they_were(growing: GrowingRelease) -> Non
         PublicInputs.from_bytes(b"\x01")
     growing.changes = {**growing.changes, "classifier__public": str(public) + "x"}
     with pytest.raises(ConfigurationError, match="cannot read") as refused:
-        opened_inputs(growing.small.configuration(), private_rows(), lambda _: None)
+        opened_descent(growing.small.configuration(), private_rows(), lambda _: None)
     assert refused.value.key == "classifier.public"
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from app.ledger.verification import verify
 from app.release.classifier.linear import LinearDraw
+from app.settings.generations_section import PUBLISH_IN_TURN
 from tests.builders.release.growing_persons import FIRST, SECOND, PersonsRelease
 from tests.unit.release.classifier.test_publishing_in_turn import PUBLISHES, newest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from app.data.rows import PrivateRows
 
 
+@pytest.mark.parametrize("learner", PUBLISH_IN_TURN)
 def test_a_descent_divides_residuals_by_the_rows_of_their_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str
 ) -> None:
     """Fault 20: what each generation descends on is persons with all rows, by public numbers."""
     real, seen = LinearDraw.descend, list[np.ndarray]()
@@ -33,7 +34,8 @@ def test_a_descent_divides_residuals_by_the_rows_of_their_person(
         return real(self, rows, *more)
 
     monkeypatch.setattr(LinearDraw, "descend", noting)
-    growing = PersonsRelease(tmp_path, PUBLISHES, first={**FIRST, "a7": 500})
+    changes = {**PUBLISHES, "classifier__learner": learner}
+    growing = PersonsRelease(tmp_path, changes, first={**FIRST, "a7": 500})
     answerer = growing.answerer(generations=2)
     assert newest(answerer.living).number == 2
     assert [(len(each), int(each.max())) for each in seen] == [

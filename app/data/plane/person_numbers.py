@@ -1,0 +1,145 @@
+"""The persons of rows that stream: digests within a part, merged into numbers and row counts.
+
+A person's rows may lie in any parts.  Each part is summarised by the distinct digests of its
+persons and their numbers of rows there; merged, in any order, these give every person a number, by
+the order of digests, and the number of its rows in all parts, on which weights depend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.persons import PERSON_COUNT_MAX, WEIGHT_UNITS
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctPersons:
+    """The persons of a part, each once; secret, and never shown by ``repr``.
+
+    Attributes:
+        digests: of their identifiers, uint64 (u, 2), ascending.
+        row_counts: rows of each in the part, int64 (u,).
+
+    """
+
+    digests: NDArray[np.uint64] = field(repr=False)
+    row_counts: NDArray[np.int64] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedRows:
+    """The persons of a part's rows as they are read; secret, and never shown by ``repr``.
+
+    Attributes:
+        codes: the place of each row's person among the distinct ones, whole numbers (m,).
+        distinct: the persons of the part.
+
+    """
+
+    codes: NDArray[np.unsignedinteger] = field(repr=False)
+    distinct: DistinctPersons = field(repr=False)
+
+    @classmethod
+    def of(cls, digests: NDArray[np.uint64]) -> NamedRows:
+        """Return the persons of rows with these digests, shape ``(m, 2)``; a pure summary."""
+        order, is_first = _in_order(digests)
+        distinct = digests[order[is_first]]
+        codes: NDArray[np.unsignedinteger] = np.empty(
+            len(order), dtype=np.min_scalar_type(len(distinct))
+        )
+        codes[order] = np.cumsum(is_first) - 1
+        counts = np.diff(np.flatnonzero(is_first), append=len(order))
+        return cls(codes, DistinctPersons(distinct, counts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonRows:
+    """The persons of a part's rows, known by number; secret, and never shown by ``repr``.
+
+    Attributes:
+        codes: the place of each row's person among those of the part, whole numbers (m,).
+        numbers: of the part's persons among all persons, int64 (u,).
+        counts: rows of each of the part's persons in all parts, int64 (u,).
+
+    """
+
+    codes: NDArray[np.unsignedinteger] = field(repr=False)
+    numbers: NDArray[np.int64] = field(repr=False)
+    counts: NDArray[np.int64] = field(repr=False)
+
+    def row_counts(self, rows: slice) -> NDArray[np.int64]:
+        """Return for some rows how many rows the row's person has, shape ``(m,)``."""
+        row_counts: NDArray[np.int64] = self.counts[self.codes[rows]]
+        return row_counts
+
+    @property
+    def weight_units(self) -> NDArray[np.int64]:
+        """The weight of a row of each of the part's persons, ``floor(M / r)`` units, ``(u,)``."""
+        return WEIGHT_UNITS // self.counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedPersons:
+    """The persons of all parts, by number in the order of their digests; secret.
+
+    Attributes:
+        row_counts: rows of each person, int64 (n_p,).
+        by_part: for every part the numbers of its distinct persons.
+
+    """
+
+    row_counts: NDArray[np.int64] = field(repr=False)
+    by_part: Sequence[NDArray[np.int64]] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """The public number of persons."""
+        return len(self.row_counts)
+
+    def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return for every part the numbers of its persons, and the number of rows of each."""
+        return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
+
+
+def merged_persons(parts: Sequence[DistinctPersons]) -> NumberedPersons:
+    """Return the persons of some parts together; in another order of parts, the same ones.
+
+    A number is the rank of a digest among all, and a number of rows is a sum.
+    """
+    digests = np.concatenate([np.zeros((0, 2), dtype="<u8"), *(part.digests for part in parts)])
+    counts = np.concatenate([np.zeros(0, dtype=np.int64), *(part.row_counts for part in parts)])
+    order, is_first = _in_order(digests)
+    count = int(is_first.sum())
+    invariant(count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(is_first) - 1
+    row_counts = np.zeros(count, dtype=np.int64)
+    np.add.at(row_counts, numbers, counts)
+    ends = np.cumsum([len(part.digests) for part in parts])
+    return NumberedPersons(row_counts, np.split(numbers, ends[:-1]))
+
+
+def _in_order(digests: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the ascending order of digests, and for each in order whether it is a new one.
+
+    By their first words: where those of two persons agree, by both words.
+    """
+    firsts, seconds = np.ascontiguousarray(digests.T)
+    order = np.argsort(firsts)
+    in_order = seconds[order]
+    differs = in_order[1:] != in_order[:-1]
+    in_order = firsts[order]
+    is_new = in_order[1:] != in_order[:-1]
+    if (differs > is_new).any():
+        order = np.lexsort((seconds, firsts))
+        is_new = (np.diff(firsts[order]) != 0) | (np.diff(seconds[order]) != 0)
+    return order, np.concatenate([np.ones(min(len(order), 1), dtype=np.bool_), is_new])
