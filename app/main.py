@@ -57,7 +57,7 @@ from app.release.classifier.learning import (
 )
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
-from app.release.drawing import read_points, read_private_rows, read_rows_beside
+from app.release.drawing import read_points, read_private_rows
 from app.release.generations.appending import Appended, append_generation, refuse_append
 from app.release.generations.living_opening import open_living, refuse_living
 from app.release.generations.living_release import LivingRelease
@@ -81,7 +81,13 @@ from app.release.statistics.opening_table import (
     open_statistics,
 )
 from app.release.statistics.released import released_table
-from app.release.streaming import closing_where_it_fails, held_in_memory, new_rows, rows_of
+from app.release.streaming import (
+    closing_where_it_fails,
+    held_in_memory,
+    new_rows,
+    rows_beside,
+    rows_of,
+)
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
@@ -575,20 +581,25 @@ def _rows_before_opening(
 
 def _rows_before_ledger(
     configuration: Configuration,
+    points: NDArray[np.float64],
+    noise: NoiseSource,
     progress: Progress,
-    read: Callable[[], PrivateRows],
-    check: Callable[[PrivateRows], object],
-) -> PrivateRows | None:
+    check: Callable[[int], object],
+    tell: Callable[[str], None],
+) -> RowsBefore | None:
     """Read the rows of a new ledger for a draw, and refuse them, before its file is made.
 
     Args:
         configuration: the new release's.
+        points: encoded public points, float64 (m, d); m may be 0.
+        noise: where the secret of its database comes from.
         progress: shows how far it has come.
-        read: returns the rows.
-        check: raises where a draw that the command asks for is impossible on the rows.
+        check: raises where a draw that the command asks for is impossible on so many rows.
+        tell: told how many of the points equal a row.
 
     Returns:
-        The rows; None where there is a ledger, or its secret is needed to tell persons apart.
+        The rows, and the secret by which they are known; None where there is a ledger, or
+        where rows of persons or with identifiers are read again under its secret.
 
     Raises:
         ConfigurationError: bad configuration or data.
@@ -597,40 +608,64 @@ def _rows_before_ledger(
     settings = configuration.settings
     if not _is_to_be_made(settings):
         return None
+    is_read_again = bool(settings.data.person or settings.data.id)
     with advising(settings):
-        rows = read()
-        refuse: Callable[[Configuration, PrivateRows, Progress], object] = (
-            refuse_before_ledger if settings.generations is None else refuse_living
-        )
-        refuse(configuration, rows, progress)
-        check(rows)
-    return None if settings.data.person or settings.data.id else rows
+        if is_read_again:
+            secret, rows = b"", rows_beside(points, read_private_rows(settings, progress), tell)
+        else:
+            secret = noise.secret(SECRET_BYTES)
+            read = new_rows(configuration, progress, digests=Digests(secret))
+            rows = rows_beside(points, read, tell)
+        with closing_where_it_fails(rows):
+            if settings.generations is None:
+                refuse_before_ledger(configuration, rows, progress)
+            else:
+                refuse_living(configuration, held_in_memory(rows), progress)
+            check(rows.count)
+    return None if is_read_again else RowsBefore(rows, secret)
+
+
+def _rows_to_draw(
+    configuration: Configuration,
+    points: NDArray[np.float64],
+    before: RowsBefore | None,
+    ledger: Ledger,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> PrivateRows | StreamedRows:
+    """Return the rows that were read before the ledger was made, or read them for it."""
+    if before is not None and before.secret == ledger.database_secret():
+        return before.rows
+    return rows_beside(points, rows_of(configuration, progress, ledger=ledger), tell)
 
 
 def _rows_beside_points(
     configuration: Configuration,
     public_values: NDArray[np.float64],
+    noise: NoiseSource,
     progress: Progress,
     tell: Callable[[str], None],
     check: Callable[..., object],
-) -> PrivateRows | None:
+) -> RowsBefore | None:
     """Return the rows for a draw on public points; as :func:`_rows_before_ledger` does.
 
     Args:
         configuration: the new release's.
         public_values: the points, encoded.
+        noise: where the secret of the ledger's database comes from.
         progress: shows how far it has come.
         tell: told how many points equal a row.
         check: raises where the draw is impossible on so many rows.
 
     """
-    settings = configuration.settings
-    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    is_told_later = bool(configuration.settings.data.person)  # rows of persons are read again
     return _rows_before_ledger(
         configuration,
+        public_values,
+        noise,
         progress,
-        lambda: read_rows_beside(public_values, settings, progress, first_told),
-        lambda rows: check(configuration, public_values, row_count=rows.count),
+        lambda count: check(configuration, public_values, row_count=count),
+        _ignore if is_told_later else tell,
     )
 
 
@@ -679,22 +714,23 @@ def learn_from_settings(
     if settings.generations is not None:
         raise ConfigurationError("generations", LEARNS_BY_ITSELF)
     public_values = read_points(settings, public)
-    rows = _rows_beside_points(configuration, public_values, progress, tell, check_first_classifier)
-    with _opened_ledger(settings, noise, tell) as ledger:
+    before = _rows_beside_points(
+        configuration, public_values, noise, progress, tell, check_first_classifier
+    )
+    secret = None if before is None else before.secret
+    with _opened_ledger(settings, noise, tell, secret=secret) as ledger:
         check_learnable(configuration, ledger)
-        if rows is None:
-            rows = read_rows_beside(
-                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+        rows = _rows_to_draw(configuration, public_values, before, ledger, progress, tell)
+        with closing_where_it_fails(rows):
+            published = learn(
+                configuration,
+                ledger=ledger,
+                rows=rows,
+                public_values=public_values,
+                noise=noise,
+                progress=progress,
+                tell=tell,
             )
-        published = learn(
-            configuration,
-            ledger=ledger,
-            rows=rows,
-            public_values=public_values,
-            noise=noise,
-            progress=progress,
-            tell=tell,
-        )
     ledger.close()
     return published
 
@@ -732,24 +768,25 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)
-    rows = _rows_beside_points(configuration, public_values, progress, tell, check_first_table)
-    with _opened_ledger(settings, noise, tell) as ledger:
+    before = _rows_beside_points(
+        configuration, public_values, noise, progress, tell, check_first_table
+    )
+    secret = None if before is None else before.secret
+    with _opened_ledger(settings, noise, tell, secret=secret) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
         if state.statistics is None:
-            if rows is None:
-                rows = read_rows_beside(
-                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+            rows = _rows_to_draw(configuration, public_values, before, ledger, progress, tell)
+            with closing_where_it_fails(rows):
+                state = open_at_once(
+                    configuration,
+                    ledger=ledger,
+                    rows=rows,
+                    public_values=public_values,
+                    noise=noise,
+                    progress=progress,
+                    tell=tell,
                 )
-            state = open_at_once(
-                configuration,
-                ledger=ledger,
-                rows=rows,
-                public_values=public_values,
-                noise=noise,
-                progress=progress,
-                tell=tell,
-            )
         elif public is not None:
             tell(OPEN_ALREADY)
         answer = released_table(state, ledger, schema).answer(asked)

@@ -23,11 +23,10 @@ from statistics import median
 from typing import Final
 
 from benchmarks.measuring.circumstances import ROOT, circumstances
-from benchmarks.measuring.many_rows import write_release
+from benchmarks.measuring.many_rows import write_streamed
 from benchmarks.measuring.opening_once import opened_alone
 
 SIZES: Final = (1_000_000, 10_000_000)
-LEARNERS: Final = 1600
 READ_ALONE: Final = """\
 import sys, time
 from pyarrow import parquet
@@ -49,17 +48,9 @@ def main() -> None:
     print(f"{'rows':>12}{'seconds':>10}{'processor':>11}{'reading':>9}{'ratio':>7}{'peak MB':>9}")
     for rows in sorted(chosen.rows):
         with tempfile.TemporaryDirectory(dir=chosen.folder) as place:
-            config = _written(Path(place), rows)
+            config = write_streamed(Path(place), rows, depth=3)
             ratios = [_pair(config, rows) for _ in range(chosen.pairs)]
         print(f"{rows:>12,} median of the ratios {median(ratios):.1f}", flush=True)
-
-
-def _written(folder: Path, rows: int) -> Path:
-    """Write the rows and the configuration; return its path."""
-    config = write_release(folder, source="parquet", rows=rows, size=LEARNERS)
-    text = config.read_text().replace("depth = 2", "depth = 3").replace("bins = 16", "bins = 8")
-    config.write_text(text)
-    return config
 
 
 def _pair(config: Path, rows: int) -> float:

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from app.data.checks.dead_features import dead_features
-from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
+from app.data.checks.public_overlap import refuse_source_file
 from app.data.checks.source_check import check_source, further_complaints
 from app.data.embedded_demo import demo_rows
 from app.data.plane.streamed_rows import StreamedRows
@@ -427,32 +427,6 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
         return no_points(schema)
     refuse_source_file(public, settings.source)
     return read_public_points(public, schema, settings.data.dialect)
-
-
-def read_rows_beside(
-    points: NDArray[np.float64],
-    settings: Settings,
-    progress: Progress,
-    warn: Callable[[str], None],
-    *,
-    person_key: bytes = UNKEPT,
-) -> PrivateRows:
-    """Return every private row; raise an error if the public points are the same rows.
-
-    Args:
-        points: encoded public points, float64 (m, d); m may be 0.
-        settings: the whole configuration.
-        progress: shows how far it has come.
-        warn: told how many of the points equal a row, on the operator's terminal alone.
-        person_key: of the digests by which the ledger's database knows persons.
-
-    Raises:
-        ConfigurationError: points are rows, by their order; or a cell does not fit.
-
-    """
-    rows = read_private_rows(settings, progress, person_key=person_key)
-    refuse_source_rows(points, rows.values, warn)
-    return rows
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:

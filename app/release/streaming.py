@@ -1,10 +1,10 @@
 """The choice between streaming private rows and loading them into memory.
 
-An opening streams where its learners are fitted from counts and every row is in one chunk: rows
-are then packed into a byte a feature as they are read, counted where they lie, and never held in
-memory as numbers.  Slots follow from a keyed permutation, of rows or of persons, and the
-fingerprint is a sum over rows.  The first entry says so, and a release that an earlier version
-opened goes on by the rules that it was opened with.
+An opening streams where its learners are fitted from packed rows and every unit is in one chunk, or
+where it fits none: rows are then packed into a byte a feature as they are read, counted where they
+lie, and never held in memory as numbers.  Slots follow from a keyed permutation, of rows or of
+persons, and the fingerprint is a sum over rows.  The first entry says so, and a release that an
+earlier version opened goes on by the rules that it was opened with.
 
 Whether an opening streams is public, so that it follows from public things alone: where persons
 are named, from their number, and not from the size of the source, which follows their rows.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from app.data.checks.public_overlap import PublicRuns, refuse_source_rows
 from app.data.plane.countings import draw_counting
 from app.data.plane.local_engine import LocalEngine
 from app.data.plane.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
@@ -22,6 +23,7 @@ from app.data.plane.summaries import Reading
 from app.data.sources.encoded_parts import list_files
 from app.data.sources.parts import is_csv, is_parquet
 from app.errors import DataError, InvariantError
+from app.learning.encoding.row_codes import NO_CODES
 from app.learning.trees.cell_counts import SETS_MAX, feature_sets
 from app.ledger.database.tables import FIRST_RELEASE
 from app.privacy.budget.composition import Mechanism
@@ -32,7 +34,10 @@ from app.release.terms.answer_terms import release_budget
 from app.release.terms.unit import COUNTS, opened_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from app.data.plane.engine import Engine
     from app.data.rows import PrivateRows
@@ -77,10 +82,15 @@ def streams(opened: ReleaseOpened) -> bool:
 def row_codes(configuration: Configuration) -> RowCodes | None:
     """Return the packed encoding by which rows can be streamed, each unit into one chunk.
 
-    It follows from the configuration alone; None where rows do not stream.
+    It follows from the configuration alone; None where rows do not stream.  Where no ensemble
+    is fitted, nothing of the rows is kept: each draw reads them again.
     """
+    if not _takes_each_unit_once(configuration):
+        return None
+    if not configuration.has(Mechanism.ANSWERS):
+        return NO_CODES if configuration.settings.data.unit == "row" else None
     streamed = streamed_learner(configuration.learner)
-    if streamed is None or not _takes_each_unit_once(configuration):
+    if streamed is None:
         return None
     budget = release_budget(configuration.settings)
     if budget is None or budget.is_with_replacement:
@@ -95,9 +105,9 @@ def row_codes(configuration: Configuration) -> RowCodes | None:
 
 
 def _takes_each_unit_once(configuration: Configuration) -> bool:
-    """Return whether an ensemble's chunks have each row, or each person with all rows, once."""
+    """Return whether each row, or each person with all rows, is used once by all draws."""
     settings = configuration.settings
-    if not configuration.has(Mechanism.ANSWERS) or settings.privacy.sampling != 1:
+    if settings.privacy.sampling != 1:
         return False
     return settings.generations is None and settings.data.id is None
 
@@ -160,6 +170,31 @@ def new_rows(
         return rows
     rows.close()
     return read_private_rows(settings, progress, person_key=digests.person_key())
+
+
+def rows_beside(
+    points: NDArray[np.float64], rows: PrivateRows | StreamedRows, warn: Callable[[str], None]
+) -> PrivateRows | StreamedRows:
+    """Return the private rows; refuse public points if they are the same rows.
+
+    Args:
+        points: encoded public points, float64 (m, d); m may be 0.
+        rows: the private rows; those that are streamed are read once more where there are points.
+        warn: told how many of the points equal a row, on the operator's terminal alone.
+
+    Raises:
+        ConfigurationError: points are rows, by their order.
+        DataError: the source changed meanwhile.
+
+    """
+    with closing_where_it_fails(rows):
+        if not isinstance(rows, StreamedRows):
+            refuse_source_rows(points, rows.values, warn)
+        elif len(points):
+            runs = PublicRuns.of(points)
+            row_count, overlap = rows.overlap(runs)
+            runs.refuse(overlap, row_count=row_count, warn=warn)
+    return rows
 
 
 def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
@@ -229,7 +264,7 @@ def _continued(
     )
     if coding is None or count is None:
         raise InvariantError("a release goes on by the rules that it was opened with")
-    is_drawn = ledger.read_state().ensemble is not None
+    is_drawn = ledger.read_state().ensemble is not None or coding is NO_CODES
     with reading_refusals(settings):
         is_same = is_drawn and read_piece(ledger, PARTS) == tag_of_files(settings.source).encode()
         rows = _streamed(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SOURCES: Final = ("csv", "parquet", "npz")
 FEATURE_COUNT: Final = 8
+STREAMED_SIZE: Final = 1600
 ROWS_PER_BLOCK: Final = 100_000
 NUMBERS: Final = tuple(f"number{index}" for index in range(6))
 CATEGORIES: Final = ("red", "green", "blue", "white")
@@ -103,6 +104,29 @@ def write_configuration(
             features="\n".join(features),
         )
     )
+    return config
+
+
+def write_streamed(folder: Path, rows: int, *, depth: int, source: str = "parquet") -> Path:
+    """Write a release of 1600 trees on 8 bins in a folder of its own; return its configuration.
+
+    Args:
+        folder: where the release's folder is; rows that are there already are taken.
+        rows: how many.
+        depth: of the trees.
+        source: one of ``SOURCES``.
+
+    """
+    place = folder / f"{rows}-{source}"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"rows.{source}"
+    if not path.exists():
+        unfinished = path.with_stem("unfinished")
+        write_rows(unfinished, rows)
+        unfinished.rename(path)
+    config = write_configuration(place, path, size=STREAMED_SIZE)
+    text = config.read_text().replace("bins = 16", "bins = 8")
+    config.write_text(text.replace("depth = 2", f"depth = {depth}"))
     return config
 
 

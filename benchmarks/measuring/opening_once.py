@@ -1,6 +1,8 @@
 """Open one release in a process of its own, and print what that took as JSON.
 
-python -m benchmarks.measuring.opening_once CONFIG
+python -m benchmarks.measuring.opening_once CONFIG [SEED]
+
+With a seed, noise is scripted: two openings of the same rows draw the same then.
 """
 
 from __future__ import annotations
@@ -11,12 +13,21 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.main import open_from_settings
+from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
+from app.release.private_state import ENSEMBLE, HYPOTHESIS, PERMUTATION
 from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.release.release import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,8 @@ class Opening:
         processor_seconds: of the process.
         peak_bytes: most memory that the process held, its modules included.
         stages: seconds by the clock until the end of each stage that came to an end.
+        digest: of what was drawn and of the fingerprint.
+        load: of the machine at the end.
 
     """
 
@@ -35,13 +48,18 @@ class Opening:
     processor_seconds: float
     peak_bytes: int
     stages: dict[str, float]
+    digest: str
+    load: float
 
 
-def opened_alone(config: Path) -> Opening:
+def opened_alone(
+    config: Path, *, seed: int | None = None, environ: Mapping[str, str] | None = None
+) -> Opening:
     """Return what an opening took in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.measuring.opening_once", str(config)]
+    command += [] if seed is None else [str(seed)]
     # As the command does: threads that wait for one another would count as work.
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | dict(environ or {})
     ended = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
     return Opening(**json.loads(ended.stdout.splitlines()[-1]))
 
@@ -57,11 +75,22 @@ def main() -> None:
         del done, total
         stages[stage] = time.perf_counter() - started
 
-    open_from_settings(settings, noise=SystemNoise(), progress=note)
+    seed = sys.argv[2:]
+    noise = ScriptedNoise(seeded_words(int(seed[0]))) if seed else SystemNoise()
+    release = open_from_settings(settings, noise=noise, progress=note)
+    seconds, processor_seconds = time.perf_counter() - started, time.process_time() - used
     opening = Opening(
-        time.perf_counter() - started, time.process_time() - used, _peak_bytes(), stages
+        seconds, processor_seconds, _peak_bytes(), stages, _digest(release), os.getloadavg()[0]
     )
     print(json.dumps(asdict(opening)))
+
+
+def _digest(release: Release) -> str:
+    """Return a digest of what was drawn and of the rows' fingerprint."""
+    digest = sha256((release.state.release.fingerprint if release.state.release else "").encode())
+    for name in (PERMUTATION, HYPOTHESIS, ENSEMBLE):
+        digest.update(release.ledger.private(name) or b"none")
+    return digest.hexdigest()
 
 
 def _peak_bytes() -> int:

@@ -22,6 +22,7 @@ How many public points equal a record, both encoded by the public schema.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from app.data.sources.stored_files import SCHEME_END
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def refuse_source_rows(
     """
     if not len(points):
         return
-    point_codes, row_codes = _shared_codes(_mixed(points), _mixed(rows))
+    point_codes, row_codes = _shared_codes(row_numbers(points), row_numbers(rows))
     counts = np.bincount(row_codes[row_codes != ABSENT], minlength=int(point_codes.max()) + 1)
     frequencies = counts[point_codes] / len(rows)
     if len(points) == len(rows) and np.array_equal(np.bincount(point_codes), counts):
@@ -109,6 +110,109 @@ def refuse_source_rows(
     share = float(np.mean(frequencies > 0.0))
     if share > 0.0:
         warn(EQUAL_POINTS.format(share=share))
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The rows of some parts that equal public points, and the points' runs among them; secret.
+
+    Attributes:
+        counts: number of rows that equal each distinct point, int64.
+        found: for each length of a run, whether each distinct run of the points occurs, bool.
+
+    """
+
+    counts: NDArray[np.int64] = field(repr=False)
+    found: tuple[NDArray[np.bool_], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRuns:
+    """The distinct public points and their runs of 2, 4, and up to 64 points.
+
+    Rows are compared with them part by part; a run that goes on in the next part is not seen.
+
+    Attributes:
+        known: the numbers of distinct points, and of the distinct runs of each length, sorted.
+        codes: the place of each point, or of the run that begins there, among the known ones.
+
+    """
+
+    known: tuple[NDArray[np.integer], ...] = field(repr=False)
+    codes: tuple[NDArray[np.int64], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64]) -> PublicRuns:
+        """Return the runs of encoded public points, float64 (m, d), m at least 1."""
+        known, codes = np.unique(row_numbers(points), return_inverse=True)
+        all_known: list[NDArray[np.integer]] = [known]
+        all_codes, length = [codes], 1
+        while length < RUN_ROWS_MAX and len(codes) > length:
+            pairs = _pairs(codes, len(known), length)
+            known, codes = np.unique(pairs, return_inverse=True)
+            all_known.append(known)
+            all_codes.append(codes)
+            length *= 2
+        return cls(tuple(all_known), tuple(all_codes))
+
+    def among(self, numbers: Sequence[NDArray[np.uint64]]) -> Overlap:
+        """Return the overlap with the rows of one part, whose numbers are in blocks, in order."""
+        codes = _found(self.known[0], np.concatenate(numbers))
+        counts = np.bincount(codes[codes != ABSENT], minlength=len(self.known[0]))
+        found = []
+        for place, known in enumerate(self.known[1:]):
+            codes = _found(known, _pairs(codes, len(self.known[place]), 1 << place))
+            found.append(np.zeros(len(known), dtype=np.bool_))
+            found[-1][codes[codes != ABSENT]] = True
+        return Overlap(counts, tuple(found))
+
+    def merged(self, first: Overlap, second: Overlap) -> Overlap:
+        """Return the overlap with the rows of both."""
+        found = zip(first.found, second.found, strict=True)
+        return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
+
+    def finished(self, total: Overlap) -> Overlap:
+        """Return the overlap unchanged."""
+        return total
+
+    def refuse(self, overlap: Overlap, *, row_count: int, warn: Callable[[str], None]) -> None:
+        """Refuse points that are the private rows, as :func:`refuse_source_rows` does.
+
+        Args:
+            overlap: with all private rows.
+            row_count: their number.
+            warn: told the share of points that equal a record, where there are any; private.
+
+        Raises:
+            ConfigurationError: they are the rows, or half of their runs are.
+
+        """
+        points = self.codes[0]
+        frequencies = overlap.counts[points] / row_count
+        if len(points) == row_count and np.array_equal(np.bincount(points), overlap.counts):
+            raise ConfigurationError(OPTION, SAME_ROWS)
+        share = float(np.mean(frequencies > 0.0))
+        for place, (codes, found) in enumerate(zip(self.codes[1:], overlap.found, strict=True)):
+            frequencies = frequencies[: -(1 << place)] * frequencies[1 << place :]
+            if float(np.mean(np.minimum(1.0, row_count * frequencies))) <= CHANCE_MAX:
+                if np.mean(found[codes]) >= RUN_SHARE_MAX:
+                    raise ConfigurationError(OPTION, ROWS_IN_ORDER)
+                break
+        if share > 0.0:
+            warn(EQUAL_POINTS.format(share=share))
+
+
+def _pairs(codes: NDArray[np.int64], count: int, distance: int) -> NDArray[np.int64]:
+    """Return one number for every two of ``count`` codes at a distance."""
+    first, second = codes[:-distance], codes[distance:]
+    both = (first != ABSENT) & (second != ABSENT)
+    return np.where(both, first * count + second, ABSENT)
+
+
+def _found(known: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the place of each number among the known ones."""
+    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.where(known[places] == numbers, places, ABSENT)
 
 
 def _has_runs(
@@ -127,7 +231,7 @@ def _has_runs(
     return False
 
 
-def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+def row_numbers(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Return one number a row, equal for equal rows; others collide once in 2^64 pairs."""
     codes = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
@@ -144,10 +248,8 @@ def _paired(
     points: NDArray[np.int64], rows: NDArray[np.int64], distance: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return one number for every two codes at a distance, of the points and of the rows."""
-    base = int(points.max()) + 1
-    both = (rows[:-distance] != ABSENT) & (rows[distance:] != ABSENT)
-    row_pairs = np.where(both, rows[:-distance] * base + rows[distance:], ABSENT)
-    return points[:-distance] * base + points[distance:], row_pairs
+    count = int(points.max()) + 1
+    return _pairs(points, count, distance), _pairs(rows, count, distance)
 
 
 def _shared_codes(
@@ -155,8 +257,7 @@ def _shared_codes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the distinct keys of the points, and find the rows' keys among them."""
     known, point_codes = np.unique(points, return_inverse=True)
-    places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-    return point_codes, np.where(known[places] == rows, places, ABSENT)
+    return point_codes, _found(known, rows)
 
 
 class EqualPoints:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from app.data.checks.public_overlap import row_numbers
 from app.data.plane.engine import CountsT, ResultT
 from app.data.plane.person_numbers import PersonRows
 from app.errors import InvariantError
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.plane.engine import Counting
+    from app.data.checks.public_overlap import Overlap, PublicRuns
+    from app.data.plane.engine import Counting, Summing
     from app.data.plane.person_numbers import DistinctPersons, NamedRows
     from app.data.plane.placed_rows import PlacedRows
     from app.data.plane.summaries import PackedRows, Reading, Summary
@@ -173,7 +175,7 @@ class Verified(Generic[CountsT, ResultT]):
 
     """
 
-    counting: Counting[PackedRows, CountsT, ResultT]
+    counting: Summing[CountsT, ResultT]
 
     def of(self, counted: tuple[Summary, CountsT]) -> tuple[Summary, CountsT]:
         """Return the count and the summary of one part of the rows."""
@@ -207,6 +209,25 @@ class CountedPart(Generic[CountsT, ResultT]):
         """Return the summary and the counts of one part of the rows."""
         part = self.reading.packed(numbered)
         return part.summary, self.counting.of(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapReading:
+    """A computation that reads one part and compares its rows with public points.
+
+    Attributes:
+        reading: of parts.
+        runs: the points.
+
+    """
+
+    reading: Reading
+    runs: PublicRuns
+
+    def of(self, numbered: tuple[int, Part]) -> tuple[Summary, Overlap]:
+        """Return the summary of a part, and its overlap with the points."""
+        taken = self.reading.taken(numbered, row_numbers)
+        return taken.summary, self.runs.among(taken.blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

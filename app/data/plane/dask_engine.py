@@ -3,20 +3,25 @@
 Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
 merged already, tests and trees.  What a worker computes is a pure function of the source, so
 that the cluster computes what a lost worker held once more, on another.
+
+A task costs the scheduler about a millisecond, however little it does.  So one message asks for
+all parts, and one task counts in all parts that a thread of a worker holds.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, cast
 
-from distributed import Client, wait
+from distributed import Client
 
 from app.data.plane.engine import Held
 from app.errors import ConclaveError, ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from distributed import Future
 
@@ -26,7 +31,7 @@ ADDRESS: Final = "engine.address"
 CONNECT_SECONDS: Final = 20
 LOOK_SECONDS: Final = 2.0
 TO_COME: Final = ("pending", "lost")
-"""Of a result that is computed, or is computed again since its worker ended."""
+"""Of a result that is computed, or computed again since its worker ended."""
 LOOKS_WITHOUT_WORKERS_MAX: Final = 15
 SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
 
@@ -58,22 +63,16 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every part of the rows on the workers; the first invalid row ends the reading."""
-        futures = [self._submit(read, item) for item in items]
-        places = {future.key: place for place, future in enumerate(futures)}
-        for future in self._completed(futures):
-            done(items[places[future.key]])
+        """Read every part on the workers; the first invalid row ends the reading."""
+        futures = self._map(read, items)
+        for place in self._completed(futures):
+            done(items[place])
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join the parts of the rows that each worker holds."""
-        by_worker: dict[str, list[Future]] = {}
-        futures = cast("list[Future]", held.parts)
-        for future, worker in zip(futures, self._holders(futures), strict=True):
-            by_worker.setdefault(worker, []).append(future)
-        joined = [
-            self._submit(join, parts, near=worker) for worker, parts in sorted(by_worker.items())
-        ]
+        """Join the parts that each worker holds."""
+        by_worker = self._by_worker(cast("list[Future]", held.parts))
+        joined = [self._submit(join, parts, near=worker) for worker, parts in by_worker.items()]
         for _ in self._completed(joined):
             pass
         held.parts.clear()
@@ -104,10 +103,18 @@ class DaskEngine:
         done: Callable[[int], None],
     ) -> list[ResultT]:
         """Return counts made and added up on the workers; no row is transferred."""
-        finished = [self._finished(counting, held.parts) for counting in countings]
-        for count, _ in enumerate(self._completed(finished), start=1):
+        counts = [
+            self._map(_counted, countings, [parts] * len(countings), near=worker)
+            for worker, parts in self._by_thread(cast("list[Future]", held.parts))
+        ]
+        while len(counts) > 1:
+            odd = counts[-1:] if len(counts) % 2 else []
+            pairs = zip(counts[::2], counts[1::2], strict=False)
+            counts = [self._map(_merged, countings, *pair) for pair in pairs] + odd
+        for count, _ in enumerate(self._completed(counts[0]), start=1):
             done(count)
-        return cast("list[ResultT]", self._asked(lambda: self._client.gather(finished)))
+        totals = cast("list[CountsT]", self._asked(lambda: self._client.gather(counts[0])))
+        return [each.finished(total) for each, total in zip(countings, totals, strict=True)]
 
     def divided(
         self,
@@ -123,17 +130,15 @@ class DaskEngine:
         if len(futures) == 1:
             return held, ranges
         workers = self._holders(futures)
-        joined = [
-            self._submit(
-                join,
-                [
-                    self._submit(cut, future, chunks, near=at)
-                    for future, at in zip(futures, workers, strict=True)
-                ],
-                near=worker,
-            )
-            for chunks, worker in zip(ranges, workers, strict=True)
+        pieces = [
+            self._map(cut, [future] * len(ranges), ranges, near=worker)
+            for future, worker in zip(futures, workers, strict=True)
         ]
+        joined = [
+            self._submit(join, list(some), near=worker)
+            for some, worker in zip(zip(*pieces, strict=True), workers, strict=True)
+        ]
+        pieces.clear()
         for _ in self._completed(joined):
             pass
         held.parts.clear()
@@ -145,11 +150,11 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run each function on the worker that holds its part of the rows; return only results."""
-        futures = [self._submit(run, held.parts[place]) for place, run in functions]
-        places = {future.key: place for place, future in enumerate(futures)}
-        for future in self._completed(futures):
-            done(places[future.key])
+        """Run each function on the worker that holds its part; only results are sent back."""
+        runs, parts = [run for _, run in functions], [held.parts[place] for place, _ in functions]
+        futures = self._map(_run, runs, parts)
+        for place in self._completed(futures):
+            done(place)
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
@@ -161,16 +166,35 @@ class DaskEngine:
         holders = self._asked(lambda: self._client.who_has(list(futures)))
         return [min(holders.get(future.key) or [""]) for future in futures]
 
-    def _finished(
-        self, counting: Counting[PartT, CountsT, ResultT], parts: Sequence[PartT]
-    ) -> Future:
-        """Return what stands for the result of one count."""
-        counts = [self._submit(counting.of, part) for part in parts]
-        while len(counts) > 1:
-            pairs = zip(counts[::2], counts[1::2], strict=False)
-            odd = counts[-1:] if len(counts) % 2 else []
-            counts = [self._submit(counting.merged, *pair) for pair in pairs] + odd
-        return self._submit(counting.finished, counts[0])
+    def _by_worker(self, futures: Sequence[Future]) -> dict[str, list[Future]]:
+        """Return the results that each worker holds, by its address."""
+        held: dict[str, list[Future]] = {}
+        for future, worker in zip(futures, self._holders(futures), strict=True):
+            held.setdefault(worker, []).append(future)
+        return dict(sorted(held.items()))
+
+    def _by_thread(self, futures: Sequence[Future]) -> list[tuple[str, list[Future]]]:
+        """Return results in groups, as many for each worker as it has threads."""
+        threads = self._asked(self._client.nthreads)
+        return [
+            (worker, parts[first :: threads.get(worker, 1)])
+            for worker, parts in self._by_worker(futures).items()
+            for first in range(min(threads.get(worker, 1), len(parts)))
+        ]
+
+    def _map(
+        self, function: Callable[..., object], *given: Sequence[object], near: str = ""
+    ) -> list[Future]:
+        """Let workers run a function on the elements of sequences, asked for in one message."""
+        return self._asked(
+            lambda: self._client.map(
+                function,
+                *given,
+                pure=False,
+                workers=[near] if near else None,
+                allow_other_workers=bool(near),
+            )
+        )
 
     def _submit(self, function: Callable[..., object], *given: object, near: str = "") -> Future:
         """Let a worker run a function, near a worker where one is named."""
@@ -184,45 +208,50 @@ class DaskEngine:
             )
         )
 
-    def _completed(self, futures: Sequence[Future]) -> Iterator[Future]:
-        """Yield what is done, as it comes.
+    def _completed(self, futures: Sequence[Future]) -> Iterator[int]:
+        """Yield the place of each result that is done, as they come.
 
         Raises:
             ConclaveError: what a function raised.
             ConfigurationError: the scheduler is lost, or all workers are.
 
         """
-        pending, looks = set(futures), 0
+        ended: SimpleQueue[int] = SimpleQueue()
+        _watch(futures, range(len(futures)), ended)
+        pending, lost, looks = len(futures), list[int](), 0
         while pending:
-            ended = self._ended(pending)
-            looks = 0 if ended or self._asked(self._client.nthreads) else looks + 1
-            if looks > LOOKS_WITHOUT_WORKERS_MAX:
-                raise self._lost("has no worker any more")
-            for future in ended:
-                status = future.status
-                if status in TO_COME:
-                    continue
-                self._refuse_failed(future, status)
-                pending.discard(future)
-                yield future
+            place = _next(ended)
+            if place is None:
+                looks = 0 if self._has_workers() else looks + 1
+                if looks > LOOKS_WITHOUT_WORKERS_MAX:
+                    raise self._lost("has no worker any more")
+                _watch(futures, lost, ended)
+                lost = []
+            elif futures[place].status in TO_COME:
+                lost.append(place)
+            else:
+                self._refuse_failed(futures[place])
+                pending -= 1
+                yield place
 
-    def _ended(self, pending: set[Future]) -> list[Future]:
-        """Return what has ended, after a while at most."""
-        try:
-            with self._client.as_current():
-                wait(list(pending), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            pass
-        except Exception:  # noqa: BLE001 -- whatever the library says of a lost connection
-            raise self._lost("is gone") from None
+    def _has_workers(self) -> bool:
+        """Return whether the cluster has a worker.
+
+        Raises:
+            ConfigurationError: the scheduler is lost.
+
+        """
         if self._client.status != "running":
             raise self._lost("is gone")
-        return [future for future in pending if future.status not in TO_COME]
+        return bool(self._asked(self._client.nthreads))
 
-    def _refuse_failed(self, future: Future, status: str) -> None:
+    def _refuse_failed(self, future: Future) -> None:
         """Raise what a function raised; anything but our own errors is the cluster's failure."""
+        status = future.status
         if status == "finished":
             return
+        if status == "cancelled" or self._client.status != "running":
+            raise self._lost("is gone")
         error = future.exception(timeout=CONNECT_SECONDS) if status == "error" else None
         if isinstance(error, ConclaveError):
             raise error
@@ -246,3 +275,34 @@ class DaskEngine:
         return ConfigurationError(
             ADDRESS, f"the cluster at {self._address} {problem}; {SAME_CHARGE}"
         )
+
+
+def _watch(futures: Sequence[Future], places: Iterable[int], ended: SimpleQueue[int]) -> None:
+    """Let the places of results come into a queue once they are done, failed or lost."""
+    for place in places:
+        futures[place].add_done_callback(lambda _, place=place: ended.put(place))
+
+
+def _next(ended: SimpleQueue[int]) -> int | None:
+    """Return what comes next out of a queue; None where nothing does for a while."""
+    try:
+        return ended.get(timeout=LOOK_SECONDS)
+    except Empty:
+        return None
+
+
+def _counted(counting: Counting[PartT, CountsT, ResultT], parts: list[PartT]) -> CountsT:
+    """Return the sum of the counts of some parts."""
+    return reduce(counting.merged, map(counting.of, parts))
+
+
+def _merged(
+    counting: Counting[PartT, CountsT, ResultT], first: CountsT, second: CountsT
+) -> CountsT:
+    """Return the sum of two counts."""
+    return counting.merged(first, second)
+
+
+def _run(function: Callable[[PartT], ResultT], part: PartT) -> ResultT:
+    """Return the result of a function on a part."""
+    return function(part)

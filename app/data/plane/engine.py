@@ -22,12 +22,8 @@ PartT_contra = TypeVar("PartT_contra", contravariant=True)
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
-class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
-    """The interface of a count over parts of the rows."""
-
-    def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part of the source, independent of other parts."""
-        ...
+class Summing(Protocol[CountsT, ResultT_co]):
+    """The interface of a sum of the counts of parts, in any order."""
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
         """Return the sum of two parts' counts; associative and commutative."""
@@ -35,6 +31,14 @@ class Counting(Protocol[PartT_contra, CountsT, ResultT_co]):
 
     def finished(self, total: CountsT, /) -> ResultT_co:
         """Return the result that is computed from the counts of all parts."""
+        ...
+
+
+class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, ResultT_co]):
+    """The interface of a count over parts of rows."""
+
+    def of(self, part: PartT_contra, /) -> CountsT:
+        """Return the counts of the rows in one part of the source; other parts play no role."""
         ...
 
 

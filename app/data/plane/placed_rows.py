@@ -80,8 +80,11 @@ def put_together(placed: list[PlacedRows]) -> PlacedRows:
     free, places = offsets[:-1].copy(), []
     for each in placed:
         sizes = np.diff(each.offsets)
-        shift = np.repeat(free - each.offsets[:-1], sizes)
-        places.append(np.arange(len(shift)) + shift)
+        kind = np.min_scalar_type(int(offsets[-1]))
+        # A chunk begins no earlier among all rows than among those of one place.
+        its_places = np.repeat((free - each.offsets[:-1]).astype(kind), sizes)
+        its_places += np.arange(len(its_places), dtype=kind)
+        places.append(its_places)
         free += sizes
     columns = [
         _scattered(places, [each.columns[place] for each in placed])
@@ -171,15 +174,8 @@ class Placing:
         for each in chunks:
             counts += np.bincount(each, minlength=self.size)
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        free, places = offsets[:-1].copy(), []
-        for each in chunks:
-            counts = np.bincount(each, minlength=self.size)
-            shifts = np.repeat(free - np.cumsum(counts) + counts, counts)
-            found = np.empty(len(each), dtype=np.min_scalar_type(int(offsets[-1])))
-            found[np.argsort(each, kind="stable")] = np.arange(len(each)) + shifts
-            places.append(found)
-            free += counts
-        return offsets, places
+        free = offsets[:-1].copy()
+        return offsets, [_behind(each, free, int(offsets[-1])) for each in chunks]
 
     def _found(
         self, part: PackedRows, find: Callable[[NDArray[np.int64]], NDArray[np.int64]], bound: int
@@ -218,6 +214,27 @@ def _blocks(count: int) -> Iterator[slice]:
     """Yield slices of so many rows that what is computed of them stays small."""
     for start in range(0, count, ROWS_AT_ONCE):
         yield slice(start, min(start + ROWS_AT_ONCE, count))
+
+
+def _behind(
+    chunks: NDArray[np.unsignedinteger], free: NDArray[np.int64], count: int
+) -> NDArray[np.unsignedinteger]:
+    """Return the place of each row, behind the rows of its chunk that were placed before.
+
+    Args:
+        chunks: of the rows.
+        free: the first free place of each chunk; moved on by these rows.
+        count: number of places.
+
+    """
+    places: NDArray[np.unsignedinteger] = np.empty(len(chunks), dtype=np.min_scalar_type(count))
+    for rows in _blocks(len(chunks)):
+        order = np.argsort(chunks[rows], kind="stable")
+        sizes = np.bincount(chunks[rows], minlength=len(free))
+        firsts = np.repeat(free - (np.cumsum(sizes) - sizes), sizes)
+        places[rows][order] = firsts + np.arange(len(order))
+        free += sizes
+    return places
 
 
 def _scattered(

@@ -17,6 +17,7 @@ from app.data.checks.dead_features import dead_of_summaries
 from app.data.persons import WEIGHT_UNITS
 from app.data.plane.countings import (
     CountedPart,
+    OverlapReading,
     Summaries,
     VectorReading,
     VectorSum,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.data.checks.public_overlap import Overlap, PublicRuns
     from app.data.plane.countings import NamedT, TotalOfVectors
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.summaries import PackedRows, Reading, Summary
@@ -177,6 +179,24 @@ class StreamedRows:
             self.close()
         return result
 
+    def overlap(self, runs: PublicRuns) -> tuple[int, Overlap]:
+        """Return how many rows there are, and their overlap with public points; both secret.
+
+        Args:
+            runs: the points.
+
+        Raises:
+            DataError: they are not the rows that were counted.
+
+        """
+        try:
+            held = self._read_again(OverlapReading(reading=self.reading, runs=runs).of)
+            ((summary, found),) = self.engine.counted([Verified(runs)], held, lambda _: None)
+            self._verify(summary)
+        finally:
+            self.close()
+        return summary.row_count, found
+
     def _counted_of_persons(
         self, counting: Counting[PackedRows, CountsT, ResultT], reading: Reading
     ) -> ResultT:
@@ -214,7 +234,8 @@ class StreamedRows:
             self.close()
 
     def _read_again(self, read: Callable[[tuple[int, Part]], PartT]) -> Held[PartT]:
-        """Read every part, of whose number of rows nothing is told."""
+        """Read every part, of whose number of rows nothing is told; packed rows are let go."""
+        self._held = None
         parts = self._parts()
         return self.engine.read(read, list(enumerate(parts)), lambda _: None)
 

@@ -6,7 +6,7 @@ A row's bytes are a function of that row's values, as its encoding is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -70,3 +70,12 @@ class IntegerCodes:
         """The narrowest type of the numbers, with the least significant byte first."""
         kind: np.dtype[np.unsignedinteger] = np.min_scalar_type(self.largest).newbyteorder("<")
         return kind
+
+
+def _no_numbers(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return no number for each row."""
+    return np.zeros((len(values), 0), dtype=np.int64)
+
+
+NO_CODES: Final = IntegerCodes(_no_numbers, columns=0, largest=0)
+"""Of rows that are counted and summed up alone: no byte for each."""

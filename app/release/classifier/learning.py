@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -90,7 +90,7 @@ def learn(
     configuration: Configuration,
     *,
     ledger: Ledger,
-    rows: PrivateRows,
+    rows: AnyRows,
     public_values: NDArray[np.float64],
     noise: NoiseSource,
     progress: Progress,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.rows import PrivateRows
+    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger, Transaction
@@ -125,7 +125,7 @@ def open_at_once(
     configuration: Configuration,
     *,
     ledger: Ledger,
-    rows: PrivateRows,
+    rows: AnyRows,
     public_values: NDArray[np.float64],
     noise: NoiseSource,
     progress: Progress,

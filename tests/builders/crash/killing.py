@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.builders.crash.clients import Clients, Vectors
+    from tests.builders.release.parts_release import PartsRelease
     from tests.builders.server.server_process import ServerProcess
 from tests.builders.server.http_release import SmallRelease
 
 THREE_CLIENTS = (agreed, agreed, split)
 
 
-def marks_of(release: SmallRelease) -> Marks:
+def marks_of(release: SmallRelease | PartsRelease) -> Marks:
     """Return the marks that the servers of a release share with their killers."""
     return Marks(release.folder / "marks")
 
 
 def start_to_kill_at(
-    release: SmallRelease, point: str, *, plant: Sequence[str] = ()
+    release: SmallRelease | PartsRelease, point: str, *, plant: Sequence[str] = ()
 ) -> ServerProcess:
     """Start a server that dies at ``point``; its steps count once ``arm`` was called."""
     marks_of(release).clear()

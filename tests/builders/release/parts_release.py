@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.voting.keyed_slots import KEY_BYTES, Slots
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
 from benchmarks.measuring.many_rows import (
@@ -22,6 +24,8 @@ from benchmarks.measuring.many_rows import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
     from app.release.progress import Progress
@@ -74,6 +78,15 @@ class PartsRelease:
         found = {name: release.ledger.private(name) or b"" for name in PRIVATE}
         release.ledger.close()
         return {**found, "fingerprint": opened.fingerprint.encode()}
+
+
+class SlotNoise(ScriptedNoise):
+    """Noise by which an opening in memory puts rows in the slots of one that streams."""
+
+    def permutation(self, count: int) -> NDArray[np.int64]:
+        """Return the rows in the order of the slots that a drawn key gives them."""
+        slots = Slots(self.secret(KEY_BYTES), count)
+        return np.argsort(slots.of(np.arange(count)))
 
 
 SHARES = "[privacy.shares]\nrelabel = 0\nanswers = 0.7\nclassifier = 0.3\n[answers]"

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gzip
 import os
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
+from app.data.checks.public_overlap import (
+    PublicRuns,
+    refuse_source_file,
+    refuse_source_rows,
+    row_numbers,
+)
 from app.data.public_points import read_public_points
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     Copy = Callable[[Rows], Rows]
 
 SEED = 3
+PART_ROWS = 1300
 
 
 def cells(values_each: tuple[int, ...], count: int, seed: int = SEED) -> Rows:
@@ -41,6 +48,26 @@ def told(points: Rows, rows: Rows) -> str:
     lines: list[str] = []
     try:
         refuse_source_rows(points, rows, lines.append)
+    except ConfigurationError as refused:
+        lines.append(str(refused))
+    (line,) = lines or [""]
+    for part_rows in (len(rows), PART_ROWS):
+        assert line == told_by_parts(points, rows, part_rows)
+    return line
+
+
+def told_by_parts(points: Rows, rows: Rows, part_rows: int) -> str:
+    """Return what is said of points where rows are read in parts."""
+    if not len(points):
+        return ""
+    lines: list[str] = []
+    runs = PublicRuns.of(points)
+    found = [
+        runs.among([row_numbers(rows[start : start + part_rows])])
+        for start in range(0, len(rows), part_rows)
+    ]
+    try:
+        runs.refuse(reduce(runs.merged, found[::-1]), row_count=len(rows), warn=lines.append)
     except ConfigurationError as refused:
         lines.append(str(refused))
     (line,) = lines or [""]

@@ -15,12 +15,12 @@ from app.data.sources import encoded_parts
 from app.errors import DataError
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.privacy.voting.keyed_slots import KEY_BYTES, Slots
 from app.release import drawing, streaming
 from app.release.drawing import SampledRows, sampled_rows
 from app.release.streaming import streams
 from app.settings.settings import load_settings
 from benchmarks.measuring.many_rows import PERSON, blocks, write_configuration
+from tests.builders.release.parts_release import SlotNoise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,15 +62,6 @@ CHANGES: Final = {
     ],
 }
 UNRELABELLED: Final = ("deeper than counts",)
-
-
-class SlotNoise(ScriptedNoise):
-    """Noise by which an opening in memory puts rows in the slots of one that streams."""
-
-    def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the rows in the order of the slots that a drawn key gives them."""
-        slots = Slots(self.secret(KEY_BYTES), count)
-        return np.argsort(slots.of(np.arange(count)))
 
 
 def by_digests(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
