@@ -20,7 +20,7 @@ from tests.builders.crash.clients import Clients, check_ledger, connect
 from tests.builders.server.chances import Asked
 from tests.builders.server.http_release import SmallRelease, agreed, split
 from tests.builders.server.serving import Served
-from tests.crash.test_replicas import shared_release, start
+from tests.crash.replicas.test_replicas import shared_release, start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -244,7 +244,7 @@ def test_the_grants_of_the_page_are_those_that_servers_run_with() -> None:
     (script,) = examples(ROOT / "docs" / "postgresql.md", "sql")
     granted = re.findall(r"^(GRANT .+ TO) ", script, re.MULTILINE)
     assert len(granted) == 4
-    run = text(ROOT / "tests" / "crash" / "test_replicas.py")
+    run = text(ROOT / "tests" / "crash" / "replicas" / "test_replicas.py")
     assert all(f"{grant} {{role}}" in run for grant in granted)
 
 
