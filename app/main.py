@@ -72,7 +72,6 @@ from app.release.generations.ticking import Ticker
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
-from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     OPEN_ALREADY,
     check_first_table,
@@ -80,6 +79,7 @@ from app.release.statistics.opening_table import (
     open_at_once,
     open_statistics,
 )
+from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released import released_table
 from app.release.streaming import (
     closing_where_it_fails,
@@ -89,7 +89,7 @@ from app.release.streaming import (
     rows_of,
 )
 from app.release.terms.configuration import configure
-from app.release.terms.hopelessness import warn_if_hopeless
+from app.release.terms.hopeless_release import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
 from app.release.views.budget import generations_view
 from app.settings.addresses import is_loopback

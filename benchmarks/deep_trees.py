@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from app.data.feature_tests import classifier_tests
 from app.data.sources.sources import read_rows
-from app.data.tests import classifier_tests
 from app.learning.trees.tree_class import TreeClass
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings

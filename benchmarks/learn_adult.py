@@ -31,9 +31,9 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import TYPE_CHECKING, cast
 
+from app.data.feature_tests import classifier_tests
 from app.data.public_points import read_public_points
 from app.data.sources.sources import read_rows as read_private_rows
-from app.data.tests import classifier_tests
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
 from app.privacy.published_learners import AUTO, LEARNERS

@@ -5,7 +5,7 @@ classifier: .850 after a month, .860 after six, as a release of all 30,000 rows 
 rows only it stays at .850.  At three tenths of epsilon, .84 after a month and .853 after six.
 
 Months are played through the code that serves: inputs of
-``app/release/generations/public_map.py``, steps and means of ``publishing.py``, scores of the
+``app/release/generations/score_inputs.py``, steps and means of ``publishing.py``, scores of the
 published document's form.  Left out are the ledger and HTTP.  1,000 test rows, without labels, are
 the public points; the others score.  The data set is in the folder that
 CONCLAVE_TEST_DATA names.
@@ -32,8 +32,8 @@ import numpy as np
 from app.data.rows import PrivateRows
 from app.ledger.entries.generations import CLASSIFIER, Generation
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS
-from app.release.generations.public_map import descent_known, known_inputs
 from app.release.generations.publishing import generation_draw, mean_share, mean_weights
+from app.release.generations.score_inputs import descent_known, known_inputs
 from app.release.terms.configuration import configure
 from app.settings.generations_section import PUBLISH_IN_TURN
 from benchmarks.utility.online_data import loaded, private_rows, test_set
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.learning.linear.kernel_scores import KernelScores
     from app.learning.linear.linear_scores import LinearScores
     from app.release.classifier.linear import LinearDraw
-    from app.release.generations.public_map import PublicInputs
+    from app.release.generations.score_inputs import PublicInputs
     from app.release.terms.configuration import Configuration
 
 DELTA: Final = Fraction(1, 10**6)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnxruntime
 
+from app.data.feature_tests import public_tests
 from app.data.schema import NumericFeature, Schema
-from app.data.tests import public_tests
 from app.learning.trees.tree import Tree
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published import published_document

@@ -10,14 +10,14 @@ settings or private rows.
 * ``queue.py`` has the waiting queries of each caller, and hands a batch's decisions back.
 * ``answer_query.py`` names the steps of a query, and takes a batch through replay, votes, step and
   commit.
-* ``batch.py`` decides a batch query by query before the commit, limits of keys included.
+* ``decisions.py`` decides a batch query by query before the commit, limits of keys included.
 * ``queries.py`` has a query with its asker, and queries side by side, in columns, with digests.
 * ``replays.py`` finds recorded answers, in memory or in the ledger, and has the one rule for what
   answers a query: a recorded answer, the ensemble, the classifier, or a refusal.
 * ``answers.py`` turns a decision into the answer that a client gets.
 * ``threads.py`` runs work on a thread of its own while the event loop waits.
-* ``workload.py`` counts answers by kind and by the hour, batches and times in coarse buckets, and
-  notifies listeners of changes.
+* ``answer_counts.py`` counts answers by kind and by the hour, batches and times in coarse buckets,
+  and notifies listeners of changes.
 * ``outlook/`` says how long the budget lasts, ``beside/`` follows other servers of the ledger, and
   answers where generations join and retire.
 """

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import structlog
 
+from app.answering.answer_counts import SECONDS_BOUNDS, Buckets
 from app.answering.asked_vectors import AskedVectors
-from app.answering.batch import Batch, key_limit_refusal
+from app.answering.decisions import Batch, key_limit_refusal
 from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
-from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.data.vectors import encode_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
 from app.ledger.entries.digests import cell_key
@@ -39,7 +39,7 @@ from app.release.terms.padding import wait_for_multiple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.answering.queries import Asker, Fresh, Queries
     from app.answering.replays import Records, ReplayIndex
     from app.ledger.entries.fold import LedgerState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from app.answering.batch import Deferred
+from app.answering.decisions import Deferred
 from app.answering.queries import Fresh, Relayed
 from app.answering.replays import released_bin
 from app.errors import RequestError, UnavailableError
@@ -19,7 +19,7 @@ from app.privacy.voting.universal import Phase
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.answering.queue import Decisions
     from app.data.schema import Schema
     from app.privacy.soft_labels.mechanism import ScoreBin

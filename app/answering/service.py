@@ -6,16 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from app.answering.answers import Answer, answer_of, answers_for, classified_as, in_turn
-from app.answering.batch import DEFERRED, EXHAUSTED, WAITING, Deferred
-from app.answering.beside.living_answerer import LivingAnswerer
-from app.answering.beside.other_servers import Abreast
-from app.answering.beside.tick_clock import TickClock
-from app.answering.outlook.outlook import Outlook
-from app.answering.queries import Fresh, Relayed
-from app.answering.queue import all_decisions, decisions_of
-from app.answering.replays import AnswerSource, answer_source
-from app.answering.workload import (
+from app.answering.answer_counts import (
     CLASSIFIED,
     FRESH,
     REPEATED,
@@ -24,6 +15,15 @@ from app.answering.workload import (
     Hourly,
     Workload,
 )
+from app.answering.answers import Answer, answer_of, answers_for, classified_as, in_turn
+from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.beside.other_servers import Abreast
+from app.answering.beside.tick_clock import TickClock
+from app.answering.decisions import DEFERRED, EXHAUSTED, WAITING, Deferred
+from app.answering.outlook.outlook import Outlook
+from app.answering.queries import Fresh, Relayed
+from app.answering.queue import all_decisions, decisions_of
+from app.answering.replays import AnswerSource, answer_source
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
 from app.errors import (
@@ -41,7 +41,7 @@ from app.ledger.storage import read_storage
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase
 from app.release.classifier.forms import PublishedForms
-from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released import released_statistics
 from app.release.views.budget import Budget as Budget  # noqa: PLC0414 -- HTTP names it here
 from app.release.views.budget import budget_view

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import structlog
 
+from app.answering.answer_counts import QUERIES_BOUNDS, Buckets
 from app.answering.answer_query import Edge, Step
-from app.answering.batch import DEFERRED
+from app.answering.decisions import DEFERRED
 from app.answering.queries import NO_QUERIES
 from app.answering.queue import (
     Arrivals,
@@ -26,15 +27,14 @@ from app.answering.queue import (
     parted,
 )
 from app.answering.threads import WorkThread
-from app.answering.workload import QUERIES_BOUNDS, Buckets
 from app.errors import IntegrityError, SwitchingError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.answering.answer_query import QueryAnswerer
-    from app.answering.batch import Decision, Deferred
     from app.answering.beside.forwarding import Forwarding
+    from app.answering.decisions import Decision, Deferred
     from app.answering.queries import IdentifiedQueries
     from app.answering.queue import Pending, Recipient
 

@@ -1,8 +1,8 @@
 """Audits: lower bounds on the epsilon that a release's outputs prove, compared with its claim.
 
 * ``audit.py`` runs the audit of a configuration's answers and makes the report.
-* ``audited.py`` is the mechanism under audit: its claim, and its steps as functions, so that a
-  test can put a faulty one in their place.
+* ``audited_mechanism.py`` is the mechanism under audit: its claim, and its steps as functions, so
+  that a test can put a faulty one in their place.
 * ``draws.py`` bounds the draws of hypotheses by calculation: relabelling, classifier, noisy
   descent.
 * ``sampling.py`` bounds the answers by trial: the mechanism runs many times on neighbouring votes.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.auditing.audited import Audited
+from app.auditing.audited_mechanism import Audited
 from app.auditing.draws import audit_draws
 from app.auditing.mechanisms import AUDITED, adversaries, broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING, Bound

@@ -24,7 +24,7 @@ from app.auditing.sampling import ask_bits, ask_decisions, ask_threshold, ask_vo
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.auditing.laws.conditions import Checks
     from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Adversary

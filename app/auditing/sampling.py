@@ -40,7 +40,7 @@ from app.privacy.stability import mechanism as stability
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.noise.source import NoiseSource
     from app.privacy.voting.votes import Tally
 

@@ -43,7 +43,7 @@ def check(
     The output is private. The command charges nothing and opens no ledger. The exit code is 0
     if all fields fit, and 1 if a field does not fit.
     """
-    from app.cli.init.next_step import after_check
+    from app.cli.init.next_command import after_check
     from app.settings.settings import load_settings
 
     settings = load_settings(config, os.environ)

@@ -57,7 +57,7 @@ def learn(
         problem = "it is published all the same, and `conclave export` writes it"
         raise ConfigurationError("--output", f"{error.strerror}: {problem}") from None
     if config is not None and output is not None:
-        from app.cli.init.next_step import after_learn
+        from app.cli.init.next_command import after_learn
 
         typer.echo(after_learn(config), err=True)
 

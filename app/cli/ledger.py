@@ -145,7 +145,7 @@ def copy(
     command goes on. A server on a ledger in SQLite must be stopped; those on one in
     PostgreSQL wait, and then answer nothing afresh any more.
     """
-    from app.ledger.moving import move
+    from app.ledger.move_database import move
     from app.noise.system import SystemNoise
 
     _check_heads(source, target, head_file)
@@ -250,7 +250,7 @@ def _check_heads(source: str, target: str, head_file: Path | None) -> None:
     from app.ledger.head.head_file import head_file_of
     from app.ledger.head.rollback import check_head_file
     from app.ledger.ledger import open_ledger
-    from app.ledger.moving import FROM, TO, told_as
+    from app.ledger.move_database import FROM, TO, told_as
 
     with told_as(FROM):
         noted_here = head_file_of(source, head_file)

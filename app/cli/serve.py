@@ -42,7 +42,7 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
-    from app.cli.init.next_step import after_serve, first_query
+    from app.cli.init.next_command import after_serve, first_query
     from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen, place_of

@@ -10,7 +10,7 @@
 * ``rows.py`` has the private rows once they are encoded, and their fingerprint, a keyed digest.
 * ``persons.py`` has whom rows are about, where a column names it, and the weights of their rows.
 * ``person_digests.py`` computes keyed digests of many identifiers at once.
-* ``tests.py`` makes the public tests of a schema.  A test is a yes-or-no question about one
+* ``feature_tests.py`` makes the public tests of a schema.  A test is a yes-or-no question about one
   feature, as ``age >= 40``, and no unit test.
 * ``cell_tests.py`` reads a public partition into cells from tests in words.
 * ``public_points.py`` reads public points from a CSV.

@@ -56,7 +56,7 @@ from app.planning.from_settings import advising
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner
 from app.release.terms.configuration import configure
-from app.release.terms.hopelessness import WARNING
+from app.release.terms.hopeless_release import WARNING
 from app.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from app.release.progress import no_progress
 from app.release.publication import draw_once, no_turn
 from app.release.terms.answer_terms import answering_parameters, decides_cells
 from app.release.terms.draw_parameters import ensemble_parameters
-from app.release.terms.hopelessness import refuse_hopeless
+from app.release.terms.hopeless_release import refuse_hopeless
 from app.release.views.budget import Queries, Unstable
 
 if TYPE_CHECKING:

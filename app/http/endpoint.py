@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from app.answering.answer_counts import Buckets
     from app.answering.current_service import ServiceSlot
-    from app.answering.workload import Buckets
     from app.http.access.door import Access, Caller
     from app.http.access.keys import Keys
     from app.http.limits import Limits

@@ -15,8 +15,8 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.answering.answer_counts import ANSWER_KINDS, AnswerCounts
 from app.answering.service import Budget
-from app.answering.workload import ANSWER_KINDS, AnswerCounts
 from app.data.validate import describe_schema
 from app.errors import IntegrityError, NotExportableError, NotPublishedError, UnavailableError
 from app.http.access.door import caller_of

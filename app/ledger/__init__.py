@@ -6,7 +6,7 @@
 * ``key_counts.py`` counts the answers of each API key, outside the entries.
 * ``storage.py`` tells of the machine: the note of the newest backup, and the room of the disk.
 * ``server_lock.py`` lets one server at a time open an SQLite ledger.
-* ``moving.py`` moves a whole ledger to another database: ``conclave ledger copy``.
+* ``move_database.py`` moves a whole ledger to another database: ``conclave ledger copy``.
 * ``copies/`` has backup and restoring, ``entries/`` the kinds of entry and their sums,
   ``database/`` SQLite and PostgreSQL, ``head/`` the note of the newest entry.
 """

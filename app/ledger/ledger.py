@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
-from app.ledger.beside_entries import read_beside
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.hour_counts import read_hours
 from app.ledger.database.lookups import find_keys
@@ -37,6 +36,7 @@ from app.ledger.entries.checkpoint import is_due, newest_checkpoint, write_check
 from app.ledger.entries.digests import Digests, private_digest
 from app.ledger.entries.fold import EMPTY, LedgerState
 from app.ledger.entries.replay import check_answers, folded_on
+from app.ledger.erasure_state import read_beside
 from app.ledger.key_counts import KeyCount, read_key_counts
 from app.ledger.keys.recorded_keys import find_recorded
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
@@ -346,8 +346,9 @@ class Ledger:
         with database_errors():
             connection = self._database.readers.connect()
         try:
-            if not self._is_found:
-                with database_errors():
+            with database_errors():
+                connection.begin()  # a statement that goes to the driver would begin none
+                if not self._is_found:
                     self._find_release(connection)
             yield connection
         finally:

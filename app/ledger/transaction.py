@@ -20,7 +20,6 @@ from sqlalchemy.dialects import postgresql
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
-from app.ledger.beside_entries import is_beside_entries, read_beside
 from app.ledger.database.driver import (
     REFUSED,
     UNAVAILABLE,
@@ -53,6 +52,7 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
 )
 from app.ledger.entries.fold import followed_by
+from app.ledger.erasure_state import is_beside_entries, read_beside
 from app.ledger.key_counts import read_key_counts, write_key_counts
 from app.ledger.keys.recorded_keys import caught_up, find_recorded, keep
 
@@ -407,7 +407,7 @@ class Transaction:
         return digest
 
     def put_beside(self, name: str, body: bytes) -> None:
-        """Store a private value that no ledger entry mentions; see ``beside_entries.py``.
+        """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
 
         Raises:
             InvariantError: a name that is taken, or not one of such a piece.

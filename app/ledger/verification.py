@@ -17,13 +17,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
-from app.ledger.beside_entries import (
-    LOST_PERSONS,
-    PREFIXES,
-    is_beside_entries,
-    persons_pieces,
-    read_beside,
-)
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
@@ -48,6 +41,13 @@ from app.ledger.entries.entry_kinds import (
     VectorsAsked,
 )
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
+from app.ledger.erasure_state import (
+    LOST_PERSONS,
+    PREFIXES,
+    is_beside_entries,
+    persons_pieces,
+    read_beside,
+)
 from app.ledger.key_counts import read_key_counts
 from app.ledger.keys.key_blocks import LEVELS_MAX, block_of, item_of, items_in
 from app.ledger.keys.recorded_keys import earlier_count, every_block, newest_digests

@@ -4,7 +4,7 @@
 * ``plan.py`` plans: every parameter of a release, whether it can work, and advice.
 * ``verdict.py`` has the fields of a plan on its answers, whichever mechanism gives them.
 * ``capacity.py`` calculates how many answers there are if learners agree to a given share.
-* ``levers.py`` calculates the same with one number changed: epsilon, T or rows.
+* ``variants.py`` calculates the same with one number changed: epsilon, T or rows.
 * ``curves.py`` has the series of these changes for ``conclave plan --plot``.
 * ``mechanisms/`` plans each mechanism, ``trial/`` predicts answers by fitting learners on made-up
   people, and ``telling/`` writes both as documents and sentences.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import AGREEMENTS
-from app.planning.levers import Change, Lever, change, levers, value_of
+from app.planning.variants import Change, Lever, change, levers, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,7 +32,7 @@ from app.release.terms.configuration import (
     refuse_unknown,
 )
 from app.release.terms.draw_parameters import dichotomy_bound
-from app.release.terms.hopelessness import HopelessError, refusal
+from app.release.terms.hopeless_release import HopelessError, refusal
 from app.release.terms.work_limits import (
     PUBLISHED,
     SEARCHED,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
-from app.planning.levers import Lever, change, levers, value_of
 from app.planning.mechanisms.planned import (
     PLANNED,
     best_mechanism,
@@ -21,6 +20,7 @@ from app.planning.mechanisms.planned import (
     capacity,
     votes_needed,
 )
+from app.planning.variants import Lever, change, levers, value_of
 from app.planning.verdict import Verdict
 from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.planning.capacity import Capacity
-    from app.planning.levers import Change
     from app.planning.request import PlanRequest
     from app.planning.trial.forecast import Weighed
     from app.planning.trial.prediction import Prediction
+    from app.planning.variants import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

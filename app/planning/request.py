@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 Sequel = Literal["classifier", "halt", "student"]
 

@@ -65,8 +65,8 @@ from app.release.terms.answer_terms import (
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
 from app.release.terms.draw_parameters import ensemble_parameters
-from app.release.terms.hopelessness import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
-from app.release.terms.unit import COUNTS, count_parameter, opened_count
+from app.release.terms.hopeless_release import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
+from app.release.terms.privacy_unit import COUNTS, count_parameter, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,7 +18,7 @@ from app.learning.ensemble import counted_ensemble, joined_ensemble
 from app.learning.registry import row_of
 from app.privacy.answering_rows import own
 from app.privacy.exponential import mechanism as exponential
-from app.privacy.voting.keyed_slots import KEY_BYTES
+from app.privacy.voting.keyed_permutation import KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

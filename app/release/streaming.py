@@ -31,7 +31,7 @@ from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece
 from app.release.streamed_drawing import streamed_learner
 from app.release.terms.answer_terms import release_budget
-from app.release.terms.unit import COUNTS, opened_count
+from app.release.terms.privacy_unit import COUNTS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

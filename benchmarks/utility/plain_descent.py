@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from app.data.tests import classifier_tests
+from app.data.feature_tests import classifier_tests
 from app.learning.encoding.binary_tests import evaluate
 from app.privacy.noisy_vote.calibration import least_variance
 

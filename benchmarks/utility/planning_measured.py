@@ -15,8 +15,8 @@ from app.planning.from_settings import plan_settings
 from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import try_out
 from app.planning.trial.cliff import labels_at_worst
-from app.planning.trial.effort import Trial, extent_of
 from app.planning.trial.people import Population, column_laws
+from app.planning.trial.trial_size import Trial, extent_of
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.voting.votes import aggregate

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.tests import classifier_tests
+from app.data.feature_tests import classifier_tests
 from app.learning.encoding.binary_tests import evaluate
 
 if TYPE_CHECKING:

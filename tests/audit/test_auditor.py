@@ -24,7 +24,7 @@ from tests.tidy.sources import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from tests.audit.planted.figures import Shares
 
 pytestmark = pytest.mark.audit

@@ -26,7 +26,7 @@ from tests.audit.planted.planted_systems import system
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.auditing.sampling import Sampled
     from app.noise.source import NoiseSource
     from app.privacy.voting.votes import Tally

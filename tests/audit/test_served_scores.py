@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from app.answering.batch import Batch
+from app.answering.decisions import Batch
 from app.answering.replays import ReplayIndex
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.entries.entry_kinds import LedgerEvent, ScoresReleased

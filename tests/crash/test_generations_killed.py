@@ -14,8 +14,8 @@ import httpx
 import numpy as np
 import pytest
 
-from app.ledger.beside_entries import REQUEST
 from app.ledger.entries.generations import generations_of
+from app.ledger.erasure_state import REQUEST
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from app.main import change_from_settings

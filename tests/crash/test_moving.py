@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from app.ledger.ledger import open_ledger
-from app.ledger.moving import MoveStep, move
+from app.ledger.move_database import MoveStep, move
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.builders.crash.clients import Clients, check_ledger, connect

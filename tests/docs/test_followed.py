@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.cli.init.next_step import after_serve
+from app.cli.init.next_command import after_serve
 from app.settings.settings import load_settings
 from tests.docs.pages import ROOT, commands, examples, section_commands
 from tests.docs.reader import PRINTED_ADDRESS, Reader

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx
 from msgspec import structs
 
+from app.answering.answer_counts import Workload
 from app.answering.answers import Answer, Bin, ScoredAnswer
 from app.answering.current_service import ServiceSlot
 from app.answering.queries import Query
 from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN, Budget
-from app.answering.workload import Workload
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.vectors import decode_key
 from app.errors import (
@@ -35,7 +35,7 @@ from app.http.openapi.read_models import History, Outlook
 from app.http.watching.observability import Watching
 from app.ledger.key_counts import KeyCount
 from app.ledger.storage import NewestBackup, Storage
-from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released import StatisticsAnswer
 from tests.http.wire import Wire
 

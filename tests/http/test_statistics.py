@@ -9,7 +9,7 @@ import pytest
 
 from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.http.query.statistics_route import SHAPE
-from app.release.statistics.asked import TREE_ONLY
+from app.release.statistics.posted_hypotheses import TREE_ONLY
 from tests.http.doubles import JSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.answering.batch import Batch
+from app.answering.decisions import Batch
 from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex
 from app.ledger.ledger import RecordedAnswer

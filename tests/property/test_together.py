@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.answering.answers import answer_of, answers_for
-from app.answering.batch import Batch
+from app.answering.decisions import Batch
 from app.answering.queries import Asker, Fresh, Query, in_columns
 from app.answering.replays import ReplayIndex
 from app.data.schema import NumericFeature, Schema
@@ -49,7 +49,7 @@ from tests.property.two_scripts import TwoScripts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.answering.queries import IdentifiedQueries
     from app.privacy.answering_rows import Answering
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from app.answering.answer_query import QueryAnswerer
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.ledger.database.notifications import Message, Messages
     from app.ledger.ledger import Transaction
 

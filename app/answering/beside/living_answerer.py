@@ -20,7 +20,7 @@ from app.answering.answer_query import (
     do_nothing,
     unknown_of,
 )
-from app.answering.batch import Batch
+from app.answering.decisions import Batch
 from app.answering.queries import NO_QUERIES
 from app.data.vectors import encode_keys
 from app.errors import InvariantError, UncountedDrawsError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.answering.answer_query import BeforeCommit
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.answering.queries import Fresh, IdentifiedQueries
     from app.answering.replays import ReplayIndex
     from app.ledger.entries.fold import LedgerState

@@ -21,8 +21,8 @@ from app.privacy.voting.universal import Phase
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.answering.answer_counts import Changes
     from app.answering.outlook.drain_forecast import Counts, Forecast
-    from app.answering.workload import Changes
     from app.ledger.entries.fold import LedgerState
     from app.release.release import Release
 

@@ -20,7 +20,7 @@ from app.noise.source import WORD_BOUND
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
 
     Floats = NDArray[np.float64]
 

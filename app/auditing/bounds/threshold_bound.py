@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
 
     Floats = NDArray[np.float64]
 

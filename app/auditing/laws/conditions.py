@@ -47,7 +47,7 @@ from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.privacy.voting.votes import Tally
 
 Checks: TypeAlias = "dict[str, bool]"

@@ -47,7 +47,7 @@ from app.privacy.stability.hit_table import order_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
 
 BINARY: Final = 2
 ROUNDING: Final = 16

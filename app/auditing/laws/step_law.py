@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.noise.source import NoiseSource
     from app.privacy.answering_rows import Answering
     from app.privacy.voting.universal import Outcome, Parameters

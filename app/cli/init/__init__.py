@@ -10,5 +10,5 @@ No row of the records is read. Of the records' file the first line alone is, for
 * ``questions.py`` asks in a terminal for the facts that no file has.
 * ``configuration_text.py`` writes it all as TOML with comments.
 * ``made_up_rows.py`` makes rows up that fit a configuration's schema.
-* ``next_step.py`` prints the command that comes next; other commands print theirs by it too.
+* ``next_command.py`` prints the command that comes next; other commands print theirs by it too.
 """

@@ -161,7 +161,7 @@ def _write_configuration(facts: _Facts, target: Path) -> None:
     """Write a configuration, once it is known to load, and say what comes next."""
     from app.cli.init import questions
     from app.cli.init.configuration_text import configuration_text
-    from app.cli.init.next_step import after_init
+    from app.cli.init.next_command import after_init
 
     terminal = _Terminal() if sys.stdin.isatty() else None
     online, rows = facts.online, facts.row_count
@@ -312,7 +312,7 @@ def _check_text(text: str) -> None:
 def _write_twin(config: Path, target: Path, row_count: int, seed: int, *, force: bool) -> None:
     """Write made-up rows that fit a configuration, and say how they are served."""
     from app.cli.init.made_up_rows import made_up_csv
-    from app.cli.init.next_step import after_twin
+    from app.cli.init.next_command import after_twin
     from app.settings.settings import load_settings
 
     settings = load_settings(config, os.environ)

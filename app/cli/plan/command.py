@@ -152,7 +152,7 @@ def plan(
         if not holds:
             raise typer.Exit(EXIT_INFEASIBLE)
         if not (as_json or as_toml or want_answers or want_accuracy or generations):
-            from app.cli.init.next_step import after_plan
+            from app.cli.init.next_command import after_plan
 
             typer.echo(after_plan(Path(config or ""), public=public), err=True)
         return

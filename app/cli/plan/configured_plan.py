@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from app.planning.mechanisms.planned_row import Document
     from app.planning.plan import Plan
-    from app.planning.trial.wanted import Offer, Wanted
+    from app.planning.trial.search_for_wanted import Offer, Wanted
     from app.settings.settings import Settings
 
     Given = Mapping[str, str]
@@ -182,7 +182,7 @@ def _points(asked: _Asked) -> NDArray[np.float64] | None:
 def _search(asked: _Asked, planned: Plan, wanted: Wanted) -> Offer:
     """Look for the cheapest release that gives what is wanted."""
     from app.planning.trial.planned_answers import planned_trial
-    from app.planning.trial.wanted import search
+    from app.planning.trial.search_for_wanted import search
 
     if planned.request.row_count is None:
         raise ConfigurationError("--rows", f"is needed, as data.{planned.request.unit}s is not set")
@@ -199,7 +199,7 @@ def _search(asked: _Asked, planned: Plan, wanted: Wanted) -> Offer:
 
 def _document(asked: _Asked, planned: Plan, offer: Offer | None) -> Document:
     from app.planning.telling.plan_document import plan_document
-    from app.planning.telling.wanted_words import wanted_document
+    from app.planning.telling.wanted_result import wanted_document
     from app.planning.trial.planned_answers import planned_answer_time
 
     answer_time = planned_answer_time(asked.settings, planned)
@@ -237,7 +237,7 @@ def _print(
     """Print what is left to be printed, in the form that was asked for."""
     from app.cli.plan.table import print_document, print_json
     from app.planning.telling.brief import change_line
-    from app.planning.telling.wanted_words import wanted_lines
+    from app.planning.telling.wanted_result import wanted_lines
 
     if as_json:
         print_json(document)
@@ -272,7 +272,7 @@ def _toml(asked: _Asked, planned: Plan, offer: Offer | None) -> str:
 
 def _wanted(given: Given) -> Wanted | None:
     """Return what is wanted; None where nothing is."""
-    from app.planning.trial.wanted import Wanted
+    from app.planning.trial.search_for_wanted import Wanted
 
     if WANT_ANSWERS not in given and WANT_ACCURACY not in given:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.cell_codes import CellCodes
 from app.learning.trees.tree import Tree
-from app.privacy.voting.keyed_slots import Slots, chunk_of_slots
+from app.privacy.voting.keyed_permutation import Slots, chunk_of_slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,5 +5,5 @@
 * ``keys.py`` reads, searches and writes the file of keys, and reads it again when it changes.
 * ``tokens.py`` checks bearer tokens of an OpenID provider, and fetches the keys that sign them.
 * ``rate_limits.py`` writes the reply headers with a key's limits; it enforces none
-  (``app/answering/batch.py`` does).
+  (``app/answering/decisions.py`` does).
 """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi.openapi.models import Header, Schema
 
-from app.answering.batch import ANSWERS_USED
 from app.answering.current_service import OPENING, STOPPED
+from app.answering.decisions import ANSWERS_USED
 from app.errors import (
     BudgetExhaustedError,
     ContainedError,

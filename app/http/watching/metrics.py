@@ -23,9 +23,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from app.answering.answer_counts import ANSWER_KINDS, Buckets, Workload
 from app.answering.current_service import STATES
 from app.answering.service import Budget
-from app.answering.workload import ANSWER_KINDS, Buckets, Workload
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
 from app.http.openapi.declaring import gives

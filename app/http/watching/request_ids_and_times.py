@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from app.answering.workload import SECONDS_BOUNDS, Buckets
+from app.answering.answer_counts import SECONDS_BOUNDS, Buckets
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers

@@ -15,17 +15,17 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.linear.cosine_features import MAGNITUDE
 from app.learning.linear.integers import EXACT_BOUND, NORM_MAX, IntegerFeatures, score_count
 from app.learning.linear.linear_scores import SCORE_BOUND
-from app.learning.linear.waves import MAGNITUDE
 from app.learning.linear.whitening import CURVATURE_PARTS, GRID, PublicMap, directions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.learning.linear.conjunctions import Terms
+    from app.learning.linear.cosine_features import Waves
     from app.learning.linear.numbers import Numbers
-    from app.learning.linear.terms import Terms
-    from app.learning.linear.waves import Waves
     from app.learning.linear.whitening import Directions, Shrinkage
 
 # A score of 1.0 is written as so many, a product of a feature's units and a weight's.

@@ -18,7 +18,7 @@ from app.learning.linear.integers import score_count
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.linear.terms import Terms
+    from app.learning.linear.conjunctions import Terms
 
 # Sums of weights stay far below 64 bits, and below what a double tells apart.
 SCORE_BOUND: Final = 1 << 52

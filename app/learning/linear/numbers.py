@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import invariant
-from app.learning.linear.waves import MAGNITUDE
+from app.learning.linear.cosine_features import MAGNITUDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
-from app.planning.levers import quick_calibration, size_of
 from app.planning.mechanisms.planned import capacity
 from app.planning.plan import excess_errors
 from app.planning.telling.epsilon_words import epsilon_words
@@ -18,6 +17,7 @@ from app.planning.telling.prediction_document import learner_at_once
 from app.planning.telling.prediction_words import worth_words
 from app.planning.telling.words import SEQUELS
 from app.planning.trial.recommendation import AS_GOOD
+from app.planning.variants import quick_calibration, size_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.mechanisms import MECHANISMS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.planning.levers import setting_of
 from app.planning.mechanisms.planned import calibration_documents
 from app.planning.telling.prediction_document import prediction_document
 from app.planning.telling.words import summary
+from app.planning.variants import setting_of
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.stability.decision_table import DECISIONS_MOVED
 

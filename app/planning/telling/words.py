@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import ANSWERS_MAX, USUAL_AGREEMENT
-from app.planning.levers import Lever
 from app.planning.mechanisms.planned import PLANNED
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
+from app.planning.variants import Lever
 from app.privacy.budget.account import ACCOUNT_PROOF
 
 if TYPE_CHECKING:

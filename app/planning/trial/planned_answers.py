@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from app.learning.ensemble import check_learner
 from app.learning.registry import row_of
 from app.planning.trial.agreement import splits_of
-from app.planning.trial.effort import Trial, is_quick
 from app.planning.trial.people import Population, column_laws
 from app.planning.trial.run_trial import predict
+from app.planning.trial.trial_size import Trial, is_quick
 from app.privacy.budget.composition import Mechanism
 from app.release.terms.answer_time import AnswerTime, measure_answer_time
 from app.release.terms.configuration import public_class, release_learner

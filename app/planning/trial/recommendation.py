@@ -11,8 +11,8 @@ from app.errors import ConfigurationError
 from app.planning.mechanisms.planned import PLANNED, forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import labels_at_worst
-from app.planning.trial.effort import SECONDS_COMPARED, extent_of
 from app.planning.trial.forecast import parts_of_best
+from app.planning.trial.trial_size import SECONDS_COMPARED, extent_of
 from app.privacy.answering_rows import shared_budget
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import (
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
-    from app.planning.trial.effort import Trial
     from app.planning.trial.forecast import Forecast, Weighed
     from app.planning.trial.people import MadeUpRules
+    from app.planning.trial.trial_size import Trial
     from app.privacy.budget.pipeline import PipelineBudget
 
 CUTOFFS: Final = (1, 5, 20, 50)

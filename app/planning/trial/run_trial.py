@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import votes_by_cell
 from app.planning.trial.cliff import find_cliff
-from app.planning.trial.effort import agreement_of
 from app.planning.trial.prediction import Prediction, as_printed
 from app.planning.trial.recommendation import recommend
+from app.planning.trial.trial_size import agreement_of
 from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
     from app.planning.trial.agreement import Agreement
-    from app.planning.trial.effort import Trial
     from app.planning.trial.forecast import Forecast
+    from app.planning.trial.trial_size import Trial
 
 
 def predict(plan: Plan, trial: Trial) -> Prediction | None:

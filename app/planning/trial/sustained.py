@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.planning.trial.effort import agreement_of
 from app.planning.trial.forecast import unstable_rates
+from app.planning.trial.trial_size import agreement_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.planning.plan import Plan
-    from app.planning.trial.effort import Trial
-    from app.release.terms.unit import Unit
+    from app.planning.trial.trial_size import Trial
+    from app.release.terms.privacy_unit import Unit
 
 COMPANIES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """Numbers of active generations that are looked at."""

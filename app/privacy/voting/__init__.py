@@ -2,7 +2,7 @@
 
 * ``tallies.py`` lets all learners vote on a batch of queries, and counts.
 * ``votes.py`` goes from the counts of a query to its leading label and the distance to instability.
-* ``keyed_slots.py`` is the keyed permutation that puts rows in slots where an opening streams.
+* ``keyed_permutation.py`` puts rows in slots where an opening streams, by a secret key.
 * ``universal.py`` takes one step of a release's answers by its mechanism, and says which phase
   follows: ensemble, classifier, or the end; ``universal_proof.md`` has its proof.
 * ``answering_mechanism.py`` has the interface of the mechanisms.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import HypothesisClass
     from app.learning.trees.cell_counts import CountedRows
     from app.noise.source import NoiseSource
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 SIZES_SHOWN_WHOLE: Final = 1_000_000
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
 
 FEATURES_MAX: Final = 4

@@ -11,8 +11,8 @@ import numpy as np
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.halfspaces.lattice import whole_steps
+from app.learning.linear.cosine_features import drawn_waves, spreads, wave_size
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
-from app.learning.linear.waves import drawn_waves, spreads, wave_size
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
-    from app.learning.linear.terms import Terms
+    from app.learning.linear.conjunctions import Terms
     from app.learning.linear.whitening import PublicMap, Shrinkage
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none'
 

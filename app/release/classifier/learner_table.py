@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_row import ClassifierDraw, LearnerRow
     from app.release.terms.configuration import Configuration
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
 
 PUBLISHING: dict[str, LearnerRow] = {

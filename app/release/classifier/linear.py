@@ -15,6 +15,7 @@ from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.linear.conjunctions import PAIRS_MAX, Terms, paired
 from app.learning.linear.kernel_scores import (
     KernelInputs,
     KernelScores,
@@ -23,7 +24,6 @@ from app.learning.linear.kernel_scores import (
 )
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
-from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
 from app.privacy.answering_rows import own
 from app.privacy.noisy_gradient import calibration as accounting
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
     Encode = Callable[[NDArray[np.float64]], Encoded]
 

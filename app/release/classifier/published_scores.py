@@ -16,8 +16,8 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.linear.cosine_features import MAGNITUDE, PHASES, cosine_table
 from app.learning.linear.kernel_scores import KernelInputs
-from app.learning.linear.waves import MAGNITUDE, PHASES, cosine_table
 from app.release.classifier.classifier_document import (
     LiteralDocument,
     NumbersDocument,
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.linear.conjunctions import Terms
+    from app.learning.linear.cosine_features import Waves
     from app.learning.linear.kernel_scores import KernelScores
     from app.learning.linear.linear_scores import LinearScores
     from app.learning.linear.numbers import Numbers
-    from app.learning.linear.terms import Terms
-    from app.learning.linear.waves import Waves
     from app.release.classifier.classifier_document import FeatureDocument
 
 Cells: TypeAlias = frozenset[int]

@@ -6,7 +6,7 @@
 * ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
 * ``cohort.py`` draws one labelling from the rows of the first generations together.
 * ``fitting.py`` fits a generation's learners on them.
-* ``public_map.py`` has the public inputs of the published classifier, fixed at the opening.
+* ``score_inputs.py`` has the public inputs of the published classifier, fixed at the opening.
 * ``publishing.py`` draws a generation's part in it, from where the one before has arrived.
 * ``waiting_fits.py`` has what is fitted and not in the ledger, and the turn to fit it.
 * ``ticking.py`` is a tick: what is fitted joins, and every generation's slots are written anew.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.ledger.beside_entries import REQUEST
+from app.ledger.erasure_state import REQUEST
 from app.release.generations.fitting import refit_chunks
 from app.release.generations.labelling import given_labels, not_kept
 from app.release.generations.requests import Change, read_changes

@@ -26,7 +26,7 @@ from app.release.drawing import refuse_dead_features
 from app.release.generations.appending import account_for, known_by, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.public_map import PUBLIC_MAP, known_inputs, opened_descent
+from app.release.generations.score_inputs import PUBLIC_MAP, known_inputs, opened_descent
 from app.release.generations.ticking import Ticker, wait_for_fits
 from app.release.opening import (
     OVERTAKEN,
@@ -49,8 +49,8 @@ from app.release.terms.answer_terms import (
 )
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.draw_parameters import ensemble_parameters
-from app.release.terms.hopelessness import hopeless_parameter, refuse_hopeless
-from app.release.terms.unit import count_parameter
+from app.release.terms.hopeless_release import hopeless_parameter, refuse_hopeless
+from app.release.terms.privacy_unit import count_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

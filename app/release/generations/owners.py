@@ -18,8 +18,8 @@ import numpy as np
 
 from app.data.persons import IDENTITY_BYTES
 from app.errors import LedgerCorruptError
-from app.ledger.beside_entries import LOST_PERSONS, PERSONS, persons_name, persons_pieces
 from app.ledger.entries.generations import generations_of
+from app.ledger.erasure_state import LOST_PERSONS, PERSONS, persons_name, persons_pieces
 from app.release.generations.requests import Change, corrections_of, refuse_forgotten_persons
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from app.privacy.noisy_gradient.descent import choice_of
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS, whole_weights
 from app.release.classifier.linear import LinearDraw, written_scores
 from app.release.classifier.published import published_document
-from app.release.generations.public_map import read_inputs
+from app.release.generations.score_inputs import read_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.generations import Generation
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.generations.public_map import PublicInputs
+    from app.release.generations.score_inputs import PublicInputs
     from app.release.terms.configuration import Configuration
 
 

@@ -23,8 +23,8 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.beside_entries import REQUEST, TOMBSTONE
 from app.ledger.entries.generations import generations_of
+from app.ledger.erasure_state import REQUEST, TOMBSTONE
 from app.release.generations.labelling import can_label_again
 from app.release.generations.slots import Contents, read_slots
 from app.release.release import HALTED, refuse_closed

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import structs
 
 from app.errors import LedgerUnavailableError, MachineError, UnavailableError
-from app.ledger.beside_entries import REQUEST
 from app.ledger.entries.entry_kinds import (
     GenerationsJoined,
     LabellingDrawn,
@@ -26,6 +25,7 @@ from app.ledger.entries.entry_kinds import (
     slots_name,
 )
 from app.ledger.entries.generations import cohort_of, generations_of
+from app.ledger.erasure_state import REQUEST
 from app.release.generations.changing import Changed, prepare_changes
 from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, not_kept, pooled_by

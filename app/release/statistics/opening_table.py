@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from app.release.statistics.released import DrawnStatistics
     from app.release.statistics.statistics_table import StatisticsDraw
     from app.release.terms.configuration import Configuration
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 DRAWING: Final = "drawing the statistics table"
 SHARE: Final = "privacy.shares.statistics"

@@ -22,7 +22,7 @@ from app.learning.tables.representative_domain import Projection
 from app.learning.trees.listed import TreeList
 from app.privacy.query_release.mechanism import Table
 from app.release.private_state import read_piece
-from app.release.statistics.asked import labels_on
+from app.release.statistics.posted_hypotheses import labels_on
 from app.release.statistics.statistics_table import ALPHA_MAX
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import HypothesisList
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
-    from app.release.statistics.asked import AskedHypothesis
+    from app.release.statistics.posted_hypotheses import AskedHypothesis
     from app.release.statistics.statistics_table import StatisticsDraw
     from app.release.terms.configuration import Configuration
 

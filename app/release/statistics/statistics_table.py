@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.feature_tests import public_tests
 from app.data.plane.countings import Tallying
 from app.data.plane.streamed_rows import StreamedRows
-from app.data.tests import public_tests
 from app.errors import ConfigurationError
 from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.tables.covering import (

@@ -7,8 +7,9 @@ Below this folder nothing sees a setting.  Refusals here come before any charge.
 * ``accounting.py`` says whether shares add up, or answers and draws are one account.
 * ``draw_parameters.py`` makes the ensemble's part: k and relabelling.
 * ``bound_settings.py`` lists the settings that a release is bound to, and compares them at a start.
-* ``unit.py`` says what is protected, a row or a person, and refuses what is not served by person.
-* ``hopelessness.py`` refuses a release that could give next to no answers, unless the operator
+* ``privacy_unit.py`` says what is protected, a row or a person, and refuses what is not served by
+  person.
+* ``hopeless_release.py`` refuses a release that could give next to no answers, unless the operator
   insists.
 * ``answer_time.py`` measures the time of an answer on made-up rows, and refuses too slow ones.
 * ``work_limits.py`` refuses fits and draws that would take hours.

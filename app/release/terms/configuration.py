@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.data.cell_tests import read_splits
+from app.data.feature_tests import classifier_tests, public_tests, with_shared_values
 from app.data.schema_columns import public_columns
-from app.data.tests import classifier_tests, public_tests, with_shared_values
 from app.errors import ConfigurationError, invariant
 from app.learning.ensemble import Learner, check_learner
 from app.learning.hypothesis import ClassAsked
@@ -26,7 +26,7 @@ from app.learning.registry import CLASSES, class_row, hypothesis_class
 from app.learning.student import check_student
 from app.privacy.budget.composition import Charge, Mechanism, Shares, charges
 from app.release.terms.bound_settings import bound_parameters, predictor_source
-from app.release.terms.unit import refuse_unserved_persons
+from app.release.terms.privacy_unit import refuse_unserved_persons
 from app.release.terms.work_limits import naming_section
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.data.feature_tests import public_tests
 from app.data.schema_columns import public_columns
-from app.data.tests import public_tests
 from app.errors import ConfigurationError, InvariantError
 from app.learning.ensemble import votes_by_cell
 from app.learning.hypothesis import ClassAsked

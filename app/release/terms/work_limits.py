@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.learning.hypothesis import HypothesisClass
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
 
 SEARCHED: Final = "hypotheses"

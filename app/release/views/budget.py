@@ -12,7 +12,7 @@ from app.ledger.entries.generations import cohort_of, counts_erasures, quorum_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
-from app.release.terms.hopelessness import is_hopeless
+from app.release.terms.hopeless_release import is_hopeless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,14 +17,14 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.release.classifier.learner_table import chosen_learner
 from app.release.terms.answer_terms import answering_row
-from app.release.terms.unit import IN_WORDS, opened_count
+from app.release.terms.privacy_unit import IN_WORDS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.release import Release
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
 
 PERSON: Final = "P[seen | with this record] <= e^epsilon * P[seen | with another] + delta"

@@ -17,7 +17,7 @@ from app.release.terms.answer_terms import (
     read_calibration,
     release_budget,
 )
-from app.release.terms.unit import opened_count
+from app.release.terms.privacy_unit import opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner, rare_in_words, smallest_share
 from app.release.composed_budget import composed_view
 from app.release.terms.answer_terms import answering_row, calibration_piece
-from app.release.terms.unit import IN_WORDS
+from app.release.terms.privacy_unit import IN_WORDS
 from app.release.views.parameters_in_words import shares_in_words
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_table import ChosenLearner
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
     from app.release.views.stated_release import AuditFound, Stated
 
 MECHANISMS: Final = "deployment.implementation.mechanisms[]"

@@ -26,7 +26,7 @@ from tests.audit.planted.planted_systems import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
 
 EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(2))
 CUTOFFS = {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pytest
     from numpy.typing import NDArray
 
-    from app.answering.batch import Batch
+    from app.answering.decisions import Batch
     from app.noise.source import NoiseSource
     from app.privacy.voting.universal import Outcome, Parameters, State
     from app.privacy.voting.votes import Tallies, Tally

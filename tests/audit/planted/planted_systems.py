@@ -12,7 +12,7 @@ from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from app.auditing.audited import Audited
+from app.auditing.audited_mechanism import Audited
 from app.auditing.laws.scripted_noise import PrescribedGaussian, PrescribedLaplace
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace

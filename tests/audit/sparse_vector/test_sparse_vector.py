@@ -27,7 +27,7 @@ from tests.builders.mechanisms.prescribed import NOTHING, PrescribedLaplace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
 
     Fault = Callable[[Audited], Audited]
 

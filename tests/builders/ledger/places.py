@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.ledger.ledger import Ledger, open_ledger
-from app.ledger.moving import Moved, MoveStep, move
+from app.ledger.move_database import Moved, MoveStep, move
 from app.noise.system import SystemNoise
 from tests.builders.ledger.databases import POSTGRESQL, SQLITE
 from tests.builders.ledger.releases import answer, middle_of_life, record

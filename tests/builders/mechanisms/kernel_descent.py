@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.linear.conjunctions import Terms
+from app.learning.linear.cosine_features import drawn_waves, spreads
 from app.learning.linear.kernel_scores import KernelInputs, kernel_features
-from app.learning.linear.terms import Terms
-from app.learning.linear.waves import drawn_waves, spreads
 from app.learning.linear.whitening import PublicMap, Shrinkage
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.mechanisms.descending import descent_parameters

@@ -16,7 +16,7 @@ from app.errors import ConfigurationError, DataError, ReleaseMismatchError
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.ledger import open_ledger
 from app.noise.scripted import ScriptedNoise
-from app.release.terms.hopelessness import WARNING as HOPELESS
+from app.release.terms.hopeless_release import WARNING as HOPELESS
 from tests.builders.server.chances import Asked
 from tests.builders.server.http_release import (
     SmallRelease,

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.answering.answer_query import Edge, Step
-from app.answering.batch import DEFERRED
+from app.answering.decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -34,7 +34,7 @@ from tests.builders.release.small_release import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.ledger.entries.fold import LedgerState
     from tests.builders.ledger.faulty_ledger import Fault
 

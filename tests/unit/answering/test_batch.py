@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.batch import DEFERRED, Batch
+from app.answering.decisions import DEFERRED, Batch
 from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
@@ -19,7 +19,7 @@ from app.privacy.voting.votes import Tally
 from tests.builders.release.small_release import HIT, STABLE, ask, identified
 
 if TYPE_CHECKING:
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
 
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
 NAMES = (b"a", b"b", b"c", b"d", b"e", b"f")

@@ -43,7 +43,7 @@ from tests.builders.release.small_release import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
 
 CELLS = {
     "hypotheses__class": "cells",

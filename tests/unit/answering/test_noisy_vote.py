@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from app.answering.batch import DEFERRED
+from app.answering.decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.ledger.ledger import Ledger
 
 
@@ -126,6 +126,7 @@ def test_what_is_kept_has_no_threshold(voting: SmallRelease) -> None:
         "permutation",
         "ensemble",
         "noisy-vote-table",
+        "calibration-checked",
     }
     assert release.private_threshold_noise is None
     again = voting.open(noise=NoNoise())

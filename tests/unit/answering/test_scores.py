@@ -40,7 +40,7 @@ from tests.unit.release.test_threshold_noise import noises
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
     from app.answering.queries import Query
 
 SCORES = {"answers__output": "score"}

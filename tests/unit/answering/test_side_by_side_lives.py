@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering import batch
+from app.answering import decisions as batch
 from app.answering.queries import Asker, Queries, in_columns
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from app.auditing.audit import report_on
-from app.auditing.audited import Audited
+from app.auditing.audited_mechanism import Audited
 from app.auditing.laws.conditions import ANSWERS_PAID, DECISIONS_PAID
 from app.auditing.mechanisms import AUDITED, broken_conditions, exact_bound
 from app.privacy.answering_rows import AnswersAsked

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.tests import (
+from app.data.feature_tests import (
     classifier_tests,
     cuts_of_shared_values,
     extra_cuts,
@@ -21,6 +20,7 @@ from app.data.tests import (
     quantile_cuts,
     with_shared_values,
 )
+from app.data.schema import CategoricalFeature, NumericFeature, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.tests import classifier_tests, equal_cuts, public_tests, quantile_cuts
+from app.data.feature_tests import classifier_tests, equal_cuts, public_tests, quantile_cuts
 from tests.builders.schema.schemas import AGE, HOURS, PEOPLE, SEX, WORK
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
-from app.ledger.entries.chain import GENESIS
+from app.ledger.database.statements import read_head
+from app.ledger.entries import replay
+from app.ledger.entries.chain import GENESIS, Head
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.entries.fold import EMPTY
 from app.ledger.ledger import RELEASE_SECRET, Ledger, open_ledger
@@ -43,6 +45,27 @@ def test_new_ledger_is_empty(tmp_path: Path) -> None:
     assert list(ledger.keys()) == []
     assert ledger.public_entries(0, 10) == []
     assert ledger.private(RELEASE_SECRET) is None
+
+
+def test_a_state_is_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that another server commits while this one reads is in the next state alone."""
+    path = tmp_path / "shared.db"
+    writer = middle_of_life(path)
+    writer.close()
+    writer, reader = create(path), create(path)
+    assert reader.read_state() == writer.read_state()  # so that what follows goes on from there
+    answer_many(writer, batches=1, batch_size=1)
+    before = writer.read_state()
+
+    def overtaken(connection: Connection, release_number: int) -> Head:
+        head = read_head(connection, release_number)
+        monkeypatch.setattr(replay, "read_head", read_head)
+        answer_many(writer, batches=1, batch_size=1)
+        return head
+
+    monkeypatch.setattr(replay, "read_head", overtaken)
+    assert reader.read_state() == before
+    assert reader.read_state() == writer.read_state() != before
 
 
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:

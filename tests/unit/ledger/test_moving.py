@@ -12,7 +12,7 @@ from app.errors import (
     ConfigurationError,
     InvariantError,
 )
-from app.ledger import moving
+from app.ledger import move_database as moving
 from app.ledger.copies import copy_target
 from app.ledger.copies.copies import back_up, retire
 from app.ledger.copies.copy_target import BLOCK_ROWS, COPIED, row_digests
@@ -20,7 +20,7 @@ from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
 from app.ledger.database.tables import answers
 from app.ledger.ledger import Ledger, open_ledger
-from app.ledger.moving import Moved, MoveStep
+from app.ledger.move_database import Moved, MoveStep
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.server_lock import take_server_lock
 from app.ledger.verification import verify

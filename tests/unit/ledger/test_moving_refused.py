@@ -20,7 +20,7 @@ from app.ledger.copies.copy_target import copy_rows
 from app.ledger.database.database import ledger_database
 from app.ledger.database.protections import unprotected
 from app.ledger.ledger import open_ledger
-from app.ledger.moving import MoveStep
+from app.ledger.move_database import MoveStep
 from app.noise.system import SystemNoise
 from tests.builders.ledger.databases import POSTGRESQL, SQLITE
 from tests.builders.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened

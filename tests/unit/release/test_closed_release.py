@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.batch import DEFERRED
+from app.answering.decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,

@@ -22,7 +22,7 @@ from tests.builders.release.svt_release import HIT, REFRESHED, RELEASED, SVT, ch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.batch import Decision
+    from app.answering.decisions import Decision
 
 
 @pytest.fixture
@@ -74,6 +74,7 @@ def test_the_first_noise_is_drawn_with_the_ensemble(
         "permutation",
         "ensemble",
         "svt-calibration",
+        "calibration-checked",
         "threshold-noise-0",
     }
     assert noises(opened) == {"0": release.private_threshold_noise}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answering.batch import DEFERRED
+from app.answering.decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
 from app.ledger.entries.entry_kinds import ReleaseOpened
@@ -19,7 +19,7 @@ from app.privacy.voting.universal import Phase
 from app.release import opening as open_release
 from app.release.classifier.switch import switch_phase
 from app.release.release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS
-from app.release.terms.hopelessness import WARNING
+from app.release.terms.hopeless_release import WARNING
 from tests.builders.release.small_release import (
     HIT,
     STABLE,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.auditing.audited import Audited
+    from app.auditing.audited_mechanism import Audited
     from app.noise.source import NoiseSource
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement

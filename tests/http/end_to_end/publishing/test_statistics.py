@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from app.cli import run
-from app.release.statistics.asked import NEEDS_OUTCOMES
+from app.release.statistics.posted_hypotheses import NEEDS_OUTCOMES
 from tests.builders.server.asking_statistics import (
     ALONE,
     COMMAND,

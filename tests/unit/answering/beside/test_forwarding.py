@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.answer_query import Edge, Step
-from app.answering.batch import Decision
 from app.answering.beside import forwarding as forwarding_module
 from app.answering.beside.forwarding import Forwarding
+from app.answering.decisions import Decision
 from app.answering.queries import NO_QUERIES, Asker, Fresh, Query, Relayed
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.database import notifications

@@ -11,8 +11,8 @@ import pytest
 
 from app.answering.beside.living_answerer import LivingAnswerer
 from app.errors import ConfigurationError, LedgerCorruptError, LedgerUnavailableError
-from app.ledger.beside_entries import REQUEST, TOMBSTONE
 from app.ledger.entries.generations import generations_of
+from app.ledger.erasure_state import REQUEST, TOMBSTONE
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.release.generations import ticking

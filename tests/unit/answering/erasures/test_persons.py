@@ -17,8 +17,8 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.beside_entries import PERSONS, REQUEST
 from app.ledger.entries.generations import generations_of
+from app.ledger.erasure_state import PERSONS, REQUEST
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.fitting import fit_slots

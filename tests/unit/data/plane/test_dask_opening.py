@@ -10,7 +10,7 @@ from distributed import LocalCluster
 from app.data.plane import dask_engine
 from app.errors import ConfigurationError, DataError
 from app.ledger.ledger import open_ledger
-from app.privacy.voting.keyed_slots import KEY_BYTES
+from app.privacy.voting.keyed_permutation import KEY_BYTES
 from tests.builders.release.parts_release import PRIVATE, PartsRelease, write_parts
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from app.data.plane.summaries import PackedRows, Summary
 from app.errors import InvariantError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.cell_codes import CellCodes
-from app.privacy.voting.keyed_slots import Slots
+from app.privacy.voting.keyed_permutation import Slots
 from tests.builders.learners.coded_tests import random_rows, random_tests
 
 if TYPE_CHECKING:

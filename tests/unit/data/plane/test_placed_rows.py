@@ -15,7 +15,7 @@ from app.data.plane.summaries import PackedRows, Summary
 from app.learning.chunks import chunk_offsets
 from app.learning.trees.counted_fit import CountedTrees
 from app.learning.trees.tree import Tree
-from app.privacy.voting.keyed_slots import Slots
+from app.privacy.voting.keyed_permutation import Slots
 from tests.builders.learners.coded_tests import random_rows, random_tests
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from app.learning.trees.tree import Tree
 from app.ledger.ledger import RELEASE_SECRET
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.privacy.voting.keyed_slots import Slots
+from app.privacy.voting.keyed_permutation import Slots
 from app.release import streaming
 from app.release.drawing import read_private_rows
 from app.release.progress import no_progress

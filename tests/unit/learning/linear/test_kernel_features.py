@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.learning.linear import waves as module
-from app.learning.linear.integers import IntegerFeatures
-from app.learning.linear.kernel_scores import KernelScores, kernel_features
-from app.learning.linear.linear_scores import SCORE_BOUND
-from app.learning.linear.waves import (
+from app.learning.linear import cosine_features as module
+from app.learning.linear.cosine_features import (
     MAGNITUDE,
     PHASES,
     PLACES,
@@ -26,6 +23,9 @@ from app.learning.linear.waves import (
     drawn_waves,
     spreads,
 )
+from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.kernel_scores import KernelScores, kernel_features
+from app.learning.linear.linear_scores import SCORE_BOUND
 from app.learning.linear.whitening import PublicMap
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights

@@ -9,11 +9,11 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.linear import numbers as module
+from app.learning.linear.conjunctions import Terms
+from app.learning.linear.cosine_features import MAGNITUDE
 from app.learning.linear.integers import EXACT_BOUND
 from app.learning.linear.kernel_scores import KernelScores, NumberedTerms, numbered_features
 from app.learning.linear.numbers import NO_NUMBERS, Numbers
-from app.learning.linear.terms import Terms
-from app.learning.linear.waves import MAGNITUDE
 from app.learning.linear.whitening import PublicMap
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
 from tests.builders.mechanisms.kernel_descent import POINT_COUNT, SHRINKAGE, TESTS, numbers

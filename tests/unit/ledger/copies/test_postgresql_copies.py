@@ -15,7 +15,7 @@ from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
 from app.ledger.database.protections import unprotected
 from app.ledger.ledger import open_ledger
-from app.ledger.moving import MoveStep
+from app.ledger.move_database import MoveStep
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.builders.ledger.databases import KINDS, POSTGRESQL, SQLITE

@@ -19,11 +19,11 @@ from app.learning.registry import hypothesis_class
 from app.planning.plan import plan_release
 from app.planning.telling.prediction_words import prediction_words
 from app.planning.trial.agreement import try_out
-from app.planning.trial.effort import SECONDS_OWN, Trial, extent_of, is_quick
 from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
 from app.planning.trial.prediction import as_printed
 from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
 from app.planning.trial.run_trial import predict
+from app.planning.trial.trial_size import SECONDS_OWN, Trial, extent_of, is_quick
 from app.privacy.budget.composition import Mechanism, Shares
 from app.privacy.mechanisms import MECHANISMS
 from tests.builders.schema.plan_requests import USUAL, request

@@ -12,9 +12,9 @@ import pytest
 from app.planning.from_settings import plan_settings
 from app.planning.plan import Plan
 from app.planning.telling.sustained_words import sustained_document, sustained_lines
-from app.planning.trial.effort import Trial
 from app.planning.trial.planned_answers import planned_trial
 from app.planning.trial.sustained import COMPANIES, Sustained, sustained, sustained_answers
+from app.planning.trial.trial_size import Trial
 from app.settings.settings import Settings, load_settings
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "skin.toml"
@@ -106,5 +106,5 @@ def test_without_learners_or_a_test_of_hits_nothing_is_told() -> None:
 
 def test_a_learner_that_takes_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no trial is small enough, nothing is predicted."""
-    monkeypatch.setattr("app.planning.trial.effort.extent_of", lambda *_, **__: None)
+    monkeypatch.setattr("app.planning.trial.trial_size.extent_of", lambda *_, **__: None)
     assert tried() is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from app.planning.trial.wanted import Wanted, search
+from app.planning.trial.search_for_wanted import Wanted, search
 from app.privacy.budget.composition import Shares
 from tests.builders.schema.plan_requests import request
 

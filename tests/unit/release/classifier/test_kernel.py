@@ -13,8 +13,8 @@ from app.auditing.draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, VerificationError
+from app.learning.linear.cosine_features import PHASES, drawn_waves
 from app.learning.linear.kernel_scores import KernelInputs
-from app.learning.linear.waves import PHASES, drawn_waves
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism

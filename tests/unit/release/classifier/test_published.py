@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.data.feature_tests import public_tests
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.tests import public_tests
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import evaluate

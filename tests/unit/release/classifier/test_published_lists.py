@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.data.feature_tests import public_tests
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.schema_columns import public_columns
-from app.data.tests import public_tests
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
 from app.learning.hypothesis import ClassAsked

@@ -13,7 +13,12 @@ from app.errors import InvalidHypothesisError, InvariantError
 from app.learning.tables.representative_domain import product_domain
 from app.learning.trees.listed import TreeList
 from app.release.statistics import released as module
-from app.release.statistics.asked import NEEDS_OUTCOMES, AskedNode, labels_on, parse_hypotheses
+from app.release.statistics.posted_hypotheses import (
+    NEEDS_OUTCOMES,
+    AskedNode,
+    labels_on,
+    parse_hypotheses,
+)
 from app.release.statistics.statistics_table import statistics_draw
 from tests.unit.release.statistics.test_statistics import ALONE
 from tests.unit.release.statistics.test_statistics_classes import (
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.schema import Schema
-    from app.release.statistics.asked import AskedHypothesis
+    from app.release.statistics.posted_hypotheses import AskedHypothesis
     from app.release.statistics.released import ReleasedStatistics
     from app.release.terms.configuration import Configuration
 

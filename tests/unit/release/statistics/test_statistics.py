@@ -23,13 +23,13 @@ from app.privacy.voting.universal import Phase
 from app.release.classifier.switch import switch_phase
 from app.release.progress import no_progress
 from app.release.statistics import opening_table as module
-from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     check_openable,
     open_at_once,
     open_statistics,
     table_of,
 )
+from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released import POINTS_PIECE, DrawnStatistics, released_table
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper

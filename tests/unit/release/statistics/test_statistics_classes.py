@@ -10,7 +10,7 @@ import pytest
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, InvalidHypothesisError, InvariantError, TooLargeError
 from app.release.statistics import released as module
-from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released import (
     ReleasedStatistics,
     drawn_statistics,

@@ -12,7 +12,7 @@ from app.privacy.budget.ensemble_size import distance_at_unanimity
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
-from app.release.terms.hopelessness import STABLE_ANSWERS_MIN, hopeless_reasons, stable_answers
+from app.release.terms.hopeless_release import STABLE_ANSWERS_MIN, hopeless_reasons, stable_answers
 
 BUDGET: dict[str, Any] = {"epsilon": Fraction(3, 5), "delta": Fraction(1, 10**6)}
 CUTOFF = 5

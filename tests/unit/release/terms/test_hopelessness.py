@@ -9,7 +9,7 @@ import pytest
 from app.errors import ConfigurationError
 from app.planning.from_settings import advising, plan_request
 from app.planning.plan import plan_answers
-from app.release.terms.hopelessness import (
+from app.release.terms.hopeless_release import (
     ALL_THE_SAME,
     HOPELESS_KEY,
     REFUSED,

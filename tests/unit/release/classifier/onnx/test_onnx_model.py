@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.data.feature_tests import public_tests
 from app.data.schema import NumericFeature, Schema
-from app.data.tests import public_tests
 from app.errors import InvariantError, NotExportableError
 from app.learning.trees.tree import Tree
 from app.release.classifier.classifier_document import (

@@ -196,7 +196,7 @@ def classifier_tests(
 
     As :func:`public_tests`, save that a numeric feature without a list has
     its cuts at quantiles of the public points
-    (:func:`app.data.tests.quantile_cuts`), and equally spaced ones where
+    (:func:`app.data.feature_tests.quantile_cuts`), and equally spaced ones where
     no two public points differ in it; a public grid of the feature counts
     only if it is among the lists.  For trees, whose size depends on the
     number of tests alone, rare categories have none, and spiked features

@@ -10,7 +10,7 @@ from app.planning.telling.prediction_document import learner_at_once
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
-    from app.planning.trial.wanted import Attempt, Offer, Wanted
+    from app.planning.trial.search_for_wanted import Attempt, Offer, Wanted
 
 
 def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:

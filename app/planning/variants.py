@@ -16,12 +16,12 @@ from app.errors import ConfigurationError
 from app.planning.mechanisms.planned import PLANNED, capacity
 from app.planning.mechanisms.sizes import resolve_ensemble_size
 from app.privacy.budget.composition import Mechanism
-from app.release.terms.unit import COUNTS
+from app.release.terms.privacy_unit import COUNTS
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.forecast import Weighed
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 Told: TypeAlias = Callable[[int, int], None]
 

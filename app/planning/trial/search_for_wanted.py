@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.planning.capacity import USUAL_AGREEMENT
-from app.planning.levers import Lever, changed, labels_at
 from app.planning.plan import excess_errors
 from app.planning.trial.recommendation import RELABEL_EXCESS_MAX, surest, with_shares
+from app.planning.variants import Lever, changed, labels_at
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import excess_error
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.planning.request import PlanRequest
-    from app.planning.trial.effort import Trial
     from app.planning.trial.recommendation import Choice
+    from app.planning.trial.trial_size import Trial
 
 TENTHS: Final = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
 EPSILONS: Final = tuple(Fraction(each, 10) for each in TENTHS)

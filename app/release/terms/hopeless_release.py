@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import Calibration
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
-    from app.release.terms.unit import Unit
+    from app.release.terms.privacy_unit import Unit
 
 HOPELESS_KEY: Final = "opening.even_if_hopeless"
 """Parameter of the first entry of a release that was opened though it was hopeless."""

@@ -18,11 +18,11 @@ import numpy as np
 from app.data.checks.public_overlap import refuse_source_rows
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.linear.conjunctions import Terms
+from app.learning.linear.cosine_features import Waves
 from app.learning.linear.integers import IntegerFeatures
 from app.learning.linear.kernel_scores import KernelInputs, NumberedTerms
 from app.learning.linear.numbers import Numbers
-from app.learning.linear.terms import Terms
-from app.learning.linear.waves import Waves
 from app.privacy.budget.composition import Mechanism
 from app.privacy.published_learners import KERNEL
 from app.release.classifier.kernel import KernelDraw, kernel_draw
