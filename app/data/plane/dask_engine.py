@@ -10,6 +10,7 @@ all parts, and one task counts in all parts that a thread of a worker holds.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import reduce
 from itertools import pairwise
 from queue import Empty, SimpleQueue
@@ -158,8 +159,13 @@ class DaskEngine:
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
-        """Delete all rows of this opening from the cluster."""
-        self._client.close(timeout=CONNECT_SECONDS)
+        """Delete all rows of this opening from the cluster.
+
+        A cluster that ended holds nothing to delete, and the library may raise anything while
+        it tries to reach it again: that must not hide why the opening ended.
+        """
+        with suppress(Exception):
+            self._client.close(timeout=CONNECT_SECONDS)
 
     def _holders(self, futures: Sequence[Future]) -> list[str]:
         """Return the address of a worker that holds each result; empty where none does."""
