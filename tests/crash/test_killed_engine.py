@@ -63,10 +63,8 @@ def test_a_killed_worker_costs_only_time(
 def test_a_killed_scheduler_is_one_line_and_charges_once(
     parts: PartsRelease, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The opening ends with one line, and the next one draws under the charge that stands.
-
-    The library fails where the connection that is lost is closed, as it does now and then.
-    """
+    """The opening ends with one line, and the next one draws under the charge that stands."""
+    # The library fails where the connection that is lost is closed, as it does now and then.
     close = distributed.Client.close
 
     def failing(client: distributed.Client, timeout: float) -> None:
