@@ -236,7 +236,7 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the threshold's noise at the start and after each query, across restarts.
+    """Return the noise in the threshold at the start and after each query and server restart.
 
     The law draws 1, 2, 3 and so on.
 

@@ -123,7 +123,7 @@ class PlainQueries:
     # -- of a request ----------------------------------------------------------
 
     def admit(self, scope: Scope) -> Admitted | None:
-        """Return the checked sender of requests with these headers; None for the ordinary path."""
+        """Return the checked sender of a request by its headers; None if FastAPI must handle it."""
         headers, api = NamedHeaders(scope["headers"]), self._api
         is_watched = api.watching.log_requests or api.watching.tracing is not None
         is_long = int(headers["content-length"]) > api.limits.body_bytes_max

@@ -65,5 +65,5 @@ async def ask_statistics(api: CurrentApi, request: Request) -> object:
     responses=gives({JSON: StatisticsTable}) | refused(*REFUSALS),
 )
 async def statistics_table(api: CurrentApi) -> Response:
-    """Return the released statistics table: its tests, its hypotheses and their counts."""
+    """Return the released statistics table: its tests of features, its rules and their counts."""
     return Response(await api.slot.service.statistics_document(), media_type=JSON)

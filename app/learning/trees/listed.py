@@ -262,7 +262,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Return a bound on the number of trees that are examined at the last level."""
+    """Return an upper bound on the number of full-depth trees examined while all trees are listed."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT

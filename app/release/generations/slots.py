@@ -116,7 +116,7 @@ class Slots:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return each row's weight if places hold persons' rows; None if they hold one row each."""
+        """Return the weight of each row in its model; None if every record is one row."""
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
