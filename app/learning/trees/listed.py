@@ -262,7 +262,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Return an upper bound on the number of full-depth trees examined while all trees are listed."""
+    """Return an upper bound on the number of full-depth trees that a listing examines."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT
