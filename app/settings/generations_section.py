@@ -41,7 +41,7 @@ def _duration(value: str) -> str:
 
 
 class GenerationsSettings(Section):
-    """``[generations]``: groups of rows (generations) that ``conclave append`` adds later."""
+    """``[generations]``: batches of rows (generations) that ``conclave append`` adds later."""
 
     quorum: Annotated[
         Whole,

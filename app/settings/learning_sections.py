@@ -262,7 +262,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the rules that the statistics table counts rows by, and how exactly."""
+    """``[statistics]``: the rules for which the statistics table counts rows, and its accuracy."""
 
     kind: Annotated[
         str | None,

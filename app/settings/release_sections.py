@@ -71,7 +71,7 @@ class DeltaSharesSettings(Section):
 
 
 class ComposedSettings(Section):
-    """``[privacy.composed]``: epsilon and delta of all releases in the ledger's database."""
+    """``[privacy.composed]``: epsilon and delta of all releases in one database together."""
 
     epsilon: Annotated[
         Exact | None,
@@ -90,7 +90,7 @@ class ComposedSettings(Section):
 
 
 class TableSettings(Section):
-    """``[privacy.table]``: the noise table's budget, where batches of rows have unequal budgets."""
+    """``[privacy.table]``: the noise table's budget, if batches of rows have different budgets."""
 
     epsilon: Annotated[
         Exact,
@@ -174,7 +174,7 @@ class PrivacySettings(Section):
 
 
 class AnswersSettings(Section):
-    """``[answers]``: how the ensemble answers, how many queries, and what answers afterwards."""
+    """``[answers]``: how the ensemble answers, how many queries it answers, and what follows."""
 
     mechanism: Annotated[
         str,

@@ -33,12 +33,13 @@ This page is printed from the settings themselves by `make docs`; change
 `app/settings/settings.py` or `app/settings/` instead of this page.
 
 A configuration is one TOML file, `conclave.toml`. Relative paths in this file are relative to
-its folder. Environment variables take precedence over the file, for the embedded demo too:
-`CONCLAVE_<SECTION>__<KEY>`, nested tables by one more `__`, as in
-`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`. A variable holds lists and tables as JSON, and relative
-paths in it are relative to the working directory. The variables `CONCLAVE_LEDGER__URL_FILE` and
-`CONCLAVE_DATA__SOURCE_FILE` name files that hold the address. A variable without `__` is no
-setting. The program refuses an unknown setting. `conclave serve` without a file serves the
+its folder. Environment variables take precedence over the file, for the embedded demo too: their
+names are `CONCLAVE_<SECTION>__<KEY>`, with one more `__` for a nested table, as in
+`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`. An environment variable holds lists and tables as JSON, and
+relative paths in it are relative to the working directory. The variables
+`CONCLAVE_LEDGER__URL_FILE` and `CONCLAVE_DATA__SOURCE_FILE` name files that contain the address
+of the ledger and of the private rows. A variable whose name has no `__` is not a setting. The
+program refuses an unknown setting. `conclave serve` without a configuration file serves the
 embedded demo.
 
 The settings `epsilon`, `delta` and all shares are read as exact decimals. The schema, the
