@@ -168,8 +168,9 @@ class DataSettings(Section):
         Unit("rows"),
         Field(
             ge=1,
-            description="n, which is public; opening checks it. Refused with `person`, where the "
-            "number of rows is private.",
+            description="Number of rows, called n, which is public; the opening checks it. "
+            "Refused together with `person`, with which the number of rows is "
+            "private.",
         ),
     ] = None
     person: Annotated[
@@ -183,7 +184,11 @@ class DataSettings(Section):
     persons: Annotated[
         Whole | None,
         Unit("persons"),
-        Field(ge=1, description="With `person`, their public number; opening checks it."),
+        Field(
+            ge=1,
+            description="With `person`: the number of persons, which is public; the opening "
+            "checks it.",
+        ),
     ] = None
     id: Annotated[
         Name | None,

@@ -46,15 +46,16 @@ class HypothesesSettings(Section):
         ClassName,
         Field(
             alias="class",
-            description="thresholds, stumps, intervals, rectangles, halfspaces, trees, cells, "
-            'finite or "package.module:Class".',
+            description="Name of the hypothesis class: thresholds, stumps, intervals, "
+            "rectangles, halfspaces, trees, cells, finite, or the import path "
+            '"package.module:Class" of a class of your own.',
         ),
     ]
     path: Annotated[
         FilePath | None,
         Field(
-            description="Folder in which modules of predictors of one's own are found, after all "
-            "others, for `[classifier]` too."
+            description="Folder in which the modules of user-written predictors are searched "
+            "for last, for `[classifier]` too."
         ),
     ] = None
     depth: Annotated[
@@ -63,38 +64,47 @@ class HypothesesSettings(Section):
         Field(
             ge=1,
             le=16,
-            description="Depth of the trees; up to 8, and less where drawing or searching them "
+            description="Depth of the trees: 8 at most, and less if drawing or searching them "
             "would take hours.",
         ),
     ] = 2
     bins: Annotated[
         Whole,
         Unit("intervals"),
-        Field(ge=2, le=65536, description="Equal intervals of a numeric feature: `bins` - 1 cuts."),
+        Field(
+            ge=2,
+            le=65536,
+            description="Number of equal intervals of a numeric feature, with `bins` - 1 cuts.",
+        ),
     ] = 16
     tests: Annotated[
         Tests,
-        Field(description="Lists, by feature, of its cuts or categories, in place of all."),
+        Field(
+            description="For each feature named, the list of cuts or categories to test, in "
+            "place of all."
+        ),
     ] = {}
     grid: Annotated[
         Literal["public", "private"],
         Field(
-            description="Rows are relabelled by these tests, or by every labelling that the class "
-            "allows on the rows themselves, which costs Lemma L's charge."
+            description="Whether rows are relabelled by rules over these public tests, or by "
+            "any labelling that the class allows on the rows themselves, which "
+            "costs more privacy (Lemma L)."
         ),
     ] = "public"
     predictors: Annotated[
         Predictors,
         Field(
-            description='Functions of a row, "package.module:function", that make up the class '
-            "finite."
+            description='Import paths "package.module:function" of the functions of a row '
+            "that make up the class `finite`."
         ),
     ] = ()
     cells: Annotated[
         Cells,
         Field(
-            description="Tests that part the rows into the class cells: each followed by its "
-            "false side, then its true side, an empty one for a cell (docs/hypotheses.md)."
+            description="Tests that divide all vectors into the cells of the class `cells`: "
+            "each test is followed by its false side, then its true side; an "
+            "empty side is a cell (docs/hypotheses.md)."
         ),
     ] = ()
 
@@ -106,25 +116,28 @@ class ClassifierSettings(Section):
         str,
         OneOf(lambda: [*LEARNERS, AUTO]),
         Field(
-            description="How it is learned: an exact draw from the class, a linear score of the "
-            "class's tests by noisy gradients, which uses delta, a kernel score of random waves of "
-            "numbers beside these tests, likewise, noisy counts on public grids of up to four "
-            "numbers, or whichever of the first three the public numbers speak for."
+            description="How the classifier is learned: by a random draw from the class "
+            "(`exponential`); as a linear score of the class's tests, by noisy "
+            "gradients, which use delta (`linear`); likewise, with random waves "
+            "of the numbers in addition (`kernel`); by noisy counts on public "
+            "grids of up to four numbers (`grid`); or by one of the first three, "
+            "chosen by public numbers (`auto`)."
         ),
     ] = "exponential"
     wanted: Annotated[
         Literal["labels", "ranking"],
         Field(
-            description="What it is wanted for: right labels, or scores that rank, for which "
-            "`auto` takes a learner with scores always."
+            description="What the classifier is for: right labels, or scores that rank; for "
+            "`ranking` the learner `auto` always chooses a learner with scores."
         ),
     ] = "labels"
     public: Annotated[
         FilePath | None,
         Field(
-            description="With `[generations]`: CSV of public points, which fix the inputs of the "
-            "score once, when the release opens. A fixed release takes them by "
-            "`conclave learn --public`, or from the queries."
+            description="With `[generations]`: CSV file of public points, which determine the "
+            "inputs of the score once, when the release opens. A release with "
+            "fixed rows takes public points from `conclave learn --public` or "
+            "from the queries."
         ),
     ] = None
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None
@@ -134,7 +147,7 @@ class ClassifierSettings(Section):
         Field(
             ge=1,
             le=16,
-            description="Depth of the trees; up to 8, and less where drawing them would take "
+            description="Depth of the trees: 8 at most, and less if drawing them would take "
             "longer than minutes.",
         ),
     ] = None
@@ -144,21 +157,27 @@ class ClassifierSettings(Section):
         Field(
             ge=2,
             le=65536,
-            description="`bins` - 1 cuts at quantiles of the public points, and of trees more "
-            "beside a value that over half of them hold (docs/algorithms.md); given here it also "
+            description="Number of intervals of a numeric feature, with cuts at quantiles of "
+            "the public points; trees get further cuts next to a value that over "
+            "half of the points have (docs/algorithms.md). If given here, it also "
             "replaces the `thresholds` of features.",
         ),
     ] = None
     tests: Annotated[
         Tests | None,
-        Field(description="Lists, by feature, of its cuts or categories; {} for none."),
+        Field(
+            description="For each feature named, the list of cuts or categories to test; {} "
+            "for no tests."
+        ),
     ] = None
     predictors: Annotated[
         Predictors | None,
-        Field(description="Functions of a row that form the class finite."),
+        Field(
+            description="Import paths of the functions of a row that make up the class `finite`."
+        ),
     ] = None
     cells: Annotated[
-        Cells | None, Field(description="Tests that part the rows into the class cells.")
+        Cells | None, Field(description="Tests that divide vectors into the class `cells`.")
     ] = None
 
     def inherit(
@@ -199,7 +218,7 @@ EstimatorPath: TypeAlias = Annotated[
     Field(
         pattern=ESTIMATOR_PATTERN,
         max_length=200,
-        description="Import path of a scikit-learn classifier, in place of a rule.",
+        description="Import path of a scikit-learn classifier, in place of the built-in learner.",
     ),
 ]
 EstimatorParameters: TypeAlias = Annotated[
@@ -212,15 +231,15 @@ class LearnerSettings(Section):
 
     rule: Annotated[
         Literal["canonical", "halving"],
-        Field(description="Built-in rule; without effect where an `estimator` is given."),
+        Field(description="Built-in learner; without effect if an `estimator` is given."),
     ] = "canonical"
     estimator: EstimatorPath = None
     params: EstimatorParameters = {}
     packed: Annotated[
         bool,
         Field(
-            description="Whether an `estimator` that can be is fitted on all chunks at once; "
-            "otherwise by its own `fit`, chunk by chunk."
+            description="Whether an `estimator` that supports it is fitted on all chunks at "
+            "once; otherwise its own `fit` runs chunk by chunk."
         ),
     ] = True
     jobs: Annotated[
@@ -229,7 +248,7 @@ class LearnerSettings(Section):
         Field(
             ge=1,
             le=256,
-            description="Without effect, and not to be set any more: learners run in the "
+            description="Has no effect any more and should not be set: learners run in the "
             "server's own process.",
         ),
     ] = None
@@ -240,7 +259,7 @@ class StudentSettings(Section):
 
     rule: Annotated[
         Literal["canonical"] | None,
-        Field(description="Least errors over the class of `[hypotheses]`."),
+        Field(description="Built-in learner: the least errors over the class of `[hypotheses]`."),
     ] = None
     estimator: EstimatorPath = None
     params: EstimatorParameters = {}
@@ -285,8 +304,9 @@ class StatisticsSettings(Section):
     tests: Annotated[
         Tests,
         Field(
-            description="Lists, by feature, of its cuts or categories. A feature without a list "
-            "keeps as many of the tests of `[hypotheses]` as leave the table small."
+            description="For each feature named, the list of cuts or categories to test. A "
+            "feature that is not named keeps as many of the tests of "
+            "`[hypotheses]` as leave the table small."
         ),
     ] = {}
     updates: Annotated[
@@ -295,8 +315,9 @@ class StatisticsSettings(Section):
         Field(
             ge=1,
             le=1024,
-            description="U: hypotheses answered with separate noise; unset, from n, the share "
-            "and the size of the table.",
+            description="Largest number U of hypotheses whose counts get noise of their own; "
+            "unset, computed from the number of rows, the share of epsilon and "
+            "the size of the table.",
         ),
     ] = None
     accuracy: Annotated[
@@ -305,7 +326,8 @@ class StatisticsSettings(Section):
         Field(
             gt=0,
             le=2,
-            description="alpha to be promised, in place of `updates`: as few as reach it.",
+            description="Error bound alpha to be promised, in place of `updates`: as few "
+            "updates as reach it are made.",
         ),
     ] = None
 

@@ -34,16 +34,24 @@ class SharesSettings(Section):
     """``[privacy.shares]``: the fraction of epsilon for each mechanism; 0 switches it off."""
 
     relabel: Annotated[
-        Share, Unit("fraction of epsilon"), Field(description="Share that relabels the rows.")
+        Share,
+        Unit("fraction of epsilon"),
+        Field(description="Share of epsilon for the draw of the rule that relabels the rows."),
     ] = Decimal("0.1")
     answers: Annotated[
-        Share, Unit("fraction of epsilon"), Field(description="Share of the ensemble's answers.")
+        Share,
+        Unit("fraction of epsilon"),
+        Field(description="Share of epsilon for the ensemble's answers."),
     ] = Decimal("0.6")
     classifier: Annotated[
-        Share, Unit("fraction of epsilon"), Field(description="Share of the published classifier.")
+        Share,
+        Unit("fraction of epsilon"),
+        Field(description="Share of epsilon for the published classifier."),
     ] = Decimal("0.3")
     statistics: Annotated[
-        Share, Unit("fraction of epsilon"), Field(description="Share of the statistics table.")
+        Share,
+        Unit("fraction of epsilon"),
+        Field(description="Share of epsilon for the statistics table."),
     ] = Decimal(0)
 
 
@@ -53,20 +61,24 @@ class DeltaSharesSettings(Section):
     answers: Annotated[
         Share | None,
         Unit("fraction of delta"),
-        Field(description="Share of the ensemble's answers; by default the rest."),
+        Field(description="Share of delta for the ensemble's answers; by default the rest."),
     ] = None
     classifier: Annotated[
         Share | None,
         Unit("fraction of delta"),
         Field(
-            description="Share of a classifier whose `learner` uses delta, and of no other; 0.1, "
-            "or without answers what statistics leave."
+            description="Share of delta for a classifier whose `learner` uses delta, and for "
+            "no other; by default 0.1, or if answers have no share of epsilon, "
+            "all that statistics leave."
         ),
     ] = None
     statistics: Annotated[
         Share | None,
         Unit("fraction of delta"),
-        Field(description="Share of the statistics table; 0.1 where it has a share of epsilon."),
+        Field(
+            description="Share of delta for the statistics table; by default 0.1 if it has a "
+            "share of epsilon."
+        ),
     ] = None
 
 
@@ -79,13 +91,19 @@ class ComposedSettings(Section):
         Field(
             gt=0,
             le=1_000_000,
-            description="Epsilon of all of them; required where another release is there.",
+            description="Epsilon of all releases together; required if the database has "
+            "another release.",
         ),
     ] = None
     delta: Annotated[
         Exact | None,
         Unit("probability"),
-        Field(gt=0, lt=1, description="Delta of all of them; required where another is there."),
+        Field(
+            gt=0,
+            lt=1,
+            description="Delta of all releases together; required if the database has another "
+            "release.",
+        ),
     ] = None
 
 
@@ -95,12 +113,20 @@ class TableSettings(Section):
     epsilon: Annotated[
         Exact,
         Unit("nats"),
-        Field(gt=0, le=1000, description="Its whole epsilon; at most `privacy.epsilon`."),
+        Field(
+            gt=0,
+            le=1000,
+            description="Whole epsilon for which the table is computed; at most `privacy.epsilon`.",
+        ),
     ]
     hits_max: Annotated[
         Whole,
         Unit("unstable answers"),
-        Field(ge=1, le=1_000_000, description="The most that a generation may buy."),
+        Field(
+            ge=1,
+            le=1_000_000,
+            description="Largest number of unstable answers that a generation may pay for.",
+        ),
     ]
 
 
@@ -120,7 +146,12 @@ class PrivacySettings(Section):
                 dict.fromkeys(row.calibration for row in MECHANISMS.values() if row.calibration)
             )
         ),
-        Field(description="Theorem A, sparse vector, the constants as printed, or Theorem C."),
+        Field(
+            description="How the noise of the answers is calibrated: by a table of "
+            "probabilities (`profile`, Theorem A), the sparse vector technique, "
+            "the constants that the paper prints, or a table with a certificate "
+            "(`certified`, Theorem C)."
+        ),
     ] = "profile"
     sampling: Annotated[
         Exact,
@@ -128,17 +159,19 @@ class PrivacySettings(Section):
         Field(
             gt=0,
             le=1,
-            description="Share of the rows that the ensemble uses, at random; a smaller sample may "
-            "spend more epsilon on it.",
+            description="Share of the rows that are drawn at random for the ensemble; on a "
+            "smaller sample the mechanisms may use a larger epsilon at the same "
+            "cost.",
         ),
     ] = Decimal(1)
     accounting: Annotated[
         Literal["joint", "sum"] | None,
         Field(
-            description="Relabelling, answers and classifier as one account, which takes fewer "
-            "votes, or each within its share; unset, as the ledger was opened, and in a new "
-            "release of epsilon 50 at most as one account where that may be and statistics have no "
-            "share; docs/guarantee.md has the rest."
+            description="Whether relabelling, answers and classifier are one account, with "
+            "which stable answers need fewer votes, or each stays within its own "
+            "share; unset, as the ledger was opened; a new release with epsilon "
+            "50 or less has one account if that is possible and statistics have "
+            "no share (docs/guarantee.md has all conditions)."
         ),
     ] = None
     shares: SharesSettings = SharesSettings()
@@ -180,8 +213,10 @@ class AnswersSettings(Section):
         str,
         OneOf(lambda: list(dict.fromkeys(row.mechanism for row in MECHANISMS.values()))),
         Field(
-            description="Stability test of the calibration, or a label for every query: of two "
-            "labels by a table over the votes, of more by Gaussian noise on them."
+            description="How queries are answered: by the stability test of the calibration, "
+            "or with a label for every query, which with two labels a table over "
+            "the votes decides, and with more the largest vote count after "
+            "Gaussian noise."
         ),
     ] = "stability"
     queries: Annotated[
@@ -190,24 +225,45 @@ class AnswersSettings(Section):
         Field(
             ge=1,
             le=10**12,
-            description="m (m_o): maximum number of new answers of the ensemble.",
+            description="Maximum number of new answers of the ensemble, called m (m_o).",
         ),
     ] = 1000
-    cutoff: Annotated[Whole, Unit("unstable answers"), Field(ge=1, le=10**9, description="T.")] = 5
+    cutoff: Annotated[
+        Whole,
+        Unit("unstable answers"),
+        Field(
+            ge=1,
+            le=10**9,
+            description="Number of unstable answers at which the ensemble stops, called T.",
+        ),
+    ] = 5
     ensemble: Annotated[
-        EnsembleSize, Unit("learners"), Field(description='k, or "auto", from n and this file.')
+        EnsembleSize,
+        Unit("learners"),
+        Field(
+            description='Number of learners and chunks, called k; "auto" computes it from the '
+            "number of rows and this file."
+        ),
     ] = "auto"
     unstable: Annotated[
         Literal["abstain", "coin"],
         Field(description="Label of an unstable answer: null, or random by a fair coin."),
     ] = "abstain"
-    after: Annotated[Successor, Field(description="What follows answer m.")] = "classifier"
-    on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
+    after: Annotated[
+        Successor,
+        Field(description="What follows the m-th answer, the last one that `queries` allows."),
+    ] = "classifier"
+    on_cutoff: Annotated[
+        Successor,
+        Field(
+            description="What follows the T-th unstable answer, the last one that `cutoff` allows."
+        ),
+    ] = "halt"
     output: Annotated[
         Literal["label", "score"],
         Field(
-            description="Kind of answer: a label, or the bin of the probability of the second "
-            "of two classes, with its label."
+            description="Kind of answer: a label, or the bin that contains the probability of "
+            "the second of two classes, with a label."
         ),
     ] = "label"
     precision: Annotated[
@@ -222,12 +278,19 @@ class AnswersSettings(Section):
     alpha: Annotated[
         Number,
         Unit("error rate"),
-        Field(gt=0, lt=1, description="Accuracy target of planning, and of calibration paper."),
+        Field(
+            gt=0, lt=1, description="Error rate to reach, for planning and for calibration `paper`."
+        ),
     ] = 0.1
     beta: Annotated[
         Number,
         Unit("probability"),
-        Field(gt=0, lt=1, description="Failure probability of planning, and of calibration paper."),
+        Field(
+            gt=0,
+            lt=1,
+            description="Probability with which `alpha` may be missed, for planning and for "
+            "calibration `paper`.",
+        ),
     ] = 0.05
     query_seconds_max: Annotated[
         Number,
