@@ -153,7 +153,7 @@ class RecentReplays:
 
     @property
     def lacks_answers(self) -> bool:
-        """Whether the memory is incomplete."""
+        """Whether recorded answers are missing in memory, so that the ledger must be searched."""
         return self._lacks_answers
 
     def know_any(
