@@ -192,7 +192,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return the sender of a request, but with a token still unchecked."""
+        """Return the sender of a request by its API key, or the text of a token still to check."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

@@ -1,4 +1,4 @@
-"""The dashboard's files as prepared replies, with a policy that blocks other sources."""
+"""The dashboard's files as prepared replies; browsers may load nothing for them from elsewhere."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class V2Outputs(
         }
     ),
 ):
-    """The output tensors; rows after the release's end have an empty label, false and 0."""
+    """The output tensors; a row that got no answer has an empty label, false and 0."""
 
     model_name: str
     outputs: list[V2OutputTensor] = Field(description="label is empty where unstable")
@@ -227,6 +227,6 @@ class InvocationCsv(Text, json_schema_extra=like("age,workclass\n39,Private\n52,
 
 
 class Predictions(Body, json_schema_extra=like({"predictions": [">50K", None]})):
-    """One label per row; null for an unstable answer, and for rows after the release's end."""
+    """One label per row; null for an unstable answer, and for a row that got no answer."""
 
     predictions: list[str | None]

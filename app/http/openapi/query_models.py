@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Declare a header in the OpenAPI document that the routes read themselves."""
+    """Declare the header ``Idempotency-Key``, which the routes read, in the OpenAPI document."""
     del key
