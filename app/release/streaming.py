@@ -80,7 +80,7 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the packed encoding by which rows can be streamed, each unit into one chunk.
+    """Return the packed encoding in which the rows can be streamed; None if they cannot be.
 
     It follows from the configuration alone; None where rows do not stream.  Where no ensemble
     is fitted, nothing of the rows is kept: each draw reads them again.

@@ -47,7 +47,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """Noisy label counts on public grids, prepared by public numbers.
+    """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
 
     Attributes:
         parameters: of the mechanism.
@@ -92,7 +92,7 @@ class GridDraw:
 
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
-    """Return the parameters of noisy label counts, by the schema and the public n.
+    """Return the parameters of noisy label counts, from the schema and the number of rows n.
 
     Raises:
         ConfigurationError: names what to change, where there are other features than four

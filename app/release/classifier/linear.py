@@ -125,7 +125,7 @@ def descended(
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A noisy gradient descent, prepared by public values, and the inputs that it weights.
+    """A noisy gradient descent whose parameters follow from public values, and its inputs.
 
     Attributes:
         inputs: the public terms, alone, with numbers, or with cosine features drawn before.
@@ -261,7 +261,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numbers that are direct inputs of scores; none by the oldest rule."""
+    """Return the numeric features that enter scores directly; none by the oldest rule of inputs."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))

@@ -99,7 +99,7 @@ class Slots:
         return np.arange(len(self.labels), dtype=np.int64)
 
     def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of rows in all places before each given place."""
+        """Return, for each given place, the number of rows that are stored in earlier places."""
         if self.starts is None:
             return np.searchsorted(self.held, places).astype(np.int64)
         return self.starts[places]

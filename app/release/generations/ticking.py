@@ -185,7 +185,7 @@ class Ticker:
         return self._changed
 
     def change_now(self) -> tuple[Head, Head]:
-        """Make an update now, with all requests; return the newest entry before and after it.
+        """Make all requested changes now; return the newest ledger entry before and after them.
 
         It is committed as a scheduled one is, a whole multiple of the grain after it began, with
         the fit of changed chunks, which a scheduled one has behind it.
