@@ -262,7 +262,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the rules that the statistics table counts rows by, and how exactly."""
+    """``[statistics]``: the rules whose mean outcomes the table answers, and how accurately."""
 
     kind: Annotated[
         str | None,

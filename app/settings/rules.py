@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return why shares of epsilon must add up; empty if a joint account is possible.
+    """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
     Args:
         privacy: shares and calibration.
@@ -207,7 +207,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint account of the budget, with the reason ``needed``, unless that is empty."""
+    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 

@@ -270,7 +270,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return why shares of epsilon must add up; empty if a joint account is possible."""
+        """Return the unmet condition of one joint privacy account; empty if all are met."""
         return rules.why_sum(
             self.privacy,
             self.answers,
