@@ -365,7 +365,7 @@ class Ledger:
             return holds_backup(connection)
 
     def messages(self, noise: NoiseSource) -> Messages | None:
-        """Return a way to other servers of this ledger; None where there cannot be any.
+        """Return a connection for messages to other servers of the ledger; None without any.
 
         Args:
             noise: where the name of this server is drawn from.

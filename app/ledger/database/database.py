@@ -68,7 +68,7 @@ class LedgerDatabase(Protocol):
         """Return the engine of connections between servers; None where there is one server."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock with which only one process draws the classifier or statistics.
+        """Hold the lock that lets only one process draw the classifier or the statistics table.
 
         Yields what tells whether the turn is still this process's.
 
@@ -139,7 +139,7 @@ class SqliteDatabase:
         """Return None, since a file has one server."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock with which only one process draws the classifier or statistics."""
+        """Hold the lock that lets only one process draw the classifier or the statistics table."""
         return turn_to_draw(self.path, release_number)
 
 
@@ -157,7 +157,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the lock with which only one server opens a release; others load the result.
+    """Hold the lock that lets only one server open a release; the others load the result.
 
     Raises:
         ConfigurationError: the database cannot be reached.
