@@ -181,5 +181,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The units of the limit of unstable answers that it used: 0 if stable, else 1 or 2."""
+        """The part of the limit of unstable answers used by this one: 0 if stable, else 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

@@ -113,7 +113,7 @@ class Records(Protocol):
         """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded."""
+        """Return a pair of hashes, (key, vector), for each given key that is recorded."""
 
 
 class RecentReplays:

@@ -68,7 +68,7 @@ def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
 
 
 def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
-    """Return stored bytes that show whether source files changed; nothing for rows in memory."""
+    """Return bytes to store that later show if source files changed; none for rows in memory."""
     if not isinstance(rows, StreamedRows):
         return {}
     return {PARTS: tag_of_files(rows.reading.source).encode()}

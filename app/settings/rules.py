@@ -124,7 +124,7 @@ PASSWORD = re.compile(r"^[^/]*//[^/@]*:([^/]*)@")
 
 
 def check_data(data: DataSettings) -> None:
-    """Check the public schema and the source."""
+    """Check that the settings of ``[data]`` fit each other and the kind of source."""
     _check_distinct("data.classes", data.classes)
     _check_distinct("data.missing", data.missing)
     _check_no_missing("data.classes", data.classes, data.missing)

@@ -315,7 +315,7 @@ class Ahead(Body):
 
 
 class CutoffAhead(Body):
-    """The expected end by the limit of unstable answers; null if it may never come."""
+    """The expected end by the limit of unstable answers (cutoff); null if it may never come."""
 
     earliest: Ahead | None
     expected: Ahead | None

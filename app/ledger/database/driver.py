@@ -176,7 +176,7 @@ def begun(engine: Engine) -> Connection:
 
 
 class KeptWriting:
-    """Write transactions on one connection that is kept, by the driver's own statements.
+    """Write transactions on one connection that stays open, by the driver's own statements.
 
     SQLAlchemy takes all of them for one transaction that it began with the first, so that
     its statements begin none.  What it does around a transaction of its own took 60 of the

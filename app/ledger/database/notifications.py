@@ -175,7 +175,7 @@ class Messages:
         return Sealed(channel, base64.b64encode(self._name + counter + encrypted).decode())
 
     def send(self, messages: Sequence[Sealed]) -> None:
-        """Send messages at once.
+        """Send messages to other servers immediately, without waiting for a commit.
 
         Raises:
             LedgerUnavailableError: the database cannot be reached.

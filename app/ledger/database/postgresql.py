@@ -171,7 +171,7 @@ class PostgresqlDatabase:
         """Do nothing, since the operator creates a PostgreSQL database."""
 
     def writing_engine(self) -> Engine:
-        """Return the engine for writing, whose transactions take the write lock at their start."""
+        """Return the SQLAlchemy engine for writing; its transactions begin with the write lock."""
         engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")
 
         @event.listens_for(engine, "begin")
@@ -185,7 +185,7 @@ class PostgresqlDatabase:
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
-        """Return the engine for reading, whose transactions see one moment and cannot write."""
+        """Return the SQLAlchemy engine for reading, which sees one moment and cannot write."""
         engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
 
         @event.listens_for(engine, "begin")
