@@ -1,4 +1,4 @@
-"""The bodies of queries and statistics for the OpenAPI document; real queries skip these."""
+"""Models of query and statistics bodies for the OpenAPI document; queries are parsed otherwise."""
 
 from __future__ import annotations
 
