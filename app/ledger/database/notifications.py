@@ -240,7 +240,7 @@ class Messages:
 
 
 def channel_of(name: bytes) -> str:
-    """Return the channel of the server with a name."""
+    """Return the channel on which the server with the given name receives messages."""
     return f"conclave_{name.hex()}"
 
 
