@@ -1,4 +1,4 @@
-"""The random draws at a release's opening, made once or read again: sample, chunks, models.
+"""The random draws at a release's opening (sample, chunks, models), made anew or read again.
 
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn

@@ -154,7 +154,7 @@ COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
-    """Return a classifier document with the labels of a grid's cells, as runs of equal ones."""
+    """Return a classifier document that stores a grid's cell labels as runs of equal labels."""
     runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
     written, lengths = zip(*runs, strict=True)
     return GridDocument(grid.features, grid.cuts, written, lengths)

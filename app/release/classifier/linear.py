@@ -170,7 +170,7 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the weights as scores over the inputs, from weights (coordinates, scores)."""
+        """Return the scores over the inputs that weights of shape (coordinates, scores) define."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -192,7 +192,7 @@ def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Writte
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
-    """Return the noisy gradient descent that public points and the public n fix.
+    """Return the noisy gradient descent that public points and the public number of rows fix.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or

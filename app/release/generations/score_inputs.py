@@ -210,7 +210,7 @@ def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> Publi
 def opened_descent(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
 ) -> LinearDraw | KernelDraw | None:
-    """Return the descent by which a new release's classifier begins; None if it has no budget.
+    """Return the noisy descent that begins a new release's classifier; None if it has no budget.
 
     Args:
         configuration: the release's.

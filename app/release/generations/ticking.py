@@ -122,7 +122,7 @@ class Ticker:
         return has_older_fits or bool(self._unfitted(state))
 
     def awaits_change(self, state: LedgerState) -> bool:
-        """Return whether an erasure or correction waits that is not prepared yet."""
+        """Return whether any requested erasure or correction is not prepared yet."""
         if state.generations is None or _has_ended(state):
             return False
         prepared = self._prepared(generations_of(state.generations))
