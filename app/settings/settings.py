@@ -243,7 +243,7 @@ class Settings(Section):
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return the rule of privacy accounting, as configured or for a new release.
+        """Return the rule of privacy accounting: as configured, or a new release's default.
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do

@@ -1,4 +1,4 @@
-"""A forecast from public counts of when a release has given all answers that its budget allows.
+"""A forecast, from public counts, of when a release has given all answers its budget allows.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where

@@ -210,7 +210,7 @@ class Invocation(
         {"inputs": {"age": [39, 52], "workclass": ["Private", "State-gov"]}},
     ),
 ):
-    """A request of MLflow: exactly one of four forms, and two members that clients add."""
+    """A request of MLflow: rows in exactly one of four forms, and two members that are ignored."""
 
     dataframe_split: SplitFrame | None = None
     dataframe_records: list[dict[str, Value]] | None = None

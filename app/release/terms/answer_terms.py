@@ -284,7 +284,7 @@ def _check_share(settings: Settings, budget: PipelineBudget, calibration: Calibr
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to continue if stored private values are damaged, even if not used.
+    """Refuse to continue if stored private values are damaged, even if they are not used.
 
     Raises:
         LedgerCorruptError: a private piece of the release is missing or altered, or the
