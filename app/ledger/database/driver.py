@@ -196,7 +196,7 @@ class KeptWriting:
         self._kept: Connection | None = None
 
     def begin(self) -> Connection:
-        """Begin a transaction on the connection that is kept."""
+        """Begin a transaction on the connection that stays open."""
         if self._kept is None:
             self._kept = begun(self._engine)
         else:
@@ -219,7 +219,7 @@ class KeptWriting:
             give_back(connection)
 
     def close(self) -> None:
-        """Close the connection that is kept, between two transactions."""
+        """Close the connection that stays open between transactions."""
         kept, self._kept = self._kept, None
         if kept is not None:
             give_back(kept)

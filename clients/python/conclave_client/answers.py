@@ -151,7 +151,7 @@ class Composed(Cost):
 
 
 class Queries(TypedDict):
-    """The number of new answers by vote; None for an unlimited number."""
+    """The number of new answers by vote, and its limit; None if there is no limit."""
 
     answered: int
     limit: int | None
