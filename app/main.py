@@ -393,14 +393,14 @@ def _opened_living(
 
 
 def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
-    """Return the background updates of a release that accepts rows; None for any other."""
+    """Return the object that makes a growing release's scheduled updates; None for any other."""
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
 
 
 def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
-    """Return the way of batches to the server that leads; None where each commits alone.
+    """Return the object that sends batches to a leading server; None where each server decides.
 
     A release that grows has none: its batches may end where a generation retires.
     """
@@ -420,7 +420,7 @@ def append_from_settings(
     clock: Callable[[], float] = time.time,
     budget: tuple[Fraction | None, Fraction | None] = (None, None),
 ) -> Appended:
-    """Add a batch of rows to a release that accepts them; return its number, and counts.
+    """Add a batch of rows to a release that accepts them; return the batch's number and counts.
 
     Args:
         settings: the whole configuration.

@@ -1,4 +1,4 @@
-"""Counts of answers, of work and of durations, in coarse public buckets, and by the hour.
+"""Counters of a server's work: answers by kind and hour, and histograms of batch sizes and times.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
@@ -10,7 +10,7 @@ are public totals.  They are written once a minute, and when the server ends, in
 of their own on a thread beside the event loop: no answer waits for them but by the ledger's
 lock, for as long as one small commit.
 
-Telling whoever listens that what is public has changed.
+Listeners are notified when the public state has changed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = structlog.get_logger("conclave.service")
 
 
 class Buckets:
-    """Counts of values by bucket; the values themselves are not kept."""
+    """A histogram: the number of values in each bucket; the values themselves are not kept."""
 
     __slots__ = ("_bounds", "_counts")
 
@@ -53,7 +53,7 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count ``value``, by a look-up in a short tuple and one addition."""
+        """Add 1 to the count of the histogram's bucket in which ``value`` lies."""
         self._counts[bisect_left(self._bounds, value)] += 1
 
     def cumulative(self) -> list[tuple[str, float]]:
@@ -137,7 +137,7 @@ WRITE_SECONDS: Final = 60.0
 
 
 class Hourly:
-    """Counts of this process that are yet to be written; used on the event loop."""
+    """The hourly counts of requests that this process has not yet written to the database."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         """Start at nothing.
@@ -161,17 +161,17 @@ class Hourly:
             counts["unstable"] += unstable
 
     def start(self) -> None:
-        """Write what is counted from now on, on the running event loop."""
+        """Start to write the counts to the database once a minute, on the running event loop."""
         self._writing = asyncio.get_running_loop().create_task(self._write_on())
 
     async def close(self) -> None:
-        """Write what is left."""
+        """End the regular writing, and write the counts that are left."""
         if self._writing is not None:
             self._writing.cancel()
             await self.write()
 
     async def write(self) -> None:
-        """Write what is counted; what the ledger does not take is kept for the next time."""
+        """Write the counts to the database; counts that it does not accept are kept for later."""
         async with self._turn:
             taken, self._counts = self._counts, {}
             if not taken:
@@ -186,7 +186,7 @@ class Hourly:
                     self._counts.setdefault(hour, Counter()).update(each)
 
     async def document(self) -> dict[str, object]:
-        """Return the body of ``GET /budget/history``; counts of other servers are a minute old.
+        """Return the body of ``GET /budget/history``; other servers' counts may be a minute late.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -232,7 +232,7 @@ class Workload:
 
 
 class Changes:
-    """The listeners for changes of one service; used on the event loop."""
+    """The listeners that one service notifies of every change of its public state."""
 
     def __init__(self) -> None:
         """Start without listeners."""

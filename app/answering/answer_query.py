@@ -74,7 +74,7 @@ Observer = Callable[[Step, Edge], None]
 
 
 def observe_nothing(step: Step, edge: Edge) -> None:
-    """Do nothing; this is the observer in production."""
+    """Do nothing before and after a step of a query; this is the default observer."""
     del step, edge
 
 
@@ -104,7 +104,7 @@ class Undelivered(NamedTuple):
 
     @property
     def left_no_trace(self) -> bool:
-        """Whether clients can have seen nothing that depends on the unrecorded answers.
+        """Whether no client can have seen anything that depends on the unrecorded answers.
 
         A server that was paused, a network or a database that went away: they end a
         connection whatever is under way on it, as a crash of this process would, after
@@ -137,7 +137,7 @@ BeforeCommit: TypeAlias = (
 def do_nothing(
     transaction: Transaction, decisions: Sequence[Decision], counts: Mapping[str, KeyCount]
 ) -> None:
-    """Do nothing before a commit; this is so where no other server waits for it."""
+    """Do nothing before a commit; used where no other server waits for the decisions."""
     del transaction, decisions, counts
 
 

@@ -1,4 +1,4 @@
-"""Answers as clients get them, of decisions, recorded answers or the published classifier.
+"""Replies to clients, made from decisions, recorded answers or the classifier's labels.
 
 Results in the order of what was asked: those known at once, and those that come in parts.
 """
@@ -141,7 +141,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield all answers in the order of the queries, known ones at once, the others later.
+    """Yield the answers to all queries in order, as parts arrive; some are known beforehand.
 
     Args:
         known: results by their place.

@@ -1,4 +1,4 @@
-"""Queries and their askers, and batches of queries in columns; one query is a batch of one.
+"""Queries, the clients that ask them, and batches as columns; one query is a batch of one.
 
 The answers that a batch makes of them.
 """
@@ -145,7 +145,7 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Relayed(msgspec.Struct, frozen=True, gc=False):
-    """A new answer that is committed, by the server that leads.
+    """A new answer that the leading server has committed on behalf of this server.
 
     Attributes:
         recorded: the answer.
@@ -181,5 +181,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The units of the limit that this answer used: 0 if stable, else 1 or 2."""
+        """The part of the limit of unstable answers used by this one: 0 if stable, else 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

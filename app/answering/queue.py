@@ -76,7 +76,7 @@ class Waiting:
         self._give(Decided(decisions))
 
     def settle_up_to(self, deferred: int, decisions: Decisions) -> Waiting:
-        """Give decisions up to the first query left to the classifier; return the queries after it.
+        """Give decisions up to the first query left to the classifier; return the other queries.
 
         Args:
             deferred: its place.
@@ -180,9 +180,9 @@ async def _decided(pending: Pending) -> Decided:
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:
-    """Return a foreseen error unchanged, and a fixed text in place of any other error.
+    """Return a foreseen error unchanged, and an error with a fixed text for any other.
 
-    Whatever that one says may be private.
+    The text of another error may be private.
     """
     if isinstance(error, UnavailableError | IntegrityError):
         return error
@@ -190,7 +190,7 @@ def contained(error: BaseException) -> UnavailableError | IntegrityError:
 
 
 class Arrivals:
-    """A comparison of the number of waiting queries with the number that is expected soon.
+    """A rule for how long to wait for further queries before a batch is decided.
 
     Expected are as many as were answered last or waited by then: who was answered asks
     again.  Whether they come is public, and so is when: nothing here depends on a vote.
@@ -219,7 +219,7 @@ class Arrivals:
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Record the number of waiting queries, in a later step of the event loop.
+        """Record how many queries wait now; called in a later step of the event loop.
 
         What was answered before is on its way by then, and the quiet begins.
         """

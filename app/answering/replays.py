@@ -113,7 +113,7 @@ class Records(Protocol):
         """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded."""
+        """Return a pair of hashes, (key, vector), for each given key that is recorded."""
 
 
 class RecentReplays:
@@ -153,7 +153,7 @@ class RecentReplays:
 
     @property
     def lacks_answers(self) -> bool:
-        """Whether the memory is incomplete."""
+        """Whether recorded answers are missing in memory, so that the ledger must be searched."""
         return self._lacks_answers
 
     def know_any(

@@ -169,7 +169,7 @@ class ConclaveService:
         return self._counted([result async for part in parts for result in part])
 
     def answer_at_once(self, queries: Queries) -> Told | IdentifiedQueries | None:
-        """Return the answer to a query at once if it is recorded and counted; else None.
+        """Return the answer to one query if it is known now; else the query to enqueue, or None.
 
         Returns:
             What waits for the writer instead, for :meth:`enqueue_alone`; None where only

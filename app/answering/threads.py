@@ -45,7 +45,7 @@ class WorkThread:
         return await done
 
     def give(self, function: Callable[[], object], then: Then) -> None:
-        """Call ``function`` on the worker thread, then ``then`` on the loop with its result.
+        """Call ``function`` on the worker thread, then call ``then`` with its result on the loop.
 
         Args:
             function: what is to be done.

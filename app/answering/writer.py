@@ -114,7 +114,7 @@ class Writer:
             self._following = self._loop.create_task(self._follow())
 
     def drain(self) -> None:
-        """Accept no further queries; queued queries are answered, without waiting long."""
+        """Accept no further queries; answer the queued ones unless they wait for a classifier."""
         self._closing = True
         self._unpark(UnavailableError(CLOSING))
         self._go_on()

@@ -32,7 +32,7 @@ class RateColumn(ProgressColumn):
 
 
 class OpeningProgress:
-    """One progress bar per stage of an opening, shown as long as the context is entered.
+    """Progress bars, one for each stage of opening a release, shown inside a ``with`` block.
 
     Called from the opening's thread; rich takes its own lock.
     """

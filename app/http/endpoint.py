@@ -374,7 +374,9 @@ def router_of(kind: type[EdgeRoute]) -> APIRouter:
 
 
 def busy_endpoint(scope: Scope, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
-    """Return the endpoint that answers queries on a path, after setting its path parameters.
+    """Return the endpoint of a request that sends queries for labels; None for other requests.
+
+    It sets the parameters of the path in ``scope``.
 
     Args:
         scope: of any request.

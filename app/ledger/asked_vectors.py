@@ -49,7 +49,7 @@ def asked_body(vectors: Sequence[AskedVector]) -> bytes:
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the query vectors in bytes that were stored in private state.
+    """Return the query vectors that are encoded in bytes from private state.
 
     Raises:
         LedgerCorruptError: it holds none.

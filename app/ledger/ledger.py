@@ -244,7 +244,7 @@ class Ledger:
             return find_recorded(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded.
+        """Return a pair of hashes, (key, vector), for each given idempotency key that is recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -275,7 +275,7 @@ class Ledger:
             return read_hours(connection, self._release_number)
 
     def add_hours(self, counts: Mapping[int, HourCounts]) -> None:
-        """Add request counts to those of their hours, in a transaction of their own.
+        """Add request counts to the stored counts of their hours, in a separate transaction.
 
         Raises:
             LedgerCorruptError: the database holds entries that do not follow.
@@ -365,7 +365,7 @@ class Ledger:
             return holds_backup(connection)
 
     def messages(self, noise: NoiseSource) -> Messages | None:
-        """Return a way to other servers of this ledger; None where there cannot be any.
+        """Return a connection for messages to other servers of the ledger; None without any.
 
         Args:
             noise: where the name of this server is drawn from.

@@ -1,4 +1,4 @@
-"""Moving a whole ledger to another database, so that never both give new answers.
+"""Moving a whole ledger to another database; the two databases never both give new answers.
 
 The source is locked, and copied into a reserved database in one transaction there, which
 already says that the releases go on.  Before that transaction is committed the source is

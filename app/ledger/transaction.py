@@ -321,7 +321,7 @@ class Transaction:
         return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return pairs of hashes, (key, vector), for those idempotency keys that are recorded.
+        """Return a pair of hashes, (key, vector), for each given idempotency key that is recorded.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -356,7 +356,7 @@ class Transaction:
         )
 
     def count_hours(self, counts: Mapping[int, HourCounts]) -> None:
-        """Add request counts to those of their hours.
+        """Add request counts to the stored counts of their hours.
 
         Raises:
             LedgerUnavailableError: the database did not take them.

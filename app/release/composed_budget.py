@@ -1,4 +1,4 @@
-"""The joint promise of several releases in one database, which a further one must state.
+"""The joint privacy promise of all releases in one database, which a new release must state.
 
 Every other release counts, whatever its rows.  Rows that differ may be about the
 same people: one row more is nearly the same data set.  And whether two data
@@ -43,7 +43,7 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The other releases in a database, as a release that opens there must know them.
+    """The releases that a database already holds, and the rows of a further one to open in it.
 
     Attributes:
         openings: first entries of the releases that are there, in order.

@@ -1,4 +1,4 @@
-"""The random draws at a release's opening, made once or read again: sample, chunks, models.
+"""The random draws at a release's opening (sample, chunks, models), made anew or read again.
 
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn
@@ -164,7 +164,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
 
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
-    """Return the sampled row at each place in the order in which chunks are cut; secret.
+    """Return the order in which sampled rows (or persons) are cut into chunks, as indices; secret.
 
     Without replacement the sample is in uniformly random order already.  With it (NB
     Algorithm 3, step 4), each place is drawn anew from all of them.

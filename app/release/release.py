@@ -129,7 +129,7 @@ class Release:
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return what follows the models' last answer, if the given state has it."""
+        """Return what follows the models' last answer if the given state has it, else None."""
         return universal.sequel(self.mechanism, self._counters(state))
 
     @property
@@ -165,7 +165,7 @@ class Release:
 
     @property
     def decided_cells(self) -> CellSplits | None:
-        """The public cells, if each is answered once; None if each vector is."""
+        """The public cells, if all vectors of one cell share an answer; None if they do not."""
         if not self.state.decides_cells:
             return None
         return cells_of(self.configuration.hypotheses)
@@ -201,7 +201,7 @@ class Release:
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
-        """Replace the state by a newer committed one, with a classifier published there."""
+        """Replace the state by a newer committed one, and load a classifier published there."""
         before = self.phase, self.classifier, self.statistics
         self._end_where_closed(state)
         if state.classifier is not None and self.classifier is None:

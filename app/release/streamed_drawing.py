@@ -1,4 +1,4 @@
-"""The draws at the opening of a release with streamed rows, made from counts of rows.
+"""The random draws that open a release whose rows are streamed in parts, not held in memory.
 
 What is drawn is what an opening in memory would draw from the same noise with the same slots;
 engine, number of workers and order of parts show in no byte of it.

@@ -68,7 +68,7 @@ def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
 
 
 def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
-    """Return stored bytes that show whether source files changed; nothing for rows in memory."""
+    """Return bytes to store that later show if source files changed; none for rows in memory."""
     if not isinstance(rows, StreamedRows):
         return {}
     return {PARTS: tag_of_files(rows.reading.source).encode()}
@@ -80,7 +80,7 @@ def streams(opened: ReleaseOpened) -> bool:
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
-    """Return the packed encoding by which rows can be streamed, each unit into one chunk.
+    """Return the packed encoding in which the rows can be streamed; None if they cannot be.
 
     It follows from the configuration alone; None where rows do not stream.  Where no ensemble
     is fitted, nothing of the rows is kept: each draw reads them again.

@@ -63,7 +63,7 @@ def read_environment(
     is_text: Callable[[tuple[str, ...]], bool],
     folder: Path,
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return settings from environment variables, as pairs: (keys from the section, value).
+    """Return settings from environment variables, as pairs: (section and keys, value).
 
     ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives (privacy, shares, relabel).
     A value is JSON, or the string itself where it is none or where the setting

@@ -124,7 +124,7 @@ PASSWORD = re.compile(r"^[^/]*//[^/@]*:([^/]*)@")
 
 
 def check_data(data: DataSettings) -> None:
-    """Check the public schema and the source."""
+    """Check that the settings of ``[data]`` fit each other and the kind of source."""
     _check_distinct("data.classes", data.classes)
     _check_distinct("data.missing", data.missing)
     _check_no_missing("data.classes", data.classes, data.missing)
@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return why shares of epsilon must add up; empty if a joint account is possible.
+    """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
     Args:
         privacy: shares and calibration.
@@ -207,7 +207,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint account of the budget, with the reason ``needed``, unless that is empty."""
+    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 

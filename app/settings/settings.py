@@ -243,7 +243,7 @@ class Settings(Section):
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return the rule of privacy accounting, as configured or for a new release.
+        """Return the rule of privacy accounting: as configured, or a new release's default.
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
@@ -270,7 +270,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return why shares of epsilon must add up; empty if a joint account is possible."""
+        """Return the unmet condition of one joint privacy account; empty if all are met."""
         return rules.why_sum(
             self.privacy,
             self.answers,

@@ -64,7 +64,7 @@ log = structlog.get_logger("conclave.service")
 
 
 class Forwarded(msgspec.Struct, array_like=True, frozen=True):
-    """Queries on their way to the leader, in columns; a column that says nothing is empty.
+    """Queries sent to the leading server, as columns; a column without information is empty.
 
     An idempotency key itself is not sent, but its keyed digest.
     """
@@ -80,14 +80,14 @@ class Forwarded(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Given(msgspec.Struct, array_like=True, frozen=True):
-    """An answer on its way back: as it is recorded, and whether it is new."""
+    """An answer that the leading server sends back: as recorded, and whether it is new."""
 
     recorded: RecordedAnswer
     is_new: bool
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True):
-    """The leader's reply to forwarded queries.
+    """The leading server's reply to forwarded queries.
 
     Attributes:
         number: of the message that it replies to.
@@ -104,7 +104,7 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Taken(NamedTuple):
-    """Forwarded queries that the leader has received."""
+    """Queries that the leading server has received from another server."""
 
     sender: bytes
     number: int
@@ -112,7 +112,7 @@ class Taken(NamedTuple):
 
 
 class Forwarding:
-    """The decision of batches where several servers share a ledger.
+    """The object that decides batches itself, or has the leading server of the ledger decide them.
 
     Methods are called on the writer's thread, :meth:`receive` also on another one while
     the writer's has nothing to do.
@@ -133,31 +133,31 @@ class Forwarding:
 
     @property
     def leads(self) -> bool:
-        """Whether this server leads."""
+        """Whether this server leads: it decides batches for all servers of the ledger."""
         return self._messages.leads
 
     @property
     def descriptor(self) -> int | None:
-        """The descriptor that can be read once other servers have sent something."""
+        """The file descriptor that becomes readable once other servers have sent something."""
         return self._messages.descriptor()
 
     @property
     def has_waiting(self) -> bool:
-        """Whether queries of other servers wait."""
+        """Whether queries that other servers sent wait for a decision."""
         return bool(self._waiting)
 
     @property
     def is_complete(self) -> bool:
-        """Whether as many messages wait as were answered last."""
+        """Whether as many messages of other servers wait as are expected for the next batch."""
         return len(self._waiting) >= self._expected
 
     @property
     def gathering_seconds(self) -> float:
-        """How long it is worth to wait for other servers: as long as the last batch took."""
+        """The time to wait for other servers' queries: as long as the last batch took."""
         return self._batch_seconds
 
     def look(self) -> None:
-        """Connect, or try to lead, if need be; called a few times a second between batches."""
+        """Connect to the other servers or try to become the leading one, if necessary."""
         if time.monotonic() < self._apart_until:
             return
         try:
@@ -170,7 +170,7 @@ class Forwarding:
             log.warning("server_apart", error=type(error).__name__)
 
     def close(self) -> None:
-        """End the connection, and the lead with it."""
+        """Close the connection to the other servers, so that another one may lead."""
         self._messages.close()
 
     def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
@@ -231,7 +231,7 @@ class Forwarding:
         return taken
 
     def receive(self) -> None:
-        """Take in the messages of other servers that have come, without waiting for any."""
+        """Read the messages that other servers have sent, without waiting for any."""
         try:
             for message in self._messages.received(0):
                 self._take_in(message)

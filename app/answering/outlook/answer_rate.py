@@ -1,4 +1,4 @@
-"""Counts of answers over time in this server, bounded in number, at most one per second.
+"""Counts of answers over time in this server, at most one per second and limited in number.
 
 The ledger's entries carry no times, so this begins when the release was opened here.
 """
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """The recent counts of answers, and their rate per second.
+    """The counts of answers over time in this server, and their recent rate per second.
 
     Attributes:
         began: the counts at the beginning.

@@ -1,4 +1,4 @@
-"""A forecast from public counts of when a release has given all answers that its budget allows.
+"""A forecast, from public counts, of when a release has given all answers its budget allows.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The units of the limit used so far: 1 (with scores, 1 or 2) for an unstable answer."""
+        """The used units of the limit: 1 (with scores, 1 or 2) for each unstable answer."""
         return self.hits + self.double_hits
 
 
@@ -118,7 +118,7 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the forecast of the last answer by vote; it errs with chance ``4 * MISS`` at most."""
+    """Return the forecast of the last answer by vote; it fails with chance ``4 * MISS`` at most."""
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

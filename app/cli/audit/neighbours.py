@@ -88,7 +88,7 @@ class Neighbours:
 
 
 def audited_claim(settings: Settings) -> Claim:
-    """Return the privacy cost of everything that the audited releases may draw."""
+    """Return the epsilon and delta promised for all mechanisms that audited releases may run."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
     # What is one account promises its whole, whatever of it is drawn.

@@ -43,7 +43,7 @@ class Column:
 
     @property
     def is_described(self) -> bool:
-        """Whether the column is described well enough to be a feature, or is left out."""
+        """Whether enough is known of the column to make it a feature, or it is to be left out."""
         has_range = self.kind in {"numeric", "date"} and self.bounds is not None
         return bool(self.left_out or has_range or (self.kind and self.categories))
 

@@ -169,7 +169,7 @@ def _tests(columns: Sequence[Column]) -> list[str]:
 
 
 def tested_categories(column: Column) -> list[str]:
-    """Return the categories of medium frequency, which get a test; the most frequent if none is."""
+    """Return the categories that get a test: those of medium frequency, else the most frequent."""
     shares = dict(zip(column.categories, column.category_shares, strict=True))
     chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]
     if len(chosen) == len(shares) == len(("one", "other")):

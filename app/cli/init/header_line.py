@@ -50,7 +50,7 @@ def read_header(path: Path) -> tuple[str, ...]:
 
 
 def first_line(file: Bytes) -> bytes:
-    """Return the first line of a file that is not empty, without its line end.
+    """Return the first nonempty line of a file, without its line end.
 
     Raises:
         ConfigurationError: the line is longer than a header.

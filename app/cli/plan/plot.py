@@ -1,4 +1,4 @@
-"""``conclave plan --plot``: plot answers by epsilon, by unstable answers T, and by rows n."""
+"""``conclave plan --plot``: plot the number of answers against epsilon, cutoff T and rows n."""
 
 from __future__ import annotations
 

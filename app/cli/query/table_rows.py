@@ -54,7 +54,7 @@ class Table:
         self._cells = self._read(dialect.rows(file))
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse a header that lacks features which it would have with another CSV separator.
+        """Refuse a header that lacks features only because another CSV separator is assumed.
 
         Raises:
             ConfigurationError: names the option to give.

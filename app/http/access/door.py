@@ -88,7 +88,7 @@ class Found(Protocol):
 
     @property
     def asker(self) -> Asker:
-        """The name under which queries are counted; for a token only while a release is open."""
+        """The name under which queries are counted; a token has none while no release is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The sender's name in the log; one common name for tokens while no release is open."""
+        """The sender's name in the log; all tokens share one name while no release is open."""
         try:
             return self.found.asker.name
         except ConclaveError:
@@ -192,7 +192,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return the sender of a request, but with a token still unchecked."""
+        """Return the sender of a request by its API key, or the text of a token still to check."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

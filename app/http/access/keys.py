@@ -140,7 +140,7 @@ class KeyRing:
         return self.known(_digest(presented))
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the API key with a hash, or None."""
+        """Return the API key that has the given hash, or None."""
         found = None
         for each in self._buckets.get(digest[:BUCKET_BYTES], ()):
             if hmac.compare_digest(digest, each.digest):

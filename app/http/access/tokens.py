@@ -256,7 +256,7 @@ def _signing_key(published: object) -> SigningKey | None:
 
 
 class Tokens:
-    """The checks of tokens from one OpenID provider."""
+    """A verifier of the bearer tokens that one OpenID provider signs."""
 
     def __init__(
         self, settings: OidcSettings, keys: SigningKeys, name_of: Callable[[str], str]
@@ -357,7 +357,7 @@ class Tokens:
 
 
 def tokens_of(settings: OidcSettings | None, name_of: Callable[[str], str]) -> Tokens | None:
-    """Return the token checks of a server; None if no OpenID provider is configured.
+    """Return the token verifier of a server; None if no OpenID provider is configured.
 
     Args:
         settings: ``[server.oidc]``.

@@ -1,4 +1,4 @@
-"""The dashboard's files as prepared replies, with a policy that blocks other sources."""
+"""The dashboard's files as prepared replies, for which browsers load nothing from other sites."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return an addition to a JSON schema with a model's examples."""
+    """Return the addition to a JSON schema by which a model shows these examples."""
     return {"examples": list(examples)}
 
 

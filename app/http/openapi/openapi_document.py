@@ -51,7 +51,7 @@ SECURITY_SCHEMES: Final = {
 
 
 class InOrder(GenerateJsonSchema):
-    """A schema generator that keeps the order of the members of bodies."""
+    """A JSON schema generator that keeps the members of a body in their declared order."""
 
     def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
         """Return a schema with its members in their original order."""

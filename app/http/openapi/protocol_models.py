@@ -181,7 +181,7 @@ class V2Outputs(
         }
     ),
 ):
-    """The output tensors; rows after the release's end have an empty label, false and 0."""
+    """The output tensors; a row that got no answer has an empty label, false and 0."""
 
     model_name: str
     outputs: list[V2OutputTensor] = Field(description="label is empty where unstable")
@@ -210,7 +210,7 @@ class Invocation(
         {"inputs": {"age": [39, 52], "workclass": ["Private", "State-gov"]}},
     ),
 ):
-    """A request of MLflow: exactly one of four forms, and two members that clients add."""
+    """A request of MLflow: rows in exactly one of four forms, and two members that are ignored."""
 
     dataframe_split: SplitFrame | None = None
     dataframe_records: list[dict[str, Value]] | None = None
@@ -227,6 +227,6 @@ class InvocationCsv(Text, json_schema_extra=like("age,workclass\n39,Private\n52,
 
 
 class Predictions(Body, json_schema_extra=like({"predictions": [">50K", None]})):
-    """One label per row; null for an unstable answer, and for rows after the release's end."""
+    """One label per row; null for an unstable answer, and for a row that got no answer."""
 
     predictions: list[str | None]

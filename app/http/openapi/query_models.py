@@ -1,4 +1,4 @@
-"""The bodies of queries and statistics for the OpenAPI document; real queries skip these."""
+"""Models of query and statistics bodies for the OpenAPI document; queries are parsed otherwise."""
 
 from __future__ import annotations
 
@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Declare a header in the OpenAPI document that the routes read themselves."""
+    """Declare the header ``Idempotency-Key``, which the routes read, in the OpenAPI document."""
     del key

@@ -89,7 +89,7 @@ class KeysUsage(
         }
     ),
 ):
-    """The API keys of the keys file, and all other names with answers in this release."""
+    """The answer counts of all API keys in the keys file, and of other names in this release."""
 
     keys: list[KeyUsage]
 
@@ -306,7 +306,7 @@ class Rate(Body):
 
 
 class Ahead(Body):
-    """An expected end, in answers, and in seconds if queries continue at this rate."""
+    """An expected end of answering by vote: in answers, and in seconds at the present rate."""
 
     answers: Number
     seconds: Number | None = Field(
@@ -315,7 +315,7 @@ class Ahead(Body):
 
 
 class CutoffAhead(Body):
-    """The expected end by the limit of unstable answers; null if it may never come."""
+    """The expected end by the limit of unstable answers (cutoff); null if it may never come."""
 
     earliest: Ahead | None
     expected: Ahead | None
@@ -344,7 +344,7 @@ class Alarm(Body):
 
 
 class Chain(Body):
-    """The ledger entries whose hash chain this server has checked again from the first."""
+    """The ledger entries whose hash chain this server has checked again, starting at the first."""
 
     checked_from: int
     checked_to: Count

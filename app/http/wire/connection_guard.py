@@ -99,7 +99,7 @@ class Guard:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One HTTP connection with deadlines, in times of the event loop."""
+    """One HTTP connection, which is closed if its client exceeds a time limit."""
 
     guard: ClassVar[Guard]
 

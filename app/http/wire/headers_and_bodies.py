@@ -70,11 +70,11 @@ class NamedHeaders(Headers):
         return key in self._first
 
     def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]  # of text only
-        """Return the first header with a name, or ``default``."""
+        """Return the value of the first header with the given name, or ``default``."""
         return self._first.get(key, default)
 
     def getlist(self, key: str) -> list[str]:
-        """Return every header with a name."""
+        """Return the values of all headers with the given name."""
         return super().getlist(key) if key in self._first else []
 
 

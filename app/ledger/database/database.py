@@ -56,19 +56,19 @@ class LedgerDatabase(Protocol):
         """
 
     def writing_engine(self) -> Engine:
-        """Return the engine for writing, whose transactions take the write lock at their start."""
+        """Return the SQLAlchemy engine for writing; its transactions begin with the write lock."""
 
     def writing(self, engine: Engine) -> Writing:
         """Return the object that begins and ends write transactions on an engine."""
 
     def reading_engine(self) -> Engine:
-        """Return the engine for reading, whose transactions see one moment and cannot write."""
+        """Return the SQLAlchemy engine for reading, which sees one moment and cannot write."""
 
     def messaging_engine(self) -> Engine | None:
-        """Return the engine of connections between servers; None where there is one server."""
+        """Return the engine for messages between servers; None if only one server is possible."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock with which only one process draws the classifier or statistics.
+        """Hold the lock that lets only one process draw the classifier or the statistics table.
 
         Yields what tells whether the turn is still this process's.
 
@@ -124,7 +124,7 @@ class SqliteDatabase:
         sqlite.create_owner_only(self.path)
 
     def writing_engine(self) -> Engine:
-        """Return the engine for writing to the SQLite file."""
+        """Return the SQLAlchemy engine for writing to the SQLite file."""
         return sqlite.writing_engine(self.path)
 
     def writing(self, engine: Engine) -> Writing:
@@ -132,14 +132,14 @@ class SqliteDatabase:
         return KeptWriting(engine, sqlite.BEGIN_WRITING)
 
     def reading_engine(self) -> Engine:
-        """Return the engine for reading the SQLite file."""
+        """Return the SQLAlchemy engine for reading the SQLite file."""
         return sqlite.reading_engine(self.path)
 
     def messaging_engine(self) -> None:
-        """Return None, since a file has one server."""
+        """Return None, since only one server may use an SQLite file."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock with which only one process draws the classifier or statistics."""
+        """Hold the lock that lets only one process draw the classifier or the statistics table."""
         return turn_to_draw(self.path, release_number)
 
 
@@ -157,7 +157,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the lock with which only one server opens a release; others load the result.
+    """Hold the lock that lets only one server open a release; the others load the result.
 
     Raises:
         ConfigurationError: the database cannot be reached.

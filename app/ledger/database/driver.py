@@ -176,7 +176,7 @@ def begun(engine: Engine) -> Connection:
 
 
 class KeptWriting:
-    """Write transactions on one connection that is kept, by the driver's own statements.
+    """Write transactions on one connection that stays open, by the driver's own statements.
 
     SQLAlchemy takes all of them for one transaction that it began with the first, so that
     its statements begin none.  What it does around a transaction of its own took 60 of the
@@ -196,7 +196,7 @@ class KeptWriting:
         self._kept: Connection | None = None
 
     def begin(self) -> Connection:
-        """Begin a transaction on the connection that is kept."""
+        """Begin a transaction on the connection that stays open."""
         if self._kept is None:
             self._kept = begun(self._engine)
         else:
@@ -219,7 +219,7 @@ class KeptWriting:
             give_back(connection)
 
     def close(self) -> None:
-        """Close the connection that is kept, between two transactions."""
+        """Close the connection that stays open between transactions."""
         kept, self._kept = self._kept, None
         if kept is not None:
             give_back(kept)

@@ -69,7 +69,7 @@ def read_hours(connection: Connection, release_number: int) -> dict[int, HourCou
 def add_hours(
     connection: Connection, release_number: int, counts: Mapping[int, HourCounts]
 ) -> None:
-    """Add request counts to those of their hours, and delete hours that are too old.
+    """Add request counts to the stored counts of their hours, and delete hours that are too old.
 
     Args:
         connection: inside a transaction.

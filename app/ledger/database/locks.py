@@ -81,7 +81,7 @@ NO_TURN: Final = "the file of the turn to draw cannot be locked; nothing was dra
 
 @contextmanager
 def turn_to_draw(path: Path, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Hold the lock with which only one process draws the classifier or statistics.
+    """Hold the lock that lets only one process draw the classifier or the statistics table.
 
     Args:
         path: of the database's file.

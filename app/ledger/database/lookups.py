@@ -39,7 +39,7 @@ def find_keys(
     *,
     digests: Digests,
 ) -> list[tuple[bytes, bytes]]:
-    """Return pairs of hashes, (key, vector), for the idempotency keys that are recorded.
+    """Return a pair of hashes, (key, vector), for each given idempotency key that is recorded.
 
     Args:
         connection: inside a transaction.

@@ -73,7 +73,7 @@ class Sealed(NamedTuple):
 
 
 class Messages:
-    """One server's connection to the others: it listens, sends, and may lead.
+    """One server's connection to the other servers of a ledger: it receives, sends, and may lead.
 
     Every method may wait for the database, and is called on one thread.
     """
@@ -107,7 +107,7 @@ class Messages:
         return self._connection is not None
 
     def descriptor(self) -> int | None:
-        """Return the descriptor that can be read once a message has come; None unconnected."""
+        """Return the file descriptor that becomes readable with a message; None unconnected."""
         if self._connection is None or is_cut_off(self._connection):
             return None
         found: int = self._connection.connection.dbapi_connection.fileno()  # type: ignore[union-attr]  # psycopg's
@@ -130,14 +130,14 @@ class Messages:
             raise LedgerUnavailableError(UNAVAILABLE)
 
     def close(self) -> None:
-        """End the connection, and with it the lead; a second call does nothing."""
+        """Close the connection, so that another server may lead; a second call does nothing."""
         connection, self._connection, self.leads = self._connection, None, False
         if connection is not None:
             with suppress(SQLAlchemyError):
                 give_back(connection)
 
     def take_the_lead(self) -> bool:
-        """Return whether this server leads, now that it has tried.
+        """Try to become the server that leads the others; return whether this server leads.
 
         Raises:
             LedgerUnavailableError: the database cannot be reached.
@@ -156,12 +156,12 @@ class Messages:
         return self.leads
 
     def keep_awake(self) -> None:
-        """Ask the database something from time to time, so that it does not end the lead."""
+        """Send the database a statement at times, so that the leader's connection stays open."""
         if self.leads and time.monotonic() - self._asked_at > ASKED_SECONDS:
             self._ask("SELECT 1")
 
     def sealed(self, body: bytes, *, receiver: bytes | None = None) -> Sealed:
-        """Return an encrypted message for a server, or for the leader.
+        """Return an encrypted message for one server, or for the leading server.
 
         Args:
             body: at most ``BODY_BYTES_MAX`` bytes.
@@ -175,7 +175,7 @@ class Messages:
         return Sealed(channel, base64.b64encode(self._name + counter + encrypted).decode())
 
     def send(self, messages: Sequence[Sealed]) -> None:
-        """Send messages at once.
+        """Send messages to other servers immediately, without waiting for a commit.
 
         Raises:
             LedgerUnavailableError: the database cannot be reached.
@@ -240,7 +240,7 @@ class Messages:
 
 
 def channel_of(name: bytes) -> str:
-    """Return the channel of the server with a name."""
+    """Return the channel on which the server with the given name receives messages."""
     return f"conclave_{name.hex()}"
 
 

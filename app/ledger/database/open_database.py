@@ -55,7 +55,7 @@ _REVISION_FOUND: Final = text(f"SELECT version_num FROM {_REVISION_TABLE}")  # n
 
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
-    """The engines of an open ledger database, and its secret.
+    """The SQLAlchemy engines of an open ledger database, and the database's secret key.
 
     Attributes:
         writer: None where it was opened for reading.

@@ -171,7 +171,7 @@ class PostgresqlDatabase:
         """Do nothing, since the operator creates a PostgreSQL database."""
 
     def writing_engine(self) -> Engine:
-        """Return the engine for writing, whose transactions take the write lock at their start."""
+        """Return the SQLAlchemy engine for writing; its transactions begin with the write lock."""
         engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")
 
         @event.listens_for(engine, "begin")
@@ -185,7 +185,7 @@ class PostgresqlDatabase:
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
-        """Return the engine for reading, whose transactions see one moment and cannot write."""
+        """Return the SQLAlchemy engine for reading, which sees one moment and cannot write."""
         engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
 
         @event.listens_for(engine, "begin")
@@ -199,7 +199,7 @@ class PostgresqlDatabase:
         return _engine_of_turns(self.url)
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Hold the lock with which only one process draws the classifier or statistics."""
+        """Hold the lock that lets only one process draw the classifier or the statistics table."""
         return turn_to_draw(self.url, release_number)
 
     def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
@@ -304,7 +304,7 @@ def allow_long_waits(connection: Connection) -> None:
 
 @contextmanager
 def turn_to_open(url: str, release_name: str) -> Iterator[None]:
-    """Hold the lock with which only one server opens the release, after waiting for it.
+    """Wait for and hold the lock that lets only one server open the release.
 
     PostgreSQL gives the turn to another where this process or its connection ends.
     Two that opened at once would do no harm, only the same work twice: what is drawn
@@ -354,7 +354,7 @@ def grant_serving(url: str, role: str) -> None:
 
 @contextmanager
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Hold the lock with which only one process draws, after waiting for it.
+    """Wait for and hold the lock that lets only one process draw the classifier or the table.
 
     Two that drew at once would publish what was drawn first, and how long a draw takes
     may depend on what comes out: one draw is what the proofs are of.  Where this process

@@ -109,7 +109,7 @@ def create_owner_only(path: Path) -> None:
 
 
 def writing_engine(path: Path) -> Engine:
-    """Return the engine for writing, whose transactions take the write lock at their start."""
+    """Return the SQLAlchemy engine for writing; its transactions begin with the write lock."""
 
     def connect() -> sqlite3.Connection:
         uri = f"{path.absolute().as_uri()}?mode=rw"
@@ -124,7 +124,7 @@ def writing_engine(path: Path) -> Engine:
 
 
 def reading_engine(path: Path) -> Engine:
-    """Return the engine for reading, which cannot write."""
+    """Return the SQLAlchemy engine for reading, which cannot write."""
 
     def connect() -> sqlite3.Connection:
         return _connect(_reading_uri(path.absolute()), "query_only=ON")

@@ -280,7 +280,7 @@ def read_answer_count(connection: Connection, release_number: int, after: int) -
 def read_checkpoints(
     connection: Connection, release_number: int, after: int
 ) -> list[CheckpointRow]:
-    """Return a page of the checkpoints after that of entry number ``after``, in order."""
+    """Return a page of the checkpoints of entries after number ``after``, in order."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_CHECKPOINTS, at)
     return [_checkpoint(*row) for row in rows]

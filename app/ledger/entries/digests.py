@@ -119,7 +119,7 @@ class Digests:
         return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
 
     def marks(self, row: KeyRow, release_number: int) -> bool:
-        """Return whether a stored idempotency key has its correct code; early versions had none."""
+        """Return whether a stored key's authentication code is right; early versions wrote none."""
         if row.mark is None:
             return True
         computed = self.of_kept_key(

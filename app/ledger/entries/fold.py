@@ -141,7 +141,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether statistics may be released now, which they may not between answers.
+        """Whether the statistics table may be drawn now, which is forbidden between answers.
 
         In one account, before the first answer and the classifier, or after both.
         """

@@ -1,4 +1,4 @@
-"""A second computation of a release's state from its first entry, compared with the first.
+"""A repeated computation of a release's state from its first entry, to check the server's state.
 
 A start goes from the newest checkpoint, and so trusts the entries before it to be those
 that were checked when they were written.  This goes back to entry one: numbers, hashes and
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Refold:
-    """The progress of the second computation of the state, with the unstable answers so far.
+    """The progress of the repeated computation of the state, with the unstable answers so far.
 
     Attributes:
         state: what the entries so far establish; empty before the first page.
@@ -61,7 +61,7 @@ class Refold:
         return len(page) == PAGE_ENTRIES
 
     def compare(self, served: LedgerState) -> None:
-        """Compare the server's state with the second computation, if both are at the same entry.
+        """Compare the server's state with the repeated computation, if both are at the same entry.
 
         Raises:
             LedgerCorruptError: it is not.

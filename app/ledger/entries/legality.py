@@ -59,7 +59,7 @@ SCORE: Final = '"score"'
 
 
 def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None) -> str:
-    """Return the fault in a range of answers with scores; an empty text for none.
+    """Return a text on the fault in a range of answers with scores; empty if there is none.
 
     Args:
         event: of as many labels and stable flags as digests.

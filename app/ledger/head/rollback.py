@@ -47,7 +47,7 @@ _SEQUENCE_OF = select(entries.c.sequence).where(
 
 
 class Compared(NamedTuple):
-    """A ledger that was found not to be older than its note outside the database.
+    """A ledger that was compared with its note outside the database, and is not older.
 
     Attributes:
         behind: what closed releases lack of what is noted, a line each; of these the

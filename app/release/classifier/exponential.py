@@ -34,7 +34,7 @@ SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDraw:
-    """A draw by the exponential mechanism, prepared by public numbers.
+    """A draw by the exponential mechanism, whose parameters follow from public numbers.
 
     Attributes:
         parameters: of the mechanism.
@@ -116,7 +116,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return the bound on a draw's excess error, below which labels may be lost."""
+    """Return the bound on a draw's excess error; labels rarer than this may never be given."""
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,

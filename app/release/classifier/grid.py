@@ -47,7 +47,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """Noisy label counts on public grids, prepared by public numbers.
+    """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
 
     Attributes:
         parameters: of the mechanism.
@@ -92,7 +92,7 @@ class GridDraw:
 
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
-    """Return the parameters of noisy label counts, by the schema and the public n.
+    """Return the parameters of noisy label counts, from the schema and the number of rows n.
 
     Raises:
         ConfigurationError: names what to change, where there are other features than four
@@ -154,7 +154,7 @@ COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
-    """Return a classifier document with the labels of a grid's cells, as runs of equal ones."""
+    """Return a classifier document that stores a grid's cell labels as runs of equal labels."""
     runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
     written, lengths = zip(*runs, strict=True)
     return GridDocument(grid.features, grid.cuts, written, lengths)

@@ -142,7 +142,7 @@ class KernelDraw:
 
 
 def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
-    """Return a prepared noisy descent, fixed by public values but for its random features.
+    """Return a prepared noisy gradient descent, whose random cosine features are drawn later.
 
     Raises:
         ConfigurationError: names what to change, where there is no number, or where sums

@@ -1,4 +1,4 @@
-"""The common form of the learners of a published classifier, as in ``learner_table.py``."""
+"""The interface that every learner of a published classifier has in ``learner_table.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ too, values that many points share have cuts, and `bins` that are not configured
 
 
 class ClassifierDraw(Protocol):
-    """The interface of a prepared classifier draw, whose parameters public values fix."""
+    """The interface of a random draw of a classifier, whose parameters are public."""
 
     def worth(self, source: str) -> str:
         """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
@@ -44,7 +44,7 @@ class ClassifierDraw(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClassifierAsked:
-    """The public values that fix a classifier's draw: settings, budget, points, n.
+    """The public values that fix a classifier's draw: settings, budget, points, number of rows.
 
     Attributes:
         settings: the whole configuration.
@@ -66,7 +66,7 @@ class ClassifierAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRow:
-    """One learner of the published classifier: its name, its draw, and its rarest labels.
+    """A row of the table of learners: how a classifier is drawn, and how rare a label may be.
 
     Attributes:
         learner: its public row, by whose name it is chosen.

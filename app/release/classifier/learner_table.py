@@ -86,7 +86,7 @@ def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
 
 
 def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
-    """Return the fraction of rows that a label needs to be learned, by public numbers."""
+    """Return the fraction of rows that a label needs to be learned, from public numbers alone."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 

@@ -125,7 +125,7 @@ def descended(
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A noisy gradient descent, prepared by public values, and the inputs that it weights.
+    """A noisy gradient descent whose parameters follow from public values, and its inputs.
 
     Attributes:
         inputs: the public terms, alone, with numbers, or with cosine features drawn before.
@@ -170,7 +170,7 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the weights as scores over the inputs, from weights (coordinates, scores)."""
+        """Return the scores over the inputs that weights of shape (coordinates, scores) define."""
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -192,7 +192,7 @@ def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Writte
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
-    """Return the noisy gradient descent that public points and the public n fix.
+    """Return the noisy gradient descent that public points and the public number of rows fix.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or
@@ -261,7 +261,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numbers that are direct inputs of scores; none by the oldest rule."""
+    """Return the numeric features that enter scores directly; none by version 1 of the rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))

@@ -1,4 +1,4 @@
-"""The published form of a hypothesis of each class, as a table."""
+"""How a hypothesis of each class is written into a classifier document, as a table."""
 
 from __future__ import annotations
 

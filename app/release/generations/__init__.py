@@ -1,4 +1,4 @@
-"""A release to which batches of rows are added, which vote together and retire one by one.
+"""A release to which batches of rows are added; their models vote together, and retire by batch.
 
 * ``living_opening.py`` opens such a release, or continues it without its source.
 * ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.

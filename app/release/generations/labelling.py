@@ -1,4 +1,4 @@
-"""The labels of a later batch of rows: drawn, inherited, pooled, or of a cohort.
+"""The labels of a later batch of rows: drawn from it, from several batches, or by an earlier rule.
 
 * ``own``: the exponential mechanism on its rows, under its charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
@@ -137,7 +137,7 @@ def draw_labels(
 def not_kept(
     configuration: Configuration, labelled: Mapping[int, Labelled], number: int
 ) -> Mapping[str, bytes]:
-    """Return the drawn values on which a batch's labels depend and no entry has yet.
+    """Return the private values behind a batch's drawn labels that the ledger has not stored yet.
 
     Args:
         configuration: the release's.
@@ -181,7 +181,7 @@ def labels_by(
 
 
 def can_label_again(configuration: Configuration) -> bool:
-    """Return whether a corrected record can be labelled by what is stored."""
+    """Return whether the stored values suffice to give a corrected record its label."""
     is_labelled = Mechanism.RELABEL in configuration.charges
     return not is_labelled or row_of(configuration.hypotheses).read_drawn is not None
 

@@ -58,7 +58,7 @@ class CommonVote:
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of votes for each label, over all models, shape ``(B, L)``."""
+        """Return each label's number of votes on each query, shape ``(queries, labels)``."""
         first, *others = (each.vote_counts(values) for each in self._private_ensembles)
         return np.asarray(sum(others, start=first.astype(np.int64)))
 

@@ -44,7 +44,7 @@ class Batch:
 
 
 def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
-    """Return rows, divided into those of new and of known persons; all new without persons.
+    """Return a batch's rows, split into rows of new persons and rows of known persons.
 
     Args:
         transaction: of a release that takes generations.

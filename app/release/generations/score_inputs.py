@@ -175,7 +175,7 @@ def _read_waves(kept: _KeptWaves) -> Waves:
 def descent_known(
     configuration: Configuration, points: NDArray[np.float64], *, row_count: int
 ) -> LinearDraw | KernelDraw:
-    """Return the descent that public points and the size of the first batch determine.
+    """Return the noisy gradient descent that public points and the first batch's size fix.
 
     Args:
         configuration: the release's, whose classifier has a share.
@@ -194,7 +194,7 @@ def descent_known(
 
 
 def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> PublicInputs:
-    """Return a score's inputs and map, after drawing the public coins of cosine features.
+    """Return a score's inputs and map, after drawing the public weights of cosine features.
 
     Args:
         prepared: the descent of the first generation.
@@ -210,7 +210,7 @@ def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> Publi
 def opened_descent(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
 ) -> LinearDraw | KernelDraw | None:
-    """Return the descent by which a new release's classifier begins; None if it has no budget.
+    """Return the noisy descent that begins a new release's classifier; None if it has no budget.
 
     Args:
         configuration: the release's.

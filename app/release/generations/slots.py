@@ -93,13 +93,13 @@ class Slots:
 
     @property
     def held(self) -> NDArray[np.int64]:
-        """Return the indices of all stored rows, place by place, in one array."""
+        """Return the indices of all stored rows in one array, in the order of their places."""
         if self.starts is None:
             return np.flatnonzero(self.is_filled).astype(np.int64)
         return np.arange(len(self.labels), dtype=np.int64)
 
     def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of rows in all places before each given place."""
+        """Return, for each given place, the number of rows that are stored in earlier places."""
         if self.starts is None:
             return np.searchsorted(self.held, places).astype(np.int64)
         return self.starts[places]
@@ -120,7 +120,7 @@ class Slots:
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """Return the indices of the rows in some places, place by place."""
+        """Return the indices of all rows that are stored in the given places, in their order."""
         parts = [np.arange(*self._span(place), dtype=np.int64) for place in places]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 

@@ -122,7 +122,7 @@ class Ticker:
         return has_older_fits or bool(self._unfitted(state))
 
     def awaits_change(self, state: LedgerState) -> bool:
-        """Return whether an erasure or correction waits that is not prepared yet."""
+        """Return whether any requested erasure or correction is not prepared yet."""
         if state.generations is None or _has_ended(state):
             return False
         prepared = self._prepared(generations_of(state.generations))
@@ -185,7 +185,7 @@ class Ticker:
         return self._changed
 
     def change_now(self) -> tuple[Head, Head]:
-        """Make an update now, with all requests; return the newest entry before and after it.
+        """Make all requested changes now; return the newest ledger entry before and after them.
 
         It is committed as a scheduled one is, a whole multiple of the grain after it began, with
         the fit of changed chunks, which a scheduled one has behind it.

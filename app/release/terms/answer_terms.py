@@ -77,7 +77,7 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
 
 def counts_decisions(settings: Settings) -> bool:
-    """Return whether replacing one record can change at most two answers in all.
+    """Return whether replacing one record can change at most two answers of the whole release.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
     decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
@@ -100,13 +100,13 @@ def rule_parameter(row: AnsweringRow) -> dict[str, str]:
 
 
 def order_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for a table with the order for its cutoff, if it has."""
+    """Return the first entry's parameter for a Renyi order chosen by cutoff T; empty otherwise."""
     is_ordered = answering_row(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
 def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
-    """Return whether Theorem A's table has the order and split of delta for its cutoff.
+    """Return whether the noise table has the Renyi order and split of delta chosen for cutoff T.
 
     Args:
         settings: the whole configuration.
@@ -284,7 +284,7 @@ def _check_share(settings: Settings, budget: PipelineBudget, calibration: Calibr
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to continue if stored private values are damaged, even if not used.
+    """Refuse to continue if stored private values are damaged, even if they are not used.
 
     Raises:
         LedgerCorruptError: a private piece of the release is missing or altered, or the
@@ -322,7 +322,7 @@ def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
 
 
 def keeps_calibration(state: LedgerState) -> bool:
-    """Return whether a ledger's entries bind a table, certificate or noise of the answers."""
+    """Return whether ledger entries refer to a stored table, certificate or noise for answers."""
     return any(row.piece in state.private_digests for row in MECHANISMS.values())
 
 

@@ -86,7 +86,7 @@ _SECRET: Final = b"conclave answer time"
 
 @dataclass(frozen=True, slots=True)
 class AnswerTime:
-    """The measured time of one new answer on this machine, which depends on public values.
+    """The time of one new answer as measured on this machine; it depends on public values only.
 
     Attributes:
         seconds: from the evaluation's begin until its result is used, padding included.

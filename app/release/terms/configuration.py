@@ -130,7 +130,7 @@ def tests_of_scores(
 
 
 def refuse_unknown(settings: Settings) -> None:
-    """Refuse a valid configuration that this version does not support.
+    """Refuse a valid configuration whose class or unit of privacy this version does not support.
 
     Args:
         settings: the whole configuration.
@@ -278,7 +278,7 @@ def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
 
 
 def refuse_unserved(settings: Settings) -> None:
-    """Refuse a valid configuration that this version does not support.
+    """Refuse a valid configuration that this version does not support, or that could not answer.
 
     Raises:
         ConfigurationError: names the setting and what serves instead.

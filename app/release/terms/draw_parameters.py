@@ -168,7 +168,7 @@ def ensemble_size(
     sampled_row_count: int,
     calibration: Calibration,
 ) -> int:
-    """Return the number of models, k, from the configuration and the public n only.
+    """Return the number of models, k, from the configuration and the public number of rows n.
 
     Raises:
         ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.

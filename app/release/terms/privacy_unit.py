@@ -116,7 +116,7 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse a private grid if the unit of privacy is a person.
+    """Refuse ``hypotheses.grid = "private"`` if the unit of privacy is a person with all rows.
 
     Raises:
         ConfigurationError: names the setting.

@@ -71,7 +71,7 @@ def refuse_long_draw(
 
 @contextmanager
 def naming_section(section: str) -> Iterator[None]:
-    """Name the section ``[classifier]`` in the block's errors, in place of ``[hypotheses]``."""
+    """Name ``[classifier]`` in errors of the ``with`` block, in place of ``[hypotheses]``."""
     try:
         yield
     except ConfigurationError as refused:

@@ -75,7 +75,7 @@ class Queries(Shown):
 
     @classmethod
     def of(cls, answered: int, limit: int | None) -> Queries:
-        """Return the counts of answers, with the number left up to a limit."""
+        """Return the number of answers so far, and the number left before the limit."""
         return cls(answered=answered, limit=limit, left=_left_of(limit, answered))
 
 
@@ -88,7 +88,7 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Return the counts of unstable answers, with the number left up to a limit."""
+        """Return the number of unstable answers so far, and the number left before the limit."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 

@@ -71,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Mean outcomes of hypotheses over the private rows, in their order.
+    """Mean outcomes of hypotheses over the private rows, in the order of the hypotheses.
 
     Attributes:
         values: from -1, the first class for every row, to 1, the second.
@@ -151,7 +151,7 @@ class Composed(Cost):
 
 
 class Queries(TypedDict):
-    """The number of new answers by vote; None for an unlimited number."""
+    """The number of new answers by vote, and its limit; None if there is no limit."""
 
     answered: int
     limit: int | None

@@ -110,7 +110,7 @@ def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.flo
 def codes_of(
     column: Column, name: str, categories: Sequence[str], missing: MissingTokens
 ) -> NDArray[np.int64]:
-    """Return the codes of a categorical column: category index, then other, then missing.
+    """Return a categorical column as codes: the category's index, or a code for other or missing.
 
     Raises:
         ValueError: a value is neither a string nor missing.

@@ -1,4 +1,4 @@
-"""Retries: when an HTTP request is sent again, and which lines of a stream are open.
+"""Retries: when an HTTP request is sent again, and which lines of a stream still need a reply.
 
 Nothing here sends anything: the two clients do, each in its own way.
 """
@@ -60,7 +60,7 @@ class Retries:
             raise ValueError("pauses must not be negative")
 
     def pause_after(self, failures: int, asked_seconds: float | None) -> float:
-        """Return the pause, in seconds, after some failures in a row and a server's wish."""
+        """Return the seconds to wait after failures in a row, or longer if the server asks it."""
         doubled = self.pause_seconds * (1 << min(failures, DOUBLINGS_MAX))
         own = min(doubled, self.pause_seconds_max)
         return max(own, min(asked_seconds or 0.0, RETRY_AFTER_SECONDS_MAX))
