@@ -104,15 +104,17 @@ DECIDED: Final = """\
 **Cells that are each decided once** ([hypotheses.md](hypotheses.md#a-cell-is-decided-once)), as in
 new releases of class cells, have no limit T on unstable answers. One record affects at most two
 cells, so the answers' share of epsilon pays for two decisions, in one account with relabelling, and
-a recorded decision is repeated without limit, so that E is without bound. The tables above are for
-releases that end at T unstable answers, as older releases still do. In the next table every
-distinct vector is asked at epsilon 1; the column *relabel* is the part of epsilon that relabelling
-gets. The column *unstable* is the mean probability that a vector's cell gets no label; with the
-noisy vote, that it gets a label with fewer votes than another. For each data set and accuracy the
-table has the partition that answers most vectors at that accuracy or more, and of several the most
-accurate one; where none is so accurate, the most accurate one of all. Partitions finer than those
-above were tried as well, and on Adult a second order of tests, chosen among five on these very
-data, and 0.3 of epsilon for relabelling, which two decisions leave to spare:
+a recorded decision is repeated without limit, so that E, the expected number of stable answers, is
+without bound. The tables above are for releases that end at T unstable answers, as older releases
+still do. In the next table every distinct vector is asked at epsilon 1; the column *relabel* is the
+part of epsilon that relabelling gets. The column *unstable* is the mean probability that a vector's
+cell gets no label; with the noisy vote it is the mean probability that noise gives the cell a label
+with fewer votes than another label has. For each data set and accuracy the table has one partition
+into cells: of the partitions that reach the accuracy, the one that answers most vectors (of several
+such partitions the most accurate one), and if no partition reaches the accuracy, the most accurate
+of all. Partitions finer than those above were tried as well, and on Adult a second order of tests,
+chosen among five on these very data. A share of 0.3 of epsilon for relabelling was tried too,
+because answers need less of epsilon if the noise has to hide two decisions only:
 """
 DECIDED_TARGETS: Final = (("adult", 0.845), ("adult", 0.85), ("skin", 0.98), ("skin", 0.985))
 DECIDED_BY: Final = ("profile", "noisy vote")
@@ -294,12 +296,13 @@ def _served(document: Mapping[str, Json]) -> str:
     """Return what whole releases of the app gave."""
     each_said = [
         f"{each['data'].capitalize()}, {each['setting']}, {each['mechanism']} at T = "
-        f"{each['cutoff']}: {each['stable']:,} stable answers, {each['unstable']} unstable, "
-        f"accuracy {each['accuracy']:.4f}"
+        f"{each['cutoff']} ({each['stable']:,} stable answers, {each['unstable']} unstable, "
+        f"accuracy {each['accuracy']:.4f})"
         for each in _records(document["served"])
     ]
     return (
-        "**By the whole server**, without simulation, one release each at epsilon 1 gave: "
+        "**By the whole server**, without simulation, one release for each of these settings at "
+        "epsilon 1 gave: "
         f"{'; '.join(each_said)}.\n"
     )
 

@@ -72,10 +72,10 @@ that most of them match within a factor of two, which is used now.
 COLUMNS: Final = """\
 ### Columns that were not, and why trees are hard
 
-Six columns of Adult are learned from the same six other features, on 2,365 distinct test vectors:
-the public facts are the same for all six, and so is the prediction of `conclave plan`. The columns
-own child, long hours (above 40) and degree were never learned before this measurement; the other
-three were, from more features.
+Six columns of Adult are each learned as the label, from the same six other features, on 2,365
+distinct test vectors: the public facts are the same for all six, and so is the prediction of
+`conclave plan`. The columns own child, long hours (above 40) and degree were never learned before
+this measurement; the other three had been learned before, from more features.
 """
 
 
@@ -160,7 +160,7 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
     unsure = [cell for cell in points if cell["likelihood"] < SURE]
     sure = [cell for cell in points if cell["likelihood"] >= SURE]
     listed = "; ".join(
-        f"{_name(cell)}: {cell['predicted']:,.0f} for {cell['labels']:,.0f}"
+        f"{_name(cell)} (predicted {cell['predicted']:,.0f}, measured {cell['labels']:,.0f})"
         for cell in worst(points, 5)
     )
     said = (
@@ -172,8 +172,7 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         f" {share(sure, is_close)}, and otherwise in {share(unsure, is_close)}. With public"
         " frequencies in place of points, the prediction is within a factor of two in"
         f" {share(_of(counted, 'shares'), is_close)}. The worst"
-        " predictions with points, each given as the predicted for the measured number of labels,"
-        f" are: {listed}."
+        f" predictions with points, in numbers of labels, are: {listed}."
     )
     return [said]
 

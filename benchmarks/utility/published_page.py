@@ -154,9 +154,11 @@ def _verdict(methods: Mapping[str, Any]) -> str | None:
         best = max(mean(runs[name][epsilon]) for name in ours if epsilon in runs[name])
         rival = max(others, key=lambda name: mean(runs[name][epsilon]))
         lead = best - mean(runs[rival][epsilon])
-        reached = "reaches the goal" if round(best, 3) >= goal else "is as high as wanted"
+        reached = f"reaches the wanted minimum of {_short(must)}"
+        if round(best, 3) >= goal:
+            reached = f"reaches the goal of {_short(goal)}"
         if round(best, 3) < must:
-            reached = "is lower than wanted"
+            reached = f"is below the wanted minimum of {_short(must)}"
         standing = "ahead of" if lead > 0 else "behind"
         lines.append(
             f"* At epsilon {epsilon:g} Conclave's accuracy of {_short(best, 4)} {reached}, and is "

@@ -74,17 +74,14 @@ def document(ours: float, theirs: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
-        (0.87, "epsilon 2 Conclave's accuracy of .8700 reaches the goal, and is .0100 ahead of"),
-        (
-            0.863,
-            "epsilon 2 Conclave's accuracy of .8630 is as high as wanted, and is .0030 ahead of",
-        ),
-        (0.85, "epsilon 2 Conclave's accuracy of .8500 is lower than wanted, and is .0100 behind"),
+        (0.87, "accuracy of .8700 reaches the goal of .866, and is .0100 ahead of"),
+        (0.863, "accuracy of .8630 reaches the wanted minimum of .862, and is .0030 ahead of"),
+        (0.85, "accuracy of .8500 is below the wanted minimum of .862, and is .0100 behind"),
     ],
 )
 def test_the_section_says_what_is_reached(ours: float, said: str) -> None:
     """The verdict names the target that is reached, and who is ahead by how much."""
     printed = section(document(ours, 0.86))
-    assert said in printed
+    assert f"At epsilon 2 Conclave's {said}" in printed
     assert f".{round(ours * 1e4)} ± .0014" in printed
     assert "majority .764" in printed
