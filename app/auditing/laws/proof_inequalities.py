@@ -62,7 +62,7 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield pairs of neighbouring leads (in votes) of a label, down to the first lost lead."""
+    """Yield each pair of leads in votes that a label can have on two neighbouring data sets."""
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
@@ -136,7 +136,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise suffices for the stability and the labels."""
+    """Return whether the sparse vector's noise suffices for stability flags, and for labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -170,7 +170,7 @@ def answers_are_paid(audited: Audited) -> bool:
 
 
 def bits_are_paid(audited: Audited) -> bool:
-    """Return whether the two-label vote's table keeps epsilon for all neighbouring votes.
+    """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts.
 
     The order is the one that serves at this budget; the price of an answer is what as many
     answers as a run gives leave to each of them.
