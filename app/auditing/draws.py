@@ -158,7 +158,7 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon between two unit normals, given the distance of their means and delta."""
+    """Return the epsilon, at delta, of two unit normals whose means differ by ``separation``."""
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX

@@ -1,4 +1,4 @@
-"""The streamed private rows of a release whose opening needs only counts of them.
+"""Private rows that a release reads part by part, because it needs only counts of them.
 
 Whoever needs the rows themselves, as a classifier may that is drawn later, makes them be read
 into memory then; they are compared with what was opened before anything is drawn from them.
@@ -111,7 +111,7 @@ class StreamedRows:
 
     @property
     def unit_count(self) -> int:
-        """The units in which a row is counted: 1, or of what persons' weights are multiples."""
+        """The counting units of one row: 1, or so many that persons' row weights are whole."""
         return WEIGHT_UNITS if self.is_of_persons else 1
 
     @property
