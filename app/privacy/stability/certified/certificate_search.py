@@ -107,7 +107,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return the functions of a likely certificate, and the ratio for which they were found.
+    """Return a likely certificate of a stability table for a budget, which is checked later.
 
     Args:
         factor: c, times ``2**40``.
