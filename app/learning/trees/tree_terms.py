@@ -100,7 +100,7 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return for which regions all labels' weights are well within the range of doubles.
+    """Return for which regions the weights of all labels fit well into the range of doubles.
 
     One exponential a pair of tests is then enough: weights need no reference of
     their own, so both sides of a test and both signs share it.  Factors are
