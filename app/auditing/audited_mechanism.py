@@ -88,7 +88,7 @@ class Audited:
 
     @property
     def row(self) -> AnsweringRow:
-        """The mechanism's row in the table of audited mechanisms."""
+        """The audit functions of the mechanism, as an entry of the table of mechanisms."""
         return cast("AnsweringRow", self.parameters.row)
 
     @property

@@ -118,7 +118,7 @@ class AnswersAsked:
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return the epsilon of a mechanism's answers: the joint one, or its rest after draws."""
+        """Return a mechanism's epsilon for answers: all of it, or what random draws leave."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 

@@ -144,5 +144,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release all parts of the rows that the engine holds."""
+        """Free the memory of all rows that the engine holds."""
         ...

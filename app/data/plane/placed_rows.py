@@ -96,7 +96,7 @@ def put_together(placed: list[PlacedRows]) -> PlacedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The rule that assigns packed rows to chunks.
+    """The rule by which packed rows are assigned to chunks, one chunk per model.
 
     Attributes:
         firsts: position of each part's first row.

@@ -287,7 +287,7 @@ class StreamedRows:
         )
 
     def close(self) -> None:
-        """Release all rows held in memory, and the engine."""
+        """Free the memory of all rows, and close the engine."""
         self._held = None
         if self._engine is not None:
             self._engine.close()
@@ -339,7 +339,7 @@ class StreamedRows:
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return the row-sum fingerprint of rows in memory: 64 hexadecimal digits."""
+    """Return the fingerprint of rows in memory as a sum of keyed hashes: 64 hexadecimal digits."""
     total, persons = 0, rows.persons
     if persons is not None and persons.digests is None:
         raise InvariantError("persons are recognised by digests of their identifiers")

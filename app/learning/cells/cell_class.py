@@ -99,7 +99,7 @@ def _descend(bits: NDArray[np.uint8], branches: NDArray[np.int32]) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class CellLabels:
-    """A hypothesis with one label for every cell.
+    """A hypothesis that gives one label to every public region (cell).
 
     Attributes:
         labels: class indices, one a cell.

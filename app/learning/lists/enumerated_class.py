@@ -68,7 +68,7 @@ class ScaledSums:
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
-        """Return the sums multiplied by a factor, with one rounding."""
+        """Return the products of these sums and others, each with one rounding."""
         return ScaledSums(self.errors + other.errors, self.factors * other.factors)
 
     def total(self, decay: float, axis: int) -> ScaledSums:

@@ -39,7 +39,7 @@ Tables = dict[Features, "NDArray[np.signedinteger]"]
 
 
 def feature_sets(coding: CellCodes, size: int) -> list[Features]:
-    """Return all sets of up to a number of features, as ascending indices."""
+    """Return all sets of ``size`` features (or of all, if fewer), as ascending indices."""
     places = range(len(coding.features))
     return list(combinations(places, min(size, len(places))))
 

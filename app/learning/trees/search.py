@@ -37,7 +37,7 @@ class TreeRule(Protocol):
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the index of the chosen test at every node: ``(G, N, t)`` to ``(G, N)``."""
+        """Return the index of the chosen test at every node, shape ``(G, N)``."""
         ...
 
     def label(

@@ -48,7 +48,7 @@ Gains = tuple[ScaledSums, ScaledSums]
 
 
 def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
-    """Return the weight of each label in leaves with the given counts, shape ``(L, ...)``."""
+    """Return the weight of each label in a leaf, given the leaf's label counts, ``(L, ...)``."""
     errors = label_counts.sum(axis=0) - label_counts
     return ScaledSums(errors, np.ones_like(errors))
 

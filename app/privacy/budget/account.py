@@ -1,4 +1,4 @@
-"""A joint privacy account, by Renyi divergence, of the answers and draws of a release.
+"""One privacy budget, by Renyi divergence, for a release's answers and random draws of rules.
 
 **Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
 its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
@@ -61,7 +61,7 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw (of relabelling or classifier) in a joint privacy account.
+    """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
     Attributes:
         epsilon: its share, numerical error included.
@@ -142,7 +142,7 @@ def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The joint privacy promise of answers and draws, under one Renyi account.
+    """The joint privacy budget of answers and random draws, accounted by Renyi divergence.
 
     Attributes:
         epsilon: of all of them.

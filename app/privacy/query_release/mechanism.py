@@ -129,7 +129,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The released table, which has noisy answers to all queries of a class.
+    """The released table, which has a noisy answer for every rule of a class.
 
     Attributes:
         row_count: the public n.

@@ -160,7 +160,7 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what follows the models' last answer, by the counts; None before that answer.
+    """Return what answers queries after the models; None while the models answer.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the answer that an earlier draw gives in the present state, and the next state.
+    """Return an earlier random answer as the present state allows it, and the next state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

@@ -117,7 +117,7 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 
 
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
-    """Raise an error unless a certificate has the right shape and meets conditions (a) to (c).
+    """Raise an error unless a certificate has the right shape and meets its theorem's conditions.
 
     Args:
         certificate: what is checked.

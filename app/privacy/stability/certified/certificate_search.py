@@ -89,7 +89,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, by their privacy factors ``2**40 e^eps``.
+    """The private draws before and after the answers, by their factors ``e^epsilon`` (in 2^-40).
 
     Attributes:
         range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
