@@ -89,7 +89,7 @@ class PersonRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedPersons:
-    """The persons of all parts, by number in the order of their digests; secret.
+    """All persons of the rows, numbered in the order of their keyed hashes; secret.
 
     Attributes:
         row_counts: rows of each person, int64 (n_p,).
@@ -106,7 +106,7 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return for every part the numbers of its persons, and the number of rows of each."""
+        """Return each part's persons by number, with the number of all rows of each person."""
         return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
 
 

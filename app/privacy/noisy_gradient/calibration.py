@@ -1,4 +1,4 @@
-"""Calibration of the noise in gradient descent, which adds up bounded vectors in steps.
+"""Calibration of the noise that each step of gradient descent adds to its sum of row vectors.
 
 Claim: adaptive steps, step t adding discrete Gaussian noise of variance ``c v / a_t + 16``
 to every coordinate of a sum that one record moves by a vector of squared length at most
