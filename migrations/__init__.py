@@ -1,1 +1,1 @@
-"""Alembic's revisions of the ledger's tables; see ``docs/ledger-format.md``."""
+"""The Alembic revisions that create and change a ledger's tables; see ``docs/ledger-format.md``."""

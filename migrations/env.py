@@ -1,7 +1,7 @@
-"""Runs revisions on the connection that the ledger hands over, or on one given by hand.
+"""Run revisions on the connection that Conclave passes, or on a database named by an operator.
 
-Conclave migrates a database when it opens it, inside one transaction.  By
-hand: ``alembic -x url=sqlite:///conclave.db upgrade head``.
+Conclave migrates a database when it opens it, inside one transaction.  An operator
+migrates it by ``alembic -x url=sqlite:///conclave.db upgrade head``.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _finite(value: float) -> float | None:
 
 
 def audited_answers(settings: Settings) -> Audited:
-    """Return the mechanism that would serve, with so few votes that its noise matters.
+    """Return the mechanism to be served, with so few voters that its noise matters.
 
     Raises:
         ConfigurationError: as :func:`audit`.

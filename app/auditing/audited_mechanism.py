@@ -88,16 +88,16 @@ class Audited:
 
     @property
     def row(self) -> AnsweringRow:
-        """The mechanism's row in the table of audited mechanisms."""
+        """The audit functions of the mechanism, as an entry of the table of mechanisms."""
         return cast("AnsweringRow", self.parameters.row)
 
     @property
     def lead_max(self) -> int:
-        """The most votes above half of all votes that the audited label gets in the audit."""
+        """The largest tested lead of the audited label, in votes above half of all votes."""
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:
-        """Return vote counts in which the audited label leads: half of all votes plus ``lead``."""
+        """Return vote counts in which the audited label has half of all votes plus ``lead``."""
         (value,) = self.tallies_of([lead])
         return value
 

@@ -158,7 +158,7 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon between two unit normals, given the distance of their means and delta."""
+    """Return the epsilon, at delta, of two unit normals whose means differ by ``separation``."""
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX
@@ -181,7 +181,7 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon between the noisy counts of all grids, if one record's label changes.
+    """Return the epsilon between the noisy grid counts of data sets that differ in one label.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.

@@ -1,4 +1,4 @@
-"""The table of mechanisms for audits, by the names in :mod:`app.privacy.mechanisms`."""
+"""The audit functions of every answering mechanism, looked up by the mechanism's name."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ AUDITED: dict[str, AuditedRow] = {
 
 
 def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
-    """Return the largest lower bound on epsilon from adversaries with computed probabilities.
+    """Return the largest lower bound on epsilon by exact probabilities, without sampling.
 
     Args:
         audited: what answers.

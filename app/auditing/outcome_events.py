@@ -164,7 +164,7 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return the epsilon that event counts prove; each is wrong with chance ``2 miss``.
+    """Return lower bounds on epsilon by counts of events; each is wrong with chance ``2 miss``.
 
     Args:
         likely: how often the events came on one side, any shape.

@@ -142,7 +142,7 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Return an adversary that asks the same query until the answers end."""
+    """Return adversaries that repeat one query, each with votes of another lead."""
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)

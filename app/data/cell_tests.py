@@ -29,7 +29,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the regions (cells) of feature vectors that a configured tree of tests defines.
+    """Return the public regions (cells) into which a configured tree of tests divides vectors.
 
     Args:
         schema: the public schema.

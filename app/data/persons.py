@@ -48,7 +48,7 @@ LOST_DIGITS: Final = "is a number whose last digits may be lost; store text or i
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """The person of each row, by number; secret, and never shown by ``repr``.
+    """The person to whom each row belongs, as a number; secret, and never shown by ``repr``.
 
     Attributes:
         numbers: int64 (n,); the number of each row's person, from 0.
@@ -156,7 +156,7 @@ class _Numbers(dict[str, int]):
 
 
 class PersonReader:
-    """A reader of the column of persons; each name becomes a number, by first appearance.
+    """A parser of the column that names persons; it numbers persons by first appearance.
 
     Identifiers themselves are held only while rows are read, as the rows are.
     """
@@ -177,7 +177,7 @@ class PersonReader:
         return self._found[self.identifier(value)]
 
     def identifier(self, value: object) -> str:
-        """Return the text that identifies a person; nothing is remembered of it.
+        """Return the text that identifies a person, without remembering it.
 
         Raises:
             CellError: there is no identifier, or none that can be told from others.

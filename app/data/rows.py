@@ -107,7 +107,7 @@ class PrivateRows:
 
 
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
-    """Return rows with one identifier each, as persons with one row.
+    """Return rows, each with its own identifier, after checking that no identifier repeats.
 
     Args:
         rows: whose persons are the rows' identifiers.

@@ -103,7 +103,7 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the codes of the categories and of missing values; other strings have none."""
+        """Return the code of every category and of every missing value, by its text."""
         codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
         codes.update({category: code for code, category in enumerate(self.categories)})
         return codes
@@ -142,7 +142,7 @@ Feature = NumericFeature | CategoricalFeature
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """A schema: the label, its classes, and the features in the order of a posted list.
+    """A schema: the label, its classes, and the features in the order of a client's list of values.
 
     Attributes:
         label: column of the label.

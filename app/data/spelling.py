@@ -45,7 +45,7 @@ _TEXT_OR_TRUTH = (str, bool, type(None))
 
 
 class CellError(Exception):
-    """A field does not fit its column; the error's text holds no value."""
+    """The error for a field that does not fit its column; its text never holds the value."""
 
 
 def plain(value: object) -> Plain:

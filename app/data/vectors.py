@@ -105,7 +105,7 @@ def replay_keys(vectors: Sequence[Vector]) -> list[bytes]:
 
 
 def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[bytes] | None:
-    """Return the canonical bytes of many rows of numbers, after :func:`parse_features`.
+    """Return the canonical bytes of rows of numbers; None if :func:`parse_features` must decide.
 
     Args:
         schema: the public schema.
@@ -130,7 +130,7 @@ def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[byt
 
 
 def parse_number_row(schema: Schema, row: tuple[float, ...]) -> bytes | None:
-    """Return the canonical bytes of one row of numbers; a fast special case."""
+    """Return the canonical bytes of one row of numbers; None if it needs the general parser."""
     if not schema.is_numeric or len(row) != len(schema.features) or not math.isfinite(sum(row)):
         return None
     return _encoder.encode([number + 0.0 for number in row])

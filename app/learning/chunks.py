@@ -138,7 +138,7 @@ _SILENCED: Final = _Silenced()
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Suppress warnings and standard output during the block.
+    """Suppress the process's warnings and printed output, which could reveal private rows.
 
     Of the process, not of a thread: learners run while a release opens, where votes are
     asked for and, where generations join, beside them; nothing else prints there.
@@ -168,7 +168,7 @@ def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
 
 
 def raise_if_machine_failed(failed: list[Exception]) -> None:
-    """Raise an error if the machine, and not the data, caused a learner's failure.
+    """Raise an error if a learner failed because of the machine, and not because of its data.
 
     Args:
         failed: the one error that a learner raised; it is taken away, since it keeps alive

@@ -150,7 +150,7 @@ def fit_encoded(
 
 
 def joined_ensemble(learner: Learner, fitted: Sequence[FittedEnsemble]) -> FittedEnsemble:
-    """Return one ensemble with the models of consecutive chunks."""
+    """Return one ensemble with the models of several, whose chunks are consecutive."""
     searched = learner.hypothesis_class
     return row_of(searched).joined(searched, fitted)
 
@@ -274,12 +274,12 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether models vote by public cells, so that one row per chunk is best."""
+    """Return whether models vote by public regions, so that one row per chunk is enough."""
     return estimator is None and row_of(searched).splits is not None
 
 
 def cells_of(searched: HypothesisClass) -> CellSplits:
-    """Return the public cells by which models of a class vote."""
+    """Return the public regions (cells) by which the models of a class vote."""
     splits = row_of(searched).splits
     if splits is None:
         raise InvariantError("these learners vote by no public cells")

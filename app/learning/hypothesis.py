@@ -183,7 +183,7 @@ class Ensemble(Protocol):
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote of the ensemble has a score."""
+        """Whether every vote comes with a score, the model's estimate for the second class."""
         ...
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -212,7 +212,7 @@ class ChunkwiseEnsemble(Ensemble, Protocol):
     """An ensemble whose models can be replaced chunk by chunk."""
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the models of some chunks replaced by another's.
+        """Return the ensemble with some chunks' models replaced by those of another ensemble.
 
         Args:
             chunks: indices of chunks, shape ``(c,)``.
@@ -277,7 +277,7 @@ class ClassAsked:
 
 
 def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
-    """Raise an error, since this class does not support a private grid."""
+    """Raise an error, since this class cannot list its labellings of private rows."""
     raise ConfigurationError("hypotheses.class", f"{asked.kind} has no private grid")
 
 

@@ -88,7 +88,7 @@ def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
 
 
 def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return a class with one hypothesis for each way in which it can label private rows.
+    """Return a listed class: one hypothesis for each way in which a class labels private rows.
 
     Args:
         asked: of whose features in use the points are labelled by cuts anywhere; a class of
@@ -112,7 +112,7 @@ def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> Enumerate
 
 
 def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
-    """Return a public bound on the size of :func:`dichotomy_class`, by the number of rows.
+    """Return a public bound on the number of ways in which a class can label private rows.
 
     For thresholds and intervals on one feature, and for halfspaces, it is the
     number for points in general position.  Rectangles and trees are listed

@@ -1,4 +1,4 @@
-"""The source of all randomness on which privacy claims rest, by ``os.urandom``.
+"""The source of all random choices on which privacy claims rest: the system's generator.
 
 * ``source.py`` has the interface :class:`~app.noise.source.NoiseSource`: words, integers below a
   bound, permutations, secrets.  It also makes integers and permutations of any source's words.

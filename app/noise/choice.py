@@ -51,7 +51,7 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
 def draw_repeated(
     log_weights: NDArray[np.float64], counts: Sequence[int], noise: NoiseSource
 ) -> tuple[int, int]:
-    """Return a random alternative by weight, where many alternatives share each weight.
+    """Return a random alternative by weight, if many alternatives have the same weight.
 
     The law is that of :func:`draw_index` over all alternatives one by one.
 

@@ -59,11 +59,11 @@ class ScriptedNoise:
         return drawn
 
     def below(self, bound: int) -> int:
-        """Return an integer in ``[0, bound)`` by rejection sampling from given random words."""
+        """Return an integer in ``[0, bound)``, from the given words by rejection sampling."""
         return below_from_words(bound, self.words)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the permutation that sorts ``count`` given random words."""
+        """Return the permutation that sorts ``count`` of the given random words."""
         return permutation_from_keys(
             count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
         )

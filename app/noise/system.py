@@ -48,7 +48,7 @@ class SystemNoise:
 
 
 class DrawnAhead(SystemNoise):
-    """Random words from one call of the generator, for one batch of draws on one thread.
+    """A noise source that fetches the random words of a batch of draws by one system call.
 
     What else is asked for, and words beyond those, come from the system as ever.
     """

@@ -1,4 +1,4 @@
-"""Planning of a release without private rows: parameters, advice and expected answers.
+"""Planning: predict the parameters and answers of a release without reading private rows.
 
 * ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
 * ``plan.py`` plans: every parameter of a release, whether it can work, and advice.

@@ -42,7 +42,7 @@ ANSWERS_MAX: Final = 10**18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The number of answers to queries on which a given fraction of the learners agree.
+    """The number of answers if the same given fraction of the learners agrees on every query.
 
     Attributes:
         agreement: share f of the votes that the first label has.
@@ -64,7 +64,7 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers if a label leads by some votes, under noise on the votes."""
+    """Return the number of answers of a noisy vote if one label always leads by ``lead`` votes."""
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -77,7 +77,7 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers if a label leads by some votes, under a stability test."""
+    """Return the number of answers of a stability test if a label leads by ``lead`` votes."""
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

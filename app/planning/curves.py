@@ -1,4 +1,4 @@
-"""The curves of ``conclave plan --plot``: numbers of answers against epsilon, T and n."""
+"""The curves of ``conclave plan --plot``: answers against epsilon, cutoff and number of rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Panel:
 def panels(
     request: PlanRequest, *, rows_needed: int | None, progress: Callable[[int, int], None]
 ) -> tuple[Panel, ...]:
-    """Return the curves of a planned release for every parameter that may vary.
+    """Return the plotted curves of a planned release, one panel for each parameter that may vary.
 
     Args:
         request: the release as planned.
@@ -89,7 +89,7 @@ def panels(
 
 
 def values(lever: Lever, planned: Fraction) -> tuple[Fraction, ...]:
-    """Return increasing values, evenly spaced on a log axis, with the planned one among them.
+    """Return increasing values, evenly spaced on a log axis, that include the planned value.
 
     Two digits are enough, but for the planned one; T and n are whole numbers.
     """

@@ -259,7 +259,7 @@ UNUSED_CUTOFF: Final = (
 
 
 def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn about settings that have no effect if each cell (public region) is answered once."""
+    """Warn about settings that have no effect if each public region (cell) gets one answer."""
     request = plan_request(settings, row_count)
     if request.budget is None or not request.row.counts_decisions:
         return
@@ -273,7 +273,7 @@ def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None
 
 @contextmanager
 def advising(settings: Settings) -> Iterator[None]:
-    """Add advice to the error by which a release that can answer almost nothing is refused.
+    """Add a plan's advice to the error that refuses a release with almost no answers.
 
     Raises:
         ConfigurationError: the refusal, with the advice of a plan.

@@ -84,12 +84,12 @@ class Plan:
 
     @property
     def feasible(self) -> bool:
-        """Whether the release can work with n rows, if n is given."""
+        """Whether the release can work with the planned number of rows, if one is given."""
         return not self.reasons
 
     @property
     def publishes_at_once(self) -> bool:
-        """Whether publishing a classifier at once is possible, and better than answering."""
+        """Whether a classifier may be published at once, which is better than online answers."""
         return not self.request.with_estimator
 
     @property
@@ -144,7 +144,7 @@ def plan_release(request: PlanRequest) -> Plan:
 
 
 def plan_answers(request: PlanRequest) -> Verdict:
-    """Return the part of a plan that is about answers, without other mechanisms.
+    """Return the planned answers only, without the comparison with other mechanisms.
 
     Raises:
         ConfigurationError: where the calibration refuses the budget.
@@ -168,7 +168,7 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Return a bound on the excess error of a hypothesis that is drawn from a class."""
+    """Return an upper bound on a drawn rule's error above the best rule's, by mechanism."""
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
@@ -271,7 +271,7 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
 
 
 def cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Return a note if more answers are planned than there are public cells to answer once."""
+    """Return a note if more answers are planned than there are regions to answer once each."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

@@ -123,11 +123,11 @@ class PlanRequest:
 
     @property
     def row(self) -> AnsweringRow:
-        """The table row of the answering mechanism."""
+        """The functions of the answering mechanism, as an entry of the table of mechanisms."""
         return self._row_named(self.mechanism, self.calibration)
 
     def may_serve(self, row: AnsweringRow) -> bool:
-        """Return whether a mechanism could answer queries if it were configured."""
+        """Return whether a mechanism could answer queries if the configuration named it."""
         return self._row_named(row.mechanism, row.calibration or self.calibration) is row
 
     def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
@@ -153,7 +153,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """The public numbers on which the answers of a planned release depend."""
+        """The public numbers of this request from which a mechanism is calibrated."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),
@@ -167,7 +167,7 @@ class PlanRequest:
         )
 
     def asked_of(self, row: AnsweringRow, epsilon: Fraction) -> tuple[AnswersAsked, Fraction]:
-        """Return what a mechanism would be calibrated for if it were configured.
+        """Return the public numbers and the epsilon with which another mechanism would answer.
 
         Args:
             row: the mechanism's.
@@ -189,7 +189,7 @@ class PlanRequest:
 
     @property
     def account(self) -> Account:
-        """The joint privacy account of answers and draws, if the release has one."""
+        """The joint privacy budget of the answers and the drawn rules, by Renyi divergence."""
         return account_of(self.charges, learner=self.learner_asked)
 
     @property
@@ -209,11 +209,11 @@ class PlanRequest:
 
     @property
     def sampled_row_count(self) -> int | None:
-        """The number of sampled rows n'; None if n is unknown or nothing is sampled."""
+        """The number of rows, sampled or all, that answers use; None if unknown or unused."""
         if self.row_count is None or self.budget is None:
             return None
         return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
-        """Return the share of the budget of a mechanism; None if it has none."""
+        """Return a mechanism's share of the privacy budget; None if it has no share."""
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)

@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return which of epsilon, the limit T of unstable answers and n a plan may vary."""
+    """Return the public numbers that a plan can vary, of epsilon, cutoff and number of rows."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -97,7 +97,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels given if a fraction of learners agrees; None if no label."""
+    """Return the number of labels if a fraction of learners agrees; None if none can be given."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return a request's noise calibration, in floating point if exact arithmetic is slow.
+    """Return the calibrated noise of a request, in floating point where that saves much time.
 
     Raises:
         ConfigurationError: there is none for the budget.

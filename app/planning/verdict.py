@@ -1,4 +1,4 @@
-"""The results of planning the answers of a release, for any mechanism."""
+"""The planned noise, number of learners and feasibility of a release's answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyLead:
-    """A noisy vote as planned: its noise, and the lead in votes that it needs from k votes.
+    """A planned noisy vote: its noise, and the lead in votes with which a label wins reliably.
 
     Attributes:
         calibration: the noise.
@@ -58,7 +58,7 @@ class NoisyLead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The part of a plan about answers; its attributes are also those of ``Plan``.
+    """The part of a plan that concerns answers: number of learners, noise, and feasibility.
 
     Attributes:
         calibration: what the answers are calibrated with; None where they have no share.

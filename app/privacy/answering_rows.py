@@ -114,17 +114,17 @@ class AnswersAsked:
     is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws in one joint privacy account with the answers; none without one."""
+        """Return the random draws of rules that share the answers' privacy account, if any."""
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon: that of the joint account, or what other draws leave."""
+        """Return a mechanism's epsilon for answers: all of it, or what random draws leave."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
     @property
     def answers_charge(self) -> Charge:
-        """The budget of the answers, if they have one."""
+        """The answers' share of epsilon and delta; raises an error if they have none."""
         if self.answers is None:
             raise ConfigurationError("privacy.shares.answers", "is 0")
         return self.answers
@@ -310,7 +310,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return a mechanism's stability test, which releases the winning label or nothing."""
+    """Return a stability test as a step that releases the winning label if it is stable."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource

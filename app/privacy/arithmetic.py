@@ -117,7 +117,7 @@ def composed_delta(*, epsilon_each: Fraction, count: int, epsilon: Fraction) -> 
 
 
 def largest_pure_epsilon(*, count: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest epsilon of each of ``count`` mechanisms that compose to a budget.
+    """Return the largest epsilon of each of ``count`` mechanisms that together keep a budget.
 
     Args:
         count: mechanisms, from 1 to :data:`COUNT_MAX`.

@@ -113,7 +113,7 @@ def row_of(value: object) -> AnsweringRow:
 
 
 def size_wanted(*, table: object, query_count: int) -> int:
-    """Return the number of learners with which a two-thirds majority is a stable answer.
+    """Return the number of learners of whom a two-thirds majority gives a stable answer.
 
     Args:
         table: a calibration of the answers' share.

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables."""
+    """Create the tables of the first version."""
     _create_entries()
     _create_answers()
     _create_idempotency_keys()

@@ -1,4 +1,4 @@
-"""Refuse UPDATE, DELETE, replacement and gaps, by triggers."""
+"""Add triggers that refuse to change, delete or replace rows, or to leave a gap in numbers."""
 # ruff: noqa: S608 -- the statements are made of the constants below
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEYED = (
 
 
 def upgrade() -> None:
-    """Create the triggers."""
+    """Create the triggers of every table that only grows."""
     if op.get_bind().dialect.name == "postgresql":
         _protect_in_postgresql()
     else:
@@ -41,7 +41,7 @@ def _protect_in_sqlite() -> None:
             f"WHERE release_number = NEW.release_number), 0) "
             f"BEGIN SELECT RAISE(ABORT, '{table}: numbers follow without gaps'); END"
         )
-    # INSERT OR REPLACE would delete a row without the trigger above.
+    # INSERT OR REPLACE deletes a row without firing the DELETE trigger.
     for table, same_row in KEYED:
         op.execute(
             f"CREATE TRIGGER {table}_refuse_replacement BEFORE INSERT ON {table} "

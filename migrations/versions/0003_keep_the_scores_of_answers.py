@@ -1,4 +1,4 @@
-"""Give answers the columns of a score: its precision, its bin and the units used."""
+"""Add the columns of a score to answers: its precision, its bin and the units used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns; answers that are there have labels only, and null in them."""
+    """Add the columns; existing answers have labels only, and null in the new columns."""
     op.add_column("answers", sa.Column("precision", sa.SmallInteger, nullable=True))
     op.add_column("answers", sa.Column("bin_index", sa.SmallInteger, nullable=True))
     op.add_column("answers", sa.Column("bin_shifted", sa.Boolean, nullable=True))

@@ -1,4 +1,4 @@
-"""Find answers by their vector, each once, and keep checkpoints of the fold."""
+"""Index answers by their vector, one answer each, and store checkpoints of a release's state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the index, which two answers to one vector would refuse, and the table."""
+    """Create the index, which refuses a second answer to a vector, and the table."""
     op.create_index(
         "answers_by_vector", "answers", ["vector_digest", "release_number"], unique=True
     )

@@ -1,4 +1,4 @@
-"""Give idempotency keys a mark, by which a key that was altered is known."""
+"""Give idempotency keys a mark, by which an altered key is detected."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; keys that are there have none, and null in it."""
+    """Add the column; existing keys have no mark, and null in the column."""
     op.add_column("idempotency_keys", sa.Column("mark", sa.LargeBinary(32), nullable=True))

@@ -1,4 +1,4 @@
-"""Count the answers that each key of a server was given, for its limits."""
+"""Count the answers given to each API key, for the limits of the key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table, whose counts only grow: what was answered before is counted for no key."""
+    """Create the table, whose counts only grow; earlier answers are counted for no key."""
     op.create_table(
         "key_counts",
         sa.Column("release_number", sa.SmallInteger, nullable=False),

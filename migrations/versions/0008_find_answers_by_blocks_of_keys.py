@@ -1,8 +1,8 @@
-"""Find answers by blocks of keys, where an index in the order of digests found them.
+"""Find new answers by blocks of keys, in place of an index in the order of digests.
 
-The index dirtied a page for every answer.  It goes on finding the answers that are there,
-which have no qualifier, and takes no further ones.  A further one is in ``newest_answers``
-first, whose key refuses a second, and then in ``key_blocks``.
+The index had to write a page for every answer.  It still finds the existing answers, which
+have null as qualifier, and takes no new ones.  The key of a new answer is first in
+``newest_answers``, whose primary key refuses a second answer, and later in ``key_blocks``.
 """
 # ruff: noqa: S608 -- the statements are made of the constant below
 
@@ -20,7 +20,7 @@ WITHOUT = "answers: a new answer has a qualifier"
 
 
 def upgrade() -> None:
-    """Add the column and the tables, and limit the index to the answers that are there."""
+    """Add the column and the tables, and limit the index to the existing answers."""
     op.add_column("answers", sa.Column("qualifier", sa.LargeBinary, nullable=True))
     op.drop_index("answers_by_vector", "answers")
     op.create_index(

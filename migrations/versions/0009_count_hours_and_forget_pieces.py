@@ -1,8 +1,8 @@
-"""Count what is asked in each hour, and let a server of PostgreSQL forget pieces of generations.
+"""Count queries by the hour, and let PostgreSQL servers delete unused private state of batches.
 
-Whoever deletes from ``private_state`` lifts its triggers for the statement, which only the owner
-of the table may.  The function does it with the owner's rights, for names of pieces that ticks
-and retirements leave without a use, and for roles that are granted it.
+To delete from ``private_state``, its triggers must be disabled for the statement, which only the
+table's owner may do.  The function does so with the owner's rights, for roles that may execute
+it, and only for the kinds of private state that a growing release can leave unused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORGET = (
 
 
 def upgrade() -> None:
-    """Create the table, whose rows are added to and forgotten when they are old; the function."""
+    """Create the table of hourly counts, whose old rows are deleted, and the function."""
     op.create_table(
         "hour_counts",
         sa.Column("release_number", sa.SmallInteger, nullable=False),

@@ -1,1 +1,1 @@
-"""One idea per revision; history is never rewritten."""
+"""The revisions, one change each; a published revision is never changed."""

@@ -33,13 +33,13 @@ BEYOND: Final = 1.02
 
 
 def label_table(audited: Audited) -> Floats:
-    """Return both labels' probabilities, by how many votes one leads, shape (leads, 2)."""
+    """Return both labels' probabilities in a two-label vote for each lead, shape (leads, 2)."""
     words = [label_words(audited, lead) for lead in range(audited.lead_max + 1)]
     return np.array([[float(word), float(WORD_BOUND - word)] for word in words]) / WORD_BOUND
 
 
 def bit_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound on epsilon from asking one query m times."""
+    """Return the largest lower bound on epsilon from asking one query until the answers end."""
     table, moved = label_table(audited), audited.votes_moved
     answers, delta = answers_moved(audited, vote_of_bit), float(audited.delta)
     one, other = table[:-moved, 0], table[moved:, 0]
@@ -62,7 +62,7 @@ def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
 
 
 def pairs_of(table: Floats, *, moved: int) -> Floats:
-    """Return both labels' probabilities on both data sets, in both orders, (pairs, 2, 2)."""
+    """Return label probabilities on pairs of neighbouring data sets, shape (pairs, 2, 2)."""
     leads = np.unique(np.linspace(0, len(table) - 1 - moved, LEADS).astype(np.int64))
     forward = np.stack([table[leads], table[leads + moved]], axis=2)
     both = np.concatenate([forward, forward[:, :, ::-1]])
@@ -71,7 +71,7 @@ def pairs_of(table: Floats, *, moved: int) -> Floats:
 
 
 def planned_outcomes(pairs: Floats, *, answers: int, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the probability of each grid cell of log likelihood ratios, on both data sets.
+    """Return the distribution of an adaptive adversary's log likelihood ratio on both data sets.
 
     Args:
         pairs: chances of either label on both sides, shape (pairs, 2, 2).

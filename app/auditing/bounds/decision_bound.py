@@ -1,4 +1,4 @@
-"""A lower bound on epsilon against adaptive adversaries, if each region is answered once only.
+"""A lower bound on epsilon by adaptive adversaries, if each public region gets only one answer.
 
 Decisions that one record does not move have one law on both sides and tell nothing, so those
 that it moves are all that is asked: two, where each public cell is decided once.  Each is of two

@@ -57,12 +57,12 @@ def hit_table(audited: Audited) -> Floats:
 
 
 def repeated_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound on epsilon from repeating one query, by a given answer."""
+    """Return the largest lower bound on epsilon from repeating one query until the answers end."""
     return constant_bound(audited, hit_table(audited))
 
 
 def constant_bound(audited: Audited, table: Floats) -> Bound:
-    """Return the largest lower bound on epsilon from repeating one query.
+    """Return the largest lower bound on epsilon from one repeated query, given its chances.
 
     Args:
         audited: what answers.
@@ -116,7 +116,7 @@ class _Turns:
 
 
 def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound from adapting queries; 0 if repeating one shows as much."""
+    """Return an adaptive adversary's lower bound; 0 if repeating one query shows as much."""
     return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 

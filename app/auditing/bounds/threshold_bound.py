@@ -39,7 +39,7 @@ RELEASES_MAX: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class HitLaw:
-    """The noisy threshold's values, and the chance of an unstable answer at each of them."""
+    """The chance of an unstable answer at each value of the threshold's noise, with weights."""
 
     weights: Floats
     hit: Floats
@@ -73,7 +73,7 @@ def _leads(audited: Audited, answering: sparse_vector.Parameters) -> list[int]:
 def hit_law(
     audited: Audited, answering: sparse_vector.Parameters, lead: int, *, left_out: float = LEFT_OUT
 ) -> HitLaw:
-    """Return the probability of an unstable answer, for each lead in votes and each noise value.
+    """Return the chance of an unstable answer at a lead in votes, for each threshold noise.
 
     Args:
         audited: what answers.
@@ -132,7 +132,7 @@ def _pair_bound(
 
 
 def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
-    """Return the probability of some stable and then some unstable answers, for each number."""
+    """Return the chance of ``counts`` stable and then ``hits`` unstable answers, for each count."""
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):
         log_stable = np.where(

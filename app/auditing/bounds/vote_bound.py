@@ -1,4 +1,4 @@
-"""A lower bound on epsilon for the noisy vote, from m queries with equal votes.
+"""A lower bound on epsilon for the noisy vote, from repeated queries with the same votes.
 
 With two labels the step itself says from which noise on the second one comes; with more,
 the law of the first label is a sum over the noise of every count.  The number of times
@@ -31,7 +31,7 @@ BINARY: Final = 2
 
 
 def vote_bound(audited: Audited) -> Bound:
-    """Return the largest lower bound on epsilon from the answers to m equal queries."""
+    """Return the largest lower bound on epsilon from repeated queries with the same votes."""
     answering = own(audited.answering, noisy_vote.Parameters)
     law = _law(float(answering.vote_noise.variance))
     moved, found, answers = audited.votes_moved, [], answers_moved(audited, vote_without_noise)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LivingGame:
-    """The privacy game about one record, as a mechanism for ``worst_case.py``.
+    """A privacy game: an adversary queries a release to learn about one of its records.
 
     Attributes:
         rules: who votes, who is charged, and what votes decide.

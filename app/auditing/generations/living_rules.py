@@ -1,4 +1,4 @@
-"""The public rules of a release with added rows; tests replace them by faulty ones.
+"""The public rules by which batches of rows vote and pay; tests replace them by faulty ones.
 
 :class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
 generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Rules:
-    """The public rules of a release with later batches of rows, for which privacy is proved.
+    """The public rules by which batches of rows join, vote and pay in a growing release.
 
     Attributes:
         votes: k_g of each generation.
@@ -70,7 +70,7 @@ class Rules:
         return [Standing(standing.joined + 1, standing.hits, standing.retired, standing.further)]
 
     def after(self, standing: Standing, *, is_hit: bool) -> Standing:
-        """Return the public state of the rows' batches after a query."""
+        """Return the public state of all batches of rows after a stable or an unstable answer."""
         if not is_hit:
             return standing
         return self.charged(standing, self.active(standing))
@@ -84,7 +84,7 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return the winning label and its distance to a change, by votes for label 1."""
+        """Return the winning label, and how many votes may change before another label wins."""
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance

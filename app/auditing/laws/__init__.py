@@ -1,4 +1,4 @@
-"""The exact distribution of one answer of the mechanism, and the conditions of its proof.
+"""The exact distribution of an audited mechanism's answer, and checks of its privacy proof.
 
 * ``step_law.py`` finds, by calling the step itself, which noise gives which outcome.
 * ``scripted_noise.py`` has laws of noise that draw prescribed values for it.

@@ -1,4 +1,4 @@
-"""Exact checks of the privacy proofs' conditions, for faults that change no lower bound.
+"""Exact checks of the privacy proofs' conditions, for faults that lower bounds cannot show.
 
 One hit too many, a distance that is off where the plurality changes, or noise for fewer
 hits may cost less than a proof leaves unused; words of few bits differ where no sample
@@ -110,7 +110,7 @@ def of_certified_words(audited: Audited) -> Checks:
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets if each region is answered once."""
+    """Return which privacy conditions the stability test meets if a region gets one answer."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 

@@ -62,7 +62,7 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield pairs of neighbouring leads (in votes) of a label, down to the first lost lead."""
+    """Yield each pair of leads in votes that a label can have on two neighbouring data sets."""
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
@@ -89,7 +89,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise of once-answered regions suffices for stability and labels."""
+    """Return whether the noise suffices for stability flags and labels, at one answer a region."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -136,7 +136,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise suffices for the stability and the labels."""
+    """Return whether the sparse vector's noise suffices for stability flags, and for labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -170,7 +170,7 @@ def answers_are_paid(audited: Audited) -> bool:
 
 
 def bits_are_paid(audited: Audited) -> bool:
-    """Return whether the two-label vote's table keeps epsilon for all neighbouring votes.
+    """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts.
 
     The order is the one that serves at this budget; the price of an answer is what as many
     answers as a run gives leave to each of them.

@@ -62,7 +62,7 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words make the stability test say "unstable"."""
+    """Return how many of the ``2**64`` random words make a query with this lead unstable."""
     value = audited.tally_of(lead)
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
@@ -83,7 +83,7 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 
 
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the largest noise at which an answer is unstable, in the sparse vector.
+    """Return the largest query noise that gives an unstable answer, for each threshold noise.
 
     Args:
         audited: what answers.
@@ -121,7 +121,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first random word that gives a stable answer, in the sparse vector technique.
+    """Return the first random word with a stable answer, by the step and by its noise alone.
 
     Later words are zero.
 
@@ -201,7 +201,7 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the random words that reach the noise distributions, at the start and per query.
+    """Return the random words that the noise distributions receive, at the start and per query.
 
     The laws listen, and draw such values that no query is a hit.
     """
@@ -236,7 +236,7 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the noise in the threshold at the start and after each query and server restart.
+    """Return the threshold's noise at the start and after each query, with restarts in between.
 
     The law draws 1, 2, 3 and so on.
 
@@ -293,7 +293,7 @@ def answers_paid(audited: Audited) -> int:
 
 
 def hits_allowed(audited: Audited) -> int:
-    """Return the number of unstable answers that a run gives before it ends, across restarts.
+    """Return the number of unstable answers before a run ends, also if the server restarts.
 
     It is asked at the last hit that is paid for; a run that goes on and on counts as one
     whose counter was lost once.
@@ -318,7 +318,7 @@ def _count_allowed(
 
 
 def hits_paid(audited: Audited) -> int:
-    """Return the number of unstable answers that the privacy budget covers, at most T."""
+    """Return the number of unstable answers for which the privacy budget pays."""
     cutoff = audited.parameters.cutoff
     limit = audited.parameters.answer_limit
     return limit if cutoff is None else min(cutoff, limit)
@@ -344,13 +344,13 @@ def _opened_plainly(audited: Audited) -> State:
 
 
 def vote_of_bit(audited: Audited, state: State) -> State:
-    """Answer a query of the noisy vote of two labels, by any random word."""
+    """Return the state after the two-label noisy vote answers one query."""
     noise = ScriptedNoise(seeded_words(0))
     return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
 
 
 def vote_without_noise(audited: Audited, state: State) -> State:
-    """Answer a query of the noisy vote by counts to which no noise is added."""
+    """Return the state after the noisy vote answers one query with all noise set to zero."""
     parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
     return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
 

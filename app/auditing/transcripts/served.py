@@ -29,7 +29,7 @@ RUNS_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Everything that the servers of one release sent, across its restarts.
+    """Everything that all server processes of one release sent, one after another.
 
     Attributes:
         transcript: all of it, by channel.
@@ -63,7 +63,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of audit runs for choosing events and for testing them.
+    """The numbers of audit runs: some to choose which events to test, the others to test them.
 
     Attributes:
         choosing: runs on each side of each pair that choose what to look at.
@@ -102,7 +102,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The values that one audit run showed in each part of the replies.
+    """The outcome of one test run: which chosen events occurred, and which promises it broke.
 
     Attributes:
         events: for each order of the sides whether the event came; none of a run that chose.
@@ -152,7 +152,7 @@ def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) ->
 
 
 def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
-    """Return lower bounds on epsilon from the runs that were not used to choose the events."""
+    """Return a lower bound on epsilon from the runs that did not choose the events."""
     one, other = ([run.events for run in side] for side in seen)
     return told_by(suspicion, (one, other), plan.trials)
 

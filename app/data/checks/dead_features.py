@@ -112,7 +112,7 @@ def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]
 
 
 def dead_of_summaries(schema: Schema, summaries: Sequence[FeatureSummary]) -> dict[str, str]:
-    """Return the same as :func:`dead_features`, from summaries in schema order."""
+    """Return features without information, with the reasons, from summaries in schema order."""
     found = {}
     for feature, summary in zip(schema.features, summaries, strict=True):
         if summary.dead is not None:

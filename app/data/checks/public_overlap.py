@@ -114,7 +114,7 @@ def refuse_source_rows(
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The rows of some parts that equal public points, and the points' runs among them; secret.
+    """Which public points, and which sequences of them, occur among some private rows; secret.
 
     Attributes:
         counts: number of rows that equal each distinct point, int64.
@@ -128,7 +128,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class PublicRuns:
-    """The distinct public points and their runs of 2, 4, and up to 64 points.
+    """The distinct public points, and the distinct sequences of 2, 4, up to 64 of them in a row.
 
     Rows are compared with them part by part; a run that goes on in the next part is not seen.
 
@@ -143,7 +143,7 @@ class PublicRuns:
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> PublicRuns:
-        """Return the runs of encoded public points, float64 (m, d), m at least 1."""
+        """Return the distinct points and sequences of encoded public points, float64 (m, d)."""
         known, codes = np.unique(row_numbers(points), return_inverse=True)
         all_known: list[NDArray[np.integer]] = [known]
         all_codes, length = [codes], 1
@@ -156,7 +156,7 @@ class PublicRuns:
         return cls(tuple(all_known), tuple(all_codes))
 
     def among(self, numbers: Sequence[NDArray[np.uint64]]) -> Overlap:
-        """Return the overlap with the rows of one part, whose numbers are in blocks, in order."""
+        """Return which public points and sequences occur among the rows of one part."""
         codes = _found(self.known[0], np.concatenate(numbers))
         counts = np.bincount(codes[codes != ABSENT], minlength=len(self.known[0]))
         found = []
@@ -167,7 +167,7 @@ class PublicRuns:
         return Overlap(counts, tuple(found))
 
     def merged(self, first: Overlap, second: Overlap) -> Overlap:
-        """Return the overlap with the rows of both."""
+        """Return the joint overlap of the public points with two parts of the rows."""
         found = zip(first.found, second.found, strict=True)
         return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
 
@@ -232,7 +232,7 @@ def _has_runs(
 
 
 def row_numbers(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return one number a row, equal for equal rows; others collide once in 2^64 pairs."""
+    """Return a 64-bit hash of each row; two different rows share their hash once in 2^64 pairs."""
     codes = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         canonical = np.where(np.isnan(column), np.nan, column + 0.0)

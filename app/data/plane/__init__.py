@@ -1,4 +1,4 @@
-"""Reading of private rows in parts, from which only counts are combined.
+"""Reading and counting of private rows part by part, so that only counts are combined.
 
 Whatever an opening needs of many rows is a pure function of one part, and a sum over parts that
 does not depend on their order.  Rows of a part stay where the part was read.

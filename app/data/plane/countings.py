@@ -54,7 +54,7 @@ class Summaries:
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the joint summary of two parts of the rows."""
+        """Return the joint summary of two parts of the rows, given the summary of each."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
@@ -71,7 +71,7 @@ NamedT = TypeVar("NamedT", "PackedRows", "Vectors")
 
 
 def with_numbers(part: NamedT, known: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NamedT:
-    """Return a part whose rows are about numbered persons.
+    """Return a part of the rows in which numbers stand for persons.
 
     Args:
         part: as it was read.
@@ -121,17 +121,17 @@ class LabelCounts:
         return total
 
     def merged(self, first: Tables, second: Tables) -> Tables:
-        """Return the sum of the counts of two parts."""
+        """Return the sum of the counts of two parts of the rows."""
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
-        """Return the counts of rows, grouped by the tests that they satisfy."""
+        """Return all rows as counts by label and by the tests that they pass."""
         return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
 
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """Sums over the rows of a function of one row, from which a hypothesis is drawn.
+    """The sum over all rows of a function of one row, from which a hypothesis can be drawn.
 
     Attributes:
         tally: whole numbers of encoded rows and their labels; those of parts add up.
@@ -145,7 +145,7 @@ class Tallying:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Count the rows of a part, by their weights."""
+        """Return the sum over the rows of one part, each row multiplied by its weight."""
         found, total = [], 0
         for weight, rows in part.weighed():
             found.append(weight * self._counted(part, rows))
@@ -157,7 +157,7 @@ class Tallying:
         return self.tally(encoded, part.labels[rows].astype("int64"))
 
     def merged(self, first: Tally, second: Tally) -> Tally:
-        """Add counts."""
+        """Return the sum over two parts of the rows, given the sum over each."""
         total = first.row_count + second.row_count
         return Tally(first.counts + second.counts, total, self.unit_count)
 
@@ -168,7 +168,7 @@ class Tallying:
 
 @dataclass(frozen=True, slots=True)
 class Verified(Generic[CountsT, ResultT]):
-    """A count over rows read again, with a summary that shows they are the same rows as before.
+    """A count over rows that are read again, with a summary that shows they did not change.
 
     Attributes:
         counting: of parts.
@@ -272,7 +272,7 @@ class VectorReading:
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """The sum of a function of vectors, labels and persons' numbers of rows over all rows.
+    """The sum over all rows of a function of a row's vector, its label and its person.
 
     Attributes:
         total: of some rows; whole numbers, and those of parts add up.
@@ -282,13 +282,13 @@ class VectorSum:
     total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
-        """Return the sum over a part."""
+        """Return the sum over the rows of one part."""
         persons = part.persons
         row_counts = None if persons is None else persons.row_counts(slice(None))
         return self.total(part.vectors, part.labels, row_counts)
 
     def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of two parts' sums."""
+        """Return the sum over two parts of the rows, given the sum over each."""
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -318,7 +318,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks (one chunk per model), encoded for a class of rules when needed.
+    """The rows of some chunks (one chunk per model), encoded for a class of rules at each access.
 
     Attributes:
         placed: the rows.

@@ -85,7 +85,7 @@ class DaskEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Complete each part on the worker that holds it."""
+        """Add to each part of the rows, on its worker, a value that was computed from all parts."""
         futures = cast("list[Future]", held.parts)
         workers = self._holders(futures)
         completed = [
@@ -159,7 +159,7 @@ class DaskEngine:
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
-        """Delete all rows of this opening from the cluster.
+        """Delete the rows that this engine holds from the cluster's memory.
 
         A cluster that ended holds nothing to delete, and the library may raise anything while
         it tries to reach it again: that must not hide why the opening ended.

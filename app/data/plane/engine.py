@@ -23,7 +23,7 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Summing(Protocol[CountsT, ResultT_co]):
-    """The interface of a sum of the counts of parts, in any order."""
+    """The interface of a computation that adds up the counts of parts of the rows, in any order."""
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
         """Return the sum of two parts' counts; associative and commutative."""
@@ -35,10 +35,10 @@ class Summing(Protocol[CountsT, ResultT_co]):
 
 
 class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, ResultT_co]):
-    """The interface of a count over parts of rows."""
+    """The interface of a computation that counts the rows of each part and adds up the counts."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part of the source; other parts play no role."""
+        """Return the counts of the rows in one part, which depend on no other part."""
         ...
 
 
@@ -80,7 +80,7 @@ class Engine(Protocol):
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Return a handle on the parts, each completed by what all parts together gave for it.
+        """Return a handle on the parts, after adding to each a value computed from all parts.
 
         Args:
             complete: a pure function of a part and of what is given for it.
@@ -144,5 +144,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release all parts of the rows that the engine holds."""
+        """Free the memory of all rows that the engine holds."""
         ...

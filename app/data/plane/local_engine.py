@@ -56,7 +56,7 @@ class LocalEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Return the parts completed one by one, in order."""
+        """Return the parts, after adding to each a value computed from all parts."""
         found = Held([complete(*pair) for pair in zip(held.parts, given, strict=True)])
         held.parts.clear()
         return found
@@ -67,7 +67,7 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return each count's result, with one thread per count, or per part for a single count."""
+        """Return the result of each count over all parts of the rows, by several threads."""
         if len(countings) == 1:
             counting = countings[0]
             total = reduce(counting.merged, self._pool.map(counting.of, held.parts))

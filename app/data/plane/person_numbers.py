@@ -1,4 +1,4 @@
-"""The persons of rows that stream: digests within a part, merged into numbers and row counts.
+"""The persons of rows that are read part by part: their keyed hashes, numbers and row counts.
 
 A person's rows may lie in any parts.  Each part is summarised by the distinct digests of its
 persons and their numbers of rows there; merged, in any order, these give every person a number, by
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistinctPersons:
-    """The persons of a part, each once; secret, and never shown by ``repr``.
+    """The persons of one part of the rows, each once; secret, and never shown by ``repr``.
 
     Attributes:
         digests: of their identifiers, uint64 (u, 2), ascending.
@@ -37,7 +37,7 @@ class DistinctPersons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedRows:
-    """The persons of a part's rows as they are read; secret, and never shown by ``repr``.
+    """The person of each row of one part, before persons have numbers; secret, not in ``repr``.
 
     Attributes:
         codes: the place of each row's person among the distinct ones, whole numbers (m,).
@@ -50,7 +50,7 @@ class NamedRows:
 
     @classmethod
     def of(cls, digests: NDArray[np.uint64]) -> NamedRows:
-        """Return the persons of rows with these digests, shape ``(m, 2)``; a pure summary."""
+        """Return the persons of rows, given the keyed hash of each row's person, ``(m, 2)``."""
         order, is_first = _in_order(digests)
         distinct = digests[order[is_first]]
         codes: NDArray[np.unsignedinteger] = np.empty(
@@ -63,7 +63,7 @@ class NamedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonRows:
-    """The persons of a part's rows, known by number; secret, and never shown by ``repr``.
+    """The person of each row of one part, by number; secret, and never shown by ``repr``.
 
     Attributes:
         codes: the place of each row's person among those of the part, whole numbers (m,).
@@ -83,13 +83,13 @@ class PersonRows:
 
     @property
     def weight_units(self) -> NDArray[np.int64]:
-        """The weight of a row of each of the part's persons, ``floor(M / r)`` units, ``(u,)``."""
+        """The weight of one row of each person, in whole units: all units over that many rows."""
         return WEIGHT_UNITS // self.counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedPersons:
-    """The persons of all parts, by number in the order of their digests; secret.
+    """All persons of the rows, numbered in the order of their keyed hashes; secret.
 
     Attributes:
         row_counts: rows of each person, int64 (n_p,).
@@ -106,12 +106,12 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return for every part the numbers of its persons, and the number of rows of each."""
+        """Return each part's persons by number, with the number of all rows of each person."""
         return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
 
 
 def merged_persons(parts: Sequence[DistinctPersons]) -> NumberedPersons:
-    """Return the persons of some parts together; in another order of parts, the same ones.
+    """Return all persons of some parts of the rows; the order of the parts has no effect.
 
     A number is the rank of a digest among all, and a number of rows is a sum.
     """

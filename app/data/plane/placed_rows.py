@@ -48,7 +48,7 @@ class PlacedRows:
     first_chunk: int = 0
 
     def codes(self, rows: slice) -> NDArray[np.uint8]:
-        """Return the packed bytes of a range of rows: ``f`` columns by ``m`` rows."""
+        """Return one byte per feature and row, for a range of rows, shape ``(f, m)``."""
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
@@ -74,7 +74,7 @@ class PlacedRows:
 
 
 def put_together(placed: list[PlacedRows]) -> PlacedRows:
-    """Return rows of the same chunks from several places, in the order of their chunks."""
+    """Return rows in the order of their chunks, merged from several sets with the same chunks."""
     counts = np.sum([np.diff(each.offsets) for each in placed], axis=0)
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     free, places = offsets[:-1].copy(), []
@@ -96,7 +96,7 @@ def put_together(placed: list[PlacedRows]) -> PlacedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The rule that assigns packed rows to chunks.
+    """The rule by which packed rows are assigned to chunks, one chunk per model.
 
     Attributes:
         firsts: position of each part's first row.
@@ -116,7 +116,7 @@ class Placing:
     hypothesis: Hypothesis | None = field(repr=False)
 
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
-        """Return the rows of some parts in chunk order; the parts are freed column by column."""
+        """Return the rows of some parts in the order of their chunks; the parts are emptied."""
         offsets, places = self._places(parts)
         labels = np.empty(int(offsets[-1]), dtype=np.uint8)
         for its_places, part in zip(places, parts, strict=True):

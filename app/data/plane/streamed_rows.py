@@ -1,4 +1,4 @@
-"""The streamed private rows of a release whose opening needs only counts of them.
+"""Private rows that a release reads part by part, because it needs only counts of them.
 
 Whoever needs the rows themselves, as a classifier may that is drawn later, makes them be read
 into memory then; they are compared with what was opened before anything is drawn from them.
@@ -111,7 +111,7 @@ class StreamedRows:
 
     @property
     def unit_count(self) -> int:
-        """The units in which a row is counted: 1, or of what persons' weights are multiples."""
+        """The counting units of one row: 1, or so many that persons' row weights are whole."""
         return WEIGHT_UNITS if self.is_of_persons else 1
 
     @property
@@ -287,7 +287,7 @@ class StreamedRows:
         )
 
     def close(self) -> None:
-        """Release all rows held in memory, and the engine."""
+        """Free the memory of all rows, and close the engine."""
         self._held = None
         if self._engine is not None:
             self._engine.close()
@@ -339,7 +339,7 @@ class StreamedRows:
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return the row-sum fingerprint of rows in memory: 64 hexadecimal digits."""
+    """Return the fingerprint of rows in memory as a sum of keyed hashes: 64 hexadecimal digits."""
     total, persons = 0, rows.persons
     if persons is not None and persons.digests is None:
         raise InvariantError("persons are recognised by digests of their identifiers")

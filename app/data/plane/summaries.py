@@ -67,7 +67,7 @@ class Summary:
         )
 
     def firsts(self) -> dict[int, int]:
-        """Return the index of each part's first row, by the part's number."""
+        """Return the index of each part's first row among all rows, by the part's number."""
         positions, count = {}, 0
         for number in sorted(self.row_counts):
             positions[number] = count
@@ -98,7 +98,7 @@ class PackedRows:
     persons: PersonRows | None = field(repr=False, default=None)
 
     def codes(self, rows: slice | NDArray[np.intp]) -> NDArray[np.uint8]:
-        """Return the packed bytes of some rows: ``f`` columns by ``m`` rows."""
+        """Return one byte per feature and row, for some rows, shape ``(f, m)``."""
         return np.stack([column[rows] for column in self.columns])
 
     def weights(self, rows: slice) -> NDArray[np.float64] | None:
@@ -110,7 +110,7 @@ class PackedRows:
         return weights
 
     def weighed(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Yield the indices of rows of one weight, some ten thousand at a time, and the weight."""
+        """Yield each row weight, with some ten thousand indices at a time of rows that have it."""
         every = np.arange(len(self.labels))
         alike = [(1, every)]
         if self.persons is not None and len(every):
@@ -125,7 +125,7 @@ class PackedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenRows(Generic[TakenT]):
-    """The rows of one part as they are read; secret, and never shown by ``repr``.
+    """The converted rows of one part, with their summary; secret, and never shown by ``repr``.
 
     Attributes:
         blocks: the converted rows.
@@ -179,7 +179,7 @@ class Reading:
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]
     ) -> TakenRows[TakenT]:
-        """Return a part's rows, which ``take`` converts block by block, with their summary.
+        """Return the rows of one part, converted block by block by ``take``, with a summary.
 
         Raises:
             DataError: what does not fit the schema, by column and row number.

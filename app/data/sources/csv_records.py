@@ -144,7 +144,7 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
-    """Return offsets at which records begin, some distance apart; only 0 if quotes prevent it.
+    """Return offsets of record starts, ``step`` bytes apart or more; only 0 if quotes prevent it.
 
     A line end is the end of a record where as many quotes begin fields before it as end them.
     Which do is known where each quote begins a field, ends one or is one of two side by side.
@@ -207,7 +207,7 @@ def _first_record(body: bytes, *, is_open: bool) -> int:
 
 
 def divides_alike(body: bytes, separator: str) -> bool:
-    """Return whether both CSV readers divide some records into the same fields.
+    """Return whether Python's and Arrow's CSV readers divide some records into the same fields.
 
     They do where every quote that begins a field is the first of it, every one that ends a
     field is the last of it, two side by side stand for one, lines end alike, and no field may

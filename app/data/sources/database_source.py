@@ -1,4 +1,4 @@
-"""Private rows from a database, by an SQLAlchemy URL and a row-wise query.
+"""Private rows from a database, by an SQLAlchemy URL and a query with one row per record.
 
 Rows are streamed in blocks.  Nothing is written: the transaction is read-only
 where the database knows such, and always rolled back.  What a driver says of

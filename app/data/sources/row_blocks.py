@@ -1,4 +1,4 @@
-"""Conversion of any source of rows: blocks of columns are read, float64 arrays result.
+"""Conversion of rows from any source, read in blocks of columns, to float64 arrays.
 
 A source yields blocks in its own order.  Every cell of a block is validated
 here, by the same rules whatever the source, so that the same rows give the
@@ -89,7 +89,7 @@ class Blocks:
 def opening(
     path: str | Path, *, invalid: str, broken: tuple[type[Exception], ...] = (), name: str = ""
 ) -> Iterator[None]:
-    """Raise an error if a file is missing, unreadable, or of another format.
+    """Turn errors of opening a source's file into Conclave's own error, with the file's name.
 
     Args:
         path: of the file.
@@ -142,7 +142,7 @@ def collect(
     progress: Callable[[int], None],
     named: SourcePersons | None = None,
 ) -> PrivateRows:
-    """Return all rows encoded, in arrays that grow or have their final size from the start.
+    """Return all private rows of an open source, encoded by public rules.
 
     Args:
         blocks: of an open source.

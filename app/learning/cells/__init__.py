@@ -1,4 +1,4 @@
-"""The hypothesis class of all labellings of a public partition into cells.
+"""The hypothesis class that gives each region (cell) of a public partition any label.
 
 * ``cell_class.py`` has the class of all labellings of the cells, and its exact draws.
 * ``nested_grid.py`` has grids over numbers, and the labels that noisy counts give their cells.

@@ -1,4 +1,4 @@
-"""The class of all labellings of a public partition's cells, with exact exponential weights.
+"""The class of all labellings of a public partition's cells, with random draws from it.
 
 The errors of a labelling add over its cells, so the weights of all ``L**C`` labellings
 are a product, and each cell's label is drawn by itself, from its own counts.
@@ -99,7 +99,7 @@ def _descend(bits: NDArray[np.uint8], branches: NDArray[np.int32]) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class CellLabels:
-    """A hypothesis with one label for every cell.
+    """A hypothesis that gives one label to every public region (cell).
 
     Attributes:
         labels: class indices, one a cell.
@@ -212,7 +212,7 @@ class CellClass:
         return CellLabels(tuple(drawn))
 
     def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
-        """Return the labelling with each cell's most frequent label, the first one among ties."""
+        """Return the labelling that gives each cell its most frequent label (first one if tied)."""
         return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:

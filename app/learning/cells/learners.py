@@ -1,4 +1,4 @@
-"""Models that vote for each cell's most frequent label, with ties broken by the chunk's number.
+"""Models that vote for each cell's most frequent label; public chunk numbers break ties.
 
 A learner votes the commonest label among its own rows in the query's cell.  Where labels
 tie, and so in every cell where it has no row, the first of them counts from the label
@@ -33,7 +33,7 @@ _COUNT = np.dtype("<i8")
 
 
 class CellEnsemble:
-    """An ensemble of models whose votes depend only on the query's public cell.
+    """An ensemble of models whose votes depend only on the public region of the query.
 
     Args:
         splits: the public cells.
@@ -68,7 +68,7 @@ class CellEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score: False, since votes on cells have none."""
+        """Whether votes have scores: False, since votes on public regions have none."""
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -76,12 +76,12 @@ class CellEnsemble:
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since votes on cells have no scores."""
+        """Raise an error, since votes on public regions have no scores."""
         del values
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated, for measurements of time."""
+        """Return a larger ensemble in which every vote is repeated, to measure answer times."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:

@@ -50,7 +50,7 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return for each row and feature the rank of its value among the finest cuts, ``(n, d)``.
+        """Return the rank of each value among its feature's finest thresholds, shape ``(n, d)``.
 
         Args:
             values: encoded by the public schema, shape ``(n, features)``.
@@ -98,7 +98,7 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return thresholds that divide an interval equally, as doubles above its lower bound.
+    """Return thresholds that divide an interval into equal parts, all above its lower bound.
 
     So that a number that is clipped to its bounds has the rank of the number itself.
     """
@@ -110,7 +110,7 @@ def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
 def decided(
     grid: Grid, noisy_counts: Sequence[NDArray[np.int64]], scales: Sequence[Fraction]
 ) -> NDArray[np.int64]:
-    """Return the label of every cell of the finest grid, by noisy counts, shape ``(cells,)``.
+    """Return the label of each cell of the finest grid, chosen by noisy counts, ``(cells,)``.
 
     A cell answers by the finest level at which its lead stands out of the noise, and where none
     does, by the coarsest.

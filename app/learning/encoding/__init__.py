@@ -1,4 +1,4 @@
-"""The public encodings of rows as inputs for learners.
+"""The public encodings of rows, in which hypothesis classes and learners read them.
 
 * ``binary_tests.py`` answers public yes-or-no tests of features, for classes over tests.
 * ``cell_codes.py`` has what the tests of each feature say of a row as one number.

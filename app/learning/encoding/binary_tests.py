@@ -62,7 +62,7 @@ class PackedTests:
         self._references = np.array([_reference(test) for test in tests], dtype=np.float64)
 
     def evaluate(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return an array of bits: 1 where a row satisfies a test.
+        """Return the outcomes of all tests as bits, 1 where a row satisfies a test.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -87,7 +87,7 @@ def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArra
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return the index of one test for each distinct way in which tests divide some rows.
+    """Return test indices: one for each distinct way in which a test splits the given rows.
 
     Without rows nothing can be told apart and every test stays.
 

@@ -61,13 +61,13 @@ class CodedFeature:
         return table[np.minimum(column, len(table) - 1).astype(np.intp)]
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return which tests hold for which codes, shape ``(cells, t_f)``."""
+        """Return whether a value with a given code satisfies a test, shape ``(cells, t_f)``."""
         cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
         held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return, for every two tests, the index of the test equal to both together, if any.
+        """Return for every two tests the one that holds if and only if both hold, if any.
 
         Shape ``(t_f, t_f)``; t_f, the number of tests, stands for none.
         """
@@ -79,7 +79,7 @@ class CodedFeature:
 
 
 class CellCodes:
-    """A list of tests grouped by feature, with one integer code per feature and row.
+    """A list of tests, by which each feature value of a row becomes one integer code.
 
     Args:
         features: those that have a test, with all of them.
@@ -98,7 +98,7 @@ class CellCodes:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
-        """Return the integer codes that some tests of features define.
+        """Return the integer coding that a list of tests defines; None if they allow none.
 
         Returns:
             None where a test stands twice, a feature has more cells than a byte tells apart,

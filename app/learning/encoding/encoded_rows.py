@@ -1,4 +1,4 @@
-"""Encoded private rows, as one array or as parts that are encoded on request.
+"""Encoded private rows, as one array or as consecutive parts that are encoded on request.
 
 Bits of tests, or other codes, may take more memory than the rows themselves.  What
 counts rows needs each part only once, and forgets it before the next one.
@@ -24,7 +24,7 @@ ROWS_PER_PART: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts that a hypothesis class needs in place of the rows; secret.
+    """Counts of rows from which a hypothesis class can draw a hypothesis; secret.
 
     Attributes:
         counts: whole numbers of units, of which those of parts add up.
@@ -39,11 +39,11 @@ class Tally:
 
     @property
     def weighed(self) -> NDArray[np.float64]:
-        """The counts in rows, or in what they count for: exact, as sums of weights are."""
+        """The counts as numbers of rows, or as sums of the rows' weights; exact."""
         return self.counts / self.unit_count
 
     def is_of(self, row_count: int) -> bool:
-        """Return whether the rows are the public n, or count for the public n persons at most."""
+        """Return whether the count fits the public number: n rows exactly, or n persons at most."""
         if self.unit_count == 1:
             return self.row_count == row_count
         return self.row_count <= row_count * self.unit_count
@@ -94,7 +94,7 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows that are requested chunk by chunk in order, and encoded a few chunks in advance.
+    """Rows that are read chunk by chunk in order, and encoded a few chunks in advance.
 
     Args:
         rows: all of them.
@@ -121,7 +121,7 @@ class RowsInTurn:
 
 
 def parts(row_count: int) -> Iterator[slice]:
-    """Yield consecutive slices that cover a number of rows; one empty slice for no rows."""
+    """Yield consecutive slices that cover a number of rows; for no rows, one empty slice."""
     for start in range(0, max(row_count, 1), ROWS_PER_PART):
         yield slice(start, min(start + ROWS_PER_PART, row_count))
 

@@ -1,4 +1,4 @@
-"""Compact encoding of rows as bytes, which hypothesis classes can decode.
+"""Compact encodings of rows as bytes, from which each hypothesis class's encoding follows.
 
 A row's bytes are a function of that row's values, as its encoding is.
 """
@@ -31,7 +31,7 @@ class RowCodes(Protocol):
         ...
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows in the class's encoding, n along the first axis, from bytes ``(f, n)``."""
+        """Return rows in the hypothesis class's encoding, from their bytes, shape ``(f, n)``."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Decision trees for all chunks, grown together level by level, each on its own chunk.
+"""Decision trees for all chunks, grown together level by level, each from its own chunk.
 
 The tree is that of CART: at every node the cut with the least Gini impurity of the two
 sides, weighted by their rows, half-way between neighbouring values in single precision,

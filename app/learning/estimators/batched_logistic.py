@@ -1,4 +1,4 @@
-"""L2-regularised logistic regression on all chunks at once, each to its own optimum.
+"""L2-regularised logistic regressions, one per chunk, fitted together to their own optima.
 
 The minimum is scikit-learn's: the sum of logistic losses, and the squared length of the
 weights over 2 C, the intercepts free.  It is unique, so that votes differ from
@@ -39,7 +39,7 @@ ROUNDING_SHARE: Final = 1e-14
 
 
 class Functions(Protocol):
-    """The interface of K convex functions of p variables each, to be minimised."""
+    """The interface of K convex functions of p variables, which are minimised together."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -151,7 +151,7 @@ class EstimatorEnsemble:
 
 
 def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
-    """Return stored models, with those of some chunks replaced by another ensemble's.
+    """Return stored models in which those of some chunks are replaced by other stored ones.
 
     No model is read: what is not exchanged stays as it was stored, to the byte.
 

@@ -111,7 +111,7 @@ class PackedCuts:
 
 
 def single_precision(cuts: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest single-precision number that is not above each threshold.
+    """Return each threshold rounded down to single precision.
 
     A number in single precision is at most a cut exactly where it is at most that.
     """

@@ -88,7 +88,7 @@ class PackedEnsemble:
         return type(self)(self.columns, form, class_count=self.class_count)
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the models of some chunks replaced by another's.
+        """Return the ensemble with some chunks' models replaced by those of another ensemble.
 
         Args:
             chunks: indices of models, shape ``(c,)``.
@@ -149,7 +149,7 @@ def joined(forms: Sequence[Form]) -> Form:
 
 
 def picked(form: Form, order: NDArray[np.int64]) -> Form:
-    """Return the models at some indices, in that order."""
+    """Return the models at the given indices, in that order."""
     if isinstance(form, LinearForm):
         return LinearForm(form.weights[order], form.intercepts[order])
     return CompleteTrees(form.columns[order], form.cuts[order], form.leaves[order])

@@ -1,4 +1,4 @@
-"""The kinds of estimator whose votes are computed together, and their array layouts.
+"""How the votes of each kind of estimator are computed together, from arrays of numbers.
 
 Whether an ensemble is packed is a function of the public choice of estimator alone,
 as the time of an evaluation tells it.  A packed form holds no more than the fitted
@@ -87,7 +87,7 @@ class _Tree(Protocol):
 
 
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
-    """Return the array layout for ensembles of an estimator; None if there is none.
+    """Return the function that packs estimators into arrays for joint votes; None if none can.
 
     Args:
         path: import path of the estimator.
@@ -110,7 +110,7 @@ def scikit_learn_name(path: str) -> str | None:
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the configured maximum depth of trees if complete trees of this depth are small."""
+    """Return the configured depth of trees if it is small enough to store complete trees."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None

@@ -71,7 +71,7 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the fewest coordinates that distinguish all points of the points' affine span.
+    """Return the fewest coordinates by which all points of a set's affine span differ.
 
     Args:
         points: shape ``(m, dim)``.
@@ -90,7 +90,7 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the two half-lines at each midpoint between neighbours, shape ``(N, 1, 2)``."""
+    """Return the half-lines to both sides of each midpoint between neighbours, ``(N, 1, 2)``."""
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)

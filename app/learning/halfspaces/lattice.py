@@ -65,7 +65,7 @@ class Lattice:
 
 
 def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """Return each value's distance from the lower bound in whole steps, 2^16 steps in all.
+    """Return each value's distance from its lower bound, in steps of 1/2^16 of the range.
 
     What is beyond a bound lies on it, and what is missing on the lower one.
     """

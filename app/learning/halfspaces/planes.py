@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per pair of points: left of the line through them, with half of it.
+    """Return one halfplane per pair of points: left of their line, with half of the line.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

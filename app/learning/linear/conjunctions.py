@@ -63,7 +63,7 @@ class Terms:
         return cls(tuple(tests), tuple(((index, True),) for index in range(len(tests))))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return which conjunctions hold for each row, uint8 of shape ``(n, t)``.
+        """Return which conjunctions hold for each row, as uint8 of shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -91,7 +91,7 @@ LEAST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """The chosen pairs of tests, and the public whitening map of tests and pairs.
+    """The pairs of tests that are inputs of a score, and a map that decorrelates the inputs.
 
     Attributes:
         pairs: indices of two tests each, of different features.
@@ -104,7 +104,7 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return which tests are multiplied in pairs, and a map that decorrelates the inputs.
+    """Return the pairs of tests to use as inputs, and a map that decorrelates all inputs.
 
     Both follow from public points; None where there are too few features for a pair.
 

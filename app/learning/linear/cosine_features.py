@@ -60,7 +60,7 @@ HALVINGS: Final = (PLACES // 2).bit_length() - 1
 
 @cache
 def cosine_table() -> NDArray[np.int64]:
-    """Return a table of cosines at the midpoints of its intervals, as scaled integers.
+    """Return a table of cosines as scaled integers, one for each small interval of angles.
 
     The cosine of half an angle is a square root, and those of multiples follow by sums of
     products, all in decimals with far more digits than are rounded away.
@@ -119,7 +119,7 @@ class Waves:
         return np.stack(columns, axis=1)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the cosine features of rows, integers from -256 to 256, shape ``(n, K)``."""
+        """Return the cosine features of encoded rows, integers of shape ``(n, K)``."""
         return self.cosines(self.steps(values))
 
     def cosines(self, steps: NDArray[np.int64]) -> NDArray[np.int16]:
@@ -133,12 +133,12 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return the scale of cosine features relative to tests, by their number of inputs."""
+    """Return the factor that scales cosine features against tests, by the number of inputs."""
     return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 
 def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:
-    """Return the standard deviation of public points in each numeric feature, in steps.
+    """Return the standard deviation of each numeric feature among public points, in steps.
 
     Args:
         steps: of the points, shape ``(m, d)``; m may be 0.

@@ -36,7 +36,7 @@ ROWS_PER_BLOCK: Final = 8192
 
 
 def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
-    """Return whether integer inputs and their linear map are small enough for exact sums.
+    """Return whether inputs and map are small enough integers for exact sums of vectors.
 
     Args:
         matrix: integers, shape ``(t, p)``.
@@ -169,7 +169,7 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return residuals divided by the number of rows of each row's person, toward zero.
+    """Return each residual divided by the number of rows of its row's person, toward zero.
 
     So what the r rows of a person add up to is no longer than what one row may add.  To the
     nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.

@@ -59,7 +59,7 @@ class NumberedTerms:
         return len(self.terms) + len(self.numbers)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return rows' inputs as integers from 0 to 256, shape ``(n, t)``.
+        """Return the inputs of each row as integers from 0 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -86,7 +86,7 @@ class KernelInputs:
         return len(self.terms) + len(self.waves)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return rows' inputs as integers from -256 to 256, shape ``(n, t)``.
+        """Return the inputs of each row as integers from -256 to 256, shape ``(n, t)``.
 
         Args:
             values: encoded rows, shape ``(n, d)``.
@@ -106,7 +106,7 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return an integer whitening map for tests and numbers, and a length limit for rows.
+    """Return an integer map that decorrelates tests and numbers, and limits rows' lengths.
 
     Args:
         inputs: the features; numbers are told apart by public points, so there are some.
@@ -130,7 +130,7 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return an integer whitening map for all inputs, and a length limit for rows.
+    """Return an integer map that decorrelates all inputs, and limits the lengths of rows.
 
     Args:
         inputs: the features.

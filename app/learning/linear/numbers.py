@@ -51,7 +51,7 @@ class Numbers:
 
     @classmethod
     def known(cls, public_values: NDArray[np.float64], feature_indices: Iterable[int]) -> Numbers:
-        """Return the numeric features whose outer quantiles differ on the public points.
+        """Return the numeric features whose outer quantiles differ among the public points.
 
         Args:
             public_values: encoded public points, shape ``(m, d)``; m may be 0, which gives none.

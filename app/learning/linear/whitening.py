@@ -35,7 +35,7 @@ TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicMap:
-    """A public linear map of a score's inputs, with the expected moments of its output.
+    """A public linear map of a score's inputs, with expected mean and covariance of its output.
 
     Attributes:
         matrix: shape ``(t, q)``.
@@ -54,7 +54,7 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a linear map (by default the identity), with moments of its output on the points.
+        """Return a linear map (the identity by default), with moments from public points.
 
         Args:
             public_terms: terms on the points, or waves, shape ``(m, t)``, m positive.
@@ -74,7 +74,7 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the identity map of the tests, with moments from their public frequencies."""
+        """Return the identity map of tests, with moments from the tests' public frequencies."""
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -88,7 +88,7 @@ class PublicMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrinkage:
-    """Public shrinkage of those directions in which noise would dominate.
+    """How much to shrink those directions of a score's inputs in which noise would dominate.
 
     Attributes:
         noise: deviation that the whole budget, spent on one step, would leave in a mean
@@ -107,7 +107,7 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Uncorrelated directions of a score's inputs, in floating point.
+    """A map of a score's inputs to uncorrelated coordinates, in floating point.
 
     Attributes:
         matrix: of the terms, shape ``(t, p)``.
@@ -124,7 +124,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """A public whitening map of a score's inputs, with bounds on its coordinates.
+    """An integer map of a score's inputs to uncorrelated coordinates of bounded length.
 
     Attributes:
         features: the map, in integers.
@@ -138,7 +138,7 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
-    """Return the map of :func:`directions` in integers, with a length limit for its output.
+    """Return the map to uncorrelated coordinates in integers, with a length limit for rows.
 
     Args:
         public_map: of the terms.

@@ -1,4 +1,4 @@
-"""A hypothesis class that is listed: its draw uses the error count of every hypothesis.
+"""A hypothesis class given as a list: a draw weighs every hypothesis by its number of errors.
 
 The weight of a hypothesis is ``exp(-epsilon errors / 2)`` and errors are
 exact, whole or on the grid of the rows' weights, so hypotheses with the same number of errors
@@ -68,7 +68,7 @@ class ScaledSums:
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
-        """Return the sums multiplied by a factor, with one rounding."""
+        """Return the products of these sums and others, each with one rounding."""
         return ScaledSums(self.errors + other.errors, self.factors * other.factors)
 
     def total(self, decay: float, axis: int) -> ScaledSums:
@@ -147,7 +147,7 @@ class EnumeratedHypothesis:
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedClass:
-    """A hypothesis class that is listed, each hypothesis weighted by its number of errors.
+    """A hypothesis class given as a list; a draw weighs each hypothesis by its errors.
 
     Attributes:
         hypotheses: the list.
@@ -227,7 +227,7 @@ class EnumeratedClass:
     def draw_tallied(
         self, tally: Tally, epsilon: float, noise: NoiseSource
     ) -> EnumeratedHypothesis:
-        """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
+        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors."""
         return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(
@@ -240,7 +240,7 @@ class EnumeratedClass:
         return EnumeratedHypothesis(self.hypotheses.take(np.array([index])), index)
 
     def restricted_to(self, public_points: Encoded) -> EnumeratedClass:
-        """Return the first hypothesis for every labelling of the public points."""
+        """Return the class reduced to one hypothesis for each labelling of the public points."""
         if not len(public_points):
             return self
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))

@@ -1,4 +1,4 @@
-"""An ensemble over a listed class: every vote is stored as indices into the public list.
+"""An ensemble over a listed class: each vote is stored as indices into the public list.
 
 Which places is private; the list is not stored.  A query costs the same
 whatever the places are: either the whole list is evaluated, or every place is,
@@ -94,7 +94,7 @@ class EnumeratedEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote of the ensemble has a score."""
+        """Whether every vote comes with a score, the model's estimate for the second class."""
         return self._side_scores is not None
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -136,7 +136,7 @@ class EnumeratedEnsemble:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the hypotheses of some chunks replaced by another's.
+        """Return the ensemble with some chunks' hypotheses replaced by those of another ensemble.
 
         Args:
             chunks: indices of votes, shape ``(c,)``.

@@ -103,7 +103,7 @@ def count_errors(
 
 
 def distinct_on(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.int64]:
-    """Return the first hypothesis for each distinct labelling of the points, in order.
+    """Return the index of the first hypothesis for each distinct labelling of some points.
 
     Hypotheses are grouped by their labels on a few points at a time, each
     group then by the next ones: exact, in memory that does not grow with the

@@ -85,7 +85,7 @@ def side_scores(
     encoded: Encoded,
     labels: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return, for each label of a hypothesis, the share of class 1 among rows it labels so.
+    """Return the fraction of class 1 among the rows to which a hypothesis gives each label.
 
     Args:
         hypotheses: the public list, N of them, of two classes.

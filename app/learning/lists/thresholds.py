@@ -151,7 +151,7 @@ class ThresholdClass:
         return self.error_counts(encoded, labels)
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Tree:
-        """Draw a hypothesis as :meth:`draw` does, by the errors that were counted."""
+        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors."""
         log_weights = np.multiply(tally.weighed, -0.5 * epsilon)
         return self.hypotheses[draw_index(log_weights, noise)]
 

@@ -83,7 +83,7 @@ class PublicFeature:
         return self.other if code == len(self.categories) else None
 
     def posted(self, value: Value, *, missing: frozenset[str]) -> Value:
-        """Return a value from a request as it would be after encoding and decoding."""
+        """Return a request's value in the form in which a predictor would see it in a row."""
         if self.bounds is not None:
             lower, upper = self.bounds
             return min(max(value, lower), upper) if isinstance(value, float) else None
@@ -100,7 +100,7 @@ class Predictor(Protocol):
         ...
 
     def describe(self) -> Mapping[str, object]:
-        """Return plain values from which the class can rebuild the predictor.
+        """Return plain values (text, numbers, lists) from which the predictor can be rebuilt.
 
         They are published with it: strings, numbers, booleans, None, lists
         and mappings with strings as keys.

@@ -1,4 +1,4 @@
-"""The public parts of a statistics table: hypotheses, and cells in which they are constant.
+"""The public parts of a statistics table: hypotheses, and cells on which each is constant.
 
 * ``covering.py`` chooses the tests, and lists one hypothesis for each labelling of the public
   points; it refuses too many.

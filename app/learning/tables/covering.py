@@ -1,4 +1,4 @@
-"""The public tests, hypotheses and cells of a statistics table.
+"""The public tests, hypotheses and regions from which a statistics table is built.
 
 A table holds one number for every dichotomy of the public points, on all cells of
 those hypotheses, so that both must be few enough to list.  Tests that an operator
@@ -69,14 +69,14 @@ def covering(
 
 
 def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> int:
-    """Return a bound on the number of listed hypotheses, for any public points."""
+    """Return an upper bound on the number of hypotheses in a table, for any public points."""
     if kind in TREE_KINDS:
         return tree_candidate_count(len(tests), depth=levels_of(kind, depth))
     return box_count(kind, list(_counts(tests).values()))
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the number of distinct test outcomes on a grid, a bound on the number of cells."""
+    """Return the number of outcomes that tests can have together, a bound on the cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 

@@ -1,4 +1,4 @@
-"""A partition into cells, in each of which every listed hypothesis gives one label.
+"""A partition into public regions, in each of which every listed hypothesis gives one label.
 
 Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
 found on a public grid that meets each of them, never on the cells that private rows
@@ -36,7 +36,7 @@ LABEL_COUNT_MAX = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepresentativeDomain:
-    """The public cells within which each of some two-label hypotheses gives one label.
+    """The public regions on each of which every listed two-label hypothesis is constant.
 
     Attributes:
         hypotheses: H~, N of them.
@@ -88,7 +88,7 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """A look-up of the listed hypothesis that labels the public points as a posted one does.
+    """A search for the listed hypothesis that labels the public points as a client's one does.
 
     Args:
         hypotheses: H~, one hypothesis for every dichotomy of the points.
@@ -146,7 +146,7 @@ def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
 def representative_axes(
     references: Mapping[int, Iterable[float]], feature_count: int
 ) -> list[NDArray[np.float64]]:
-    """Return values that represent each feature, one between every two neighbouring thresholds.
+    """Return values of each feature that stand for all its values: one for every test outcome.
 
     A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
     categories (``x == code``) labels every value like one of these: a missing value,
@@ -167,7 +167,7 @@ def representative_axes(
 def product_domain(
     hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
 ) -> RepresentativeDomain:
-    """Return the cells of hypotheses, from a product grid of all features' values.
+    """Return the regions on which hypotheses are constant, found on a grid of feature values.
 
     Args:
         hypotheses: H~, with two labels; they label any vector like one of the grid.
@@ -265,7 +265,7 @@ def _blocks(row_count: int, hypothesis_count: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutGrid:
-    """The product grid of all features' intervals and categories.
+    """A grid with one point for every combination of features' intervals and categories.
 
     Attributes:
         axes: for each feature, values that stand for all of its values; the first
@@ -279,7 +279,7 @@ class CutGrid:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest], feature_count: int) -> Self:
-        """Return the product grid of some tests on a number of features."""
+        """Return the grid that some tests define on a number of features."""
         references: dict[int, list[float]] = {}
         for test in tests:
             value = test.cut if test.cut is not None else float(test.category_code or 0)

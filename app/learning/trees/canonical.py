@@ -1,4 +1,4 @@
-"""The canonical learner: least training error, with the same tie-breaking in every chunk.
+"""The canonical learner: a tree with the fewest errors, by the same tie-breaking in any chunk.
 
 Tests are ordered by ``q (1 - q)`` descending, q their public frequency, then
 by index; the first root that attains the least error is taken, then at each
@@ -31,12 +31,12 @@ FREQUENCY_DECIMALS = 12
 
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
-    """Return the order in which tests win ties, ``(t,)``: those nearest an even split first."""
+    """Return the order in which tests win ties, ``(t,)``: the most even public splits first."""
     return order_by_spread(np.array([test.public_frequency for test in tests]))
 
 
 def order_by_spread(frequencies: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return indices by ``q (1 - q)`` descending, for frequencies q, then by index."""
+    """Return indices of frequencies q, those nearest one half first: ``q (1 - q)`` descending."""
     spread = np.round(frequencies * (1.0 - frequencies), FREQUENCY_DECIMALS)
     return np.argsort(-spread, kind="stable").astype(np.int64)
 
@@ -79,7 +79,7 @@ class CanonicalRule:
         return right_rows
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of rows that the best test labels correctly."""
+        """Return the number of rows that the tree below a node labels right by its best test."""
         best: NDArray[np.floating] = scores.max(axis=-1)
         return best
 

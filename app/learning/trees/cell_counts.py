@@ -1,4 +1,4 @@
-"""Counts of rows by the coded values of up to three features, and counts by tests from them.
+"""Counts of rows by coded values of up to three features, and from them counts by tests.
 
 Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
 one addition a row and set of features, whatever the number of tests.  Counts are whole
@@ -39,13 +39,13 @@ Tables = dict[Features, "NDArray[np.signedinteger]"]
 
 
 def feature_sets(coding: CellCodes, size: int) -> list[Features]:
-    """Return all sets of up to a number of features, as ascending indices."""
+    """Return all sets of ``size`` features (or of all, if fewer), as ascending indices."""
     places = range(len(coding.features))
     return list(combinations(places, min(size, len(places))))
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return the number of counters for one group of rows and sets of ``size`` features."""
+    """Return how many counters the counts of one group of rows need, for sets of features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -60,7 +60,7 @@ def cell_tables(
     size: int,
     weights: NDArray[np.float64] | None = None,
 ) -> Tables:
-    """Return counts of rows by group and by coded feature values, for each set of features.
+    """Return counts of rows by group and by feature values, for each small set of features.
 
     Args:
         coding: of the tests.
@@ -145,7 +145,7 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts by tests of some features, in any order and with repeats."""
+        """Return the counts of rows by the tests of given features, in any order, with repeats."""
         distinct = tuple(sorted(set(places)))
         table = self.tables[distinct]
         if len(distinct) == len(places):
@@ -201,7 +201,7 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows of which only counts are known: how many pass a few tests at once.
+    """Rows of which only counts are known: how many of each label pass a few tests at once.
 
     Attributes:
         satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
@@ -217,7 +217,7 @@ class CountedRows:
 
     @classmethod
     def of(cls, coding: CellCodes, tables: Tables, *, depth: int, unit_count: int = 1) -> Self:
-        """Return rows as counts by satisfied tests, from counts by label and coded values.
+        """Return rows as counts by the tests that they pass, from counts by label and value.
 
         Args:
             coding: of the tests.
@@ -240,7 +240,7 @@ class CountedRows:
         return cls(np.moveaxis(satisfied, -1, 0), total, unit_count)
 
     def is_of(self, row_count: int) -> bool:
-        """Return whether the rows are the public n, or count for the public n persons at most."""
+        """Return whether the count fits the public number: n rows exactly, or n persons at most."""
         if self.unit_count == 1:
             return self.row_count == row_count
         return self.row_count <= row_count * self.unit_count
@@ -257,12 +257,12 @@ class CountedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The type in which counts of this many rows, or sums of their weights, are exact."""
+        """The number type in which counts of these rows, or sums of their weights, are exact."""
         is_short = self.unit_count == 1 and self.row_count < SINGLE_PRECISION_MAX
         return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
@@ -277,7 +277,7 @@ class CountedRows:
         return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
+        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
         both = self._first_axes(2).sum(axis=0)
         quadrants = np.empty((self.test_count, 2, self.test_count, 2))
         whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
@@ -296,7 +296,7 @@ class CountedRows:
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return all counts that the weights of trees of depth 2 on these rows need, as an array.
+        """Return the counts from which trees of depth 2 on these rows are weighed, as an array.
 
         The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
         """

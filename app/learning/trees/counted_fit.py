@@ -59,7 +59,7 @@ SEARCH_NANOSECONDS: Final = 9.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedTrees:
-    """The trees of several chunks, trained from counts of rows.
+    """A training method for trees of many chunks at once, which only counts rows.
 
     Attributes:
         coding: of the class's tests.
@@ -74,7 +74,7 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Return a search over all trees of a depth by counts, or None if counts do not suffice."""
+        """Return the training method by counts for a depth of trees; None if it does not apply."""
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None
@@ -157,7 +157,7 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Return the counts that decide a tree's upper tests; counts of parts can be added.
+        """Return counts of rows that decide all tests above a tree's last level; additive.
 
         Args:
             codes: of rows in any order, shape ``(f, n)``.
@@ -209,7 +209,7 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Return the counts that decide a tree's last tests; counts of parts can be added.
+        """Return counts of rows that decide a tree's last level of tests; additive.
 
         Args:
             upper: what :meth:`upper_tests` returned.

@@ -53,7 +53,7 @@ def fit_trees(
 
 
 def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) -> NDArray[np.int64]:
-    """Return hypotheses drawn from a list, given the errors of each, shape ``(100,)``."""
+    """Return the indices of a hundred hypotheses, drawn at random by their numbers of errors."""
     least = int(errors.min())
     weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
     cumulative = weights.cumsum(dtype=np.float64)
@@ -81,7 +81,7 @@ class ZeroErrorRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the number of labels without an error in a leaf: all if empty, one if pure."""
+        """Return how many labels make no error in a leaf: all if it is empty, else one or none."""
         weights = np.zeros(len(counts) + 1)
         weights[:2] = len(counts), 1.0
         nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)

@@ -242,7 +242,7 @@ LABEL_COUNT = 2
 def covering_trees(
     tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> TreeList:
-    """Return one two-label tree for every way in which trees label the public points.
+    """Return one two-label tree for each way in which trees can label the public points.
 
     Args:
         tests: what trees may ask; without any only the constants are left.

@@ -1,4 +1,4 @@
-"""Votes and scores of the trees of an ensemble, which are flat arrays over the same public tests.
+"""Votes and scores of an ensemble of trees, which are stored as arrays over the same tests.
 
 Every inner node reads the outcome of its test on up to 64 queries at once.  All trees of an
 ensemble are complete and of one depth.  A node selects between what its two sides say with
@@ -44,7 +44,7 @@ PACKED_TESTS_MAX = 1 << 16
 
 
 class LeafSelection:
-    """The leaf labels of k votes, each the plurality of ``trees_per_vote`` trees.
+    """The leaf labels of an ensemble's trees, stored so that many queries are voted on at once.
 
     Args:
         leaves: labels from left to right, shape ``(M, 2**depth)``; the trees of a
@@ -159,7 +159,7 @@ class LeafSelection:
 
 
 def selection_order(depth: int) -> NDArray[np.intp]:
-    """Return the nodes of a tree in the order in which leaves are selected.
+    """Return a tree's nodes in the order in which the leaf of a query is looked up.
 
     Level by level, and within a level first all that are a false side, then in the same
     order their true ones: so the sides of a level are two halves of what is below it.
@@ -240,7 +240,7 @@ def leaf_scores(
 def reached_leaves(
     nodes: NDArray[np.integer], bits: NDArray[np.uint8], *, depth: int
 ) -> NDArray[np.int64]:
-    """Return the index of the leaf that each row reaches in each tree, from the left.
+    """Return the index, from the left, of the leaf that each row reaches in each tree.
 
     Args:
         nodes: tests in heap order, shape ``(M, 2**depth - 1)``.
@@ -352,7 +352,7 @@ class PackedTrees:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the leaves of the trees have scores."""
+        """Whether the trees' leaves have scores: fractions of the second class among rows."""
         return self._leaf_scores is not None
 
     def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -402,7 +402,7 @@ class PackedTrees:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some of its votes replaced by another's.
+        """Return the ensemble with some of its votes replaced by those of another ensemble.
 
         Args:
             chunks: indices of votes, shape ``(c,)``.
@@ -503,7 +503,7 @@ class TreeEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote of the ensemble has a score."""
+        """Whether every vote comes with a score, the model's estimate for the second class."""
         return self._packed.is_scored
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -524,7 +524,7 @@ class TreeEnsemble:
         return type(self)(self._asked, self._packed.repeated(times))
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with the trees of some chunks replaced by another's."""
+        """Return the ensemble with some chunks' trees replaced by those of another ensemble."""
         return type(self)(self._asked, self._packed.exchanged(chunks, others._packed))
 
     def to_bytes(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Sums of exponential weights over subtrees, in every region that a tree's upper tests define.
+"""Summed weights of all subtrees, for every region of rows that a tree's upper tests define.
 
 A region is a multiset of literals, a literal being a test and its outcome: the
 order in which a tree asks does not matter.  Trees of depth D need
@@ -50,7 +50,7 @@ def multiset_count(kind_count: int, size: int) -> int:
 
 
 def multiset_rank(members: Sequence[int]) -> int:
-    """Return the index of one sorted multiset in the list of all multisets."""
+    """Return the index of a sorted multiset in the list of all multisets of its size."""
     return sum(comb(member + place, place + 1) for place, member in enumerate(members))
 
 
@@ -79,7 +79,7 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of test outcomes that no row has at once, shape ``(2 t, 2 t)``.
+    """Return the pairs of test outcomes that no row can have at once, shape ``(2 t, 2 t)``.
 
     The literal of test a with outcome o is ``2 a + o``.
     """
@@ -99,7 +99,7 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return, for each multiset of test outcomes, the first that selects the same region.
+    """Return for each multiset of test outcomes the first one that selects the same rows.
 
     A literal that another one implies gives way to it; an empty region is that
     of a test both ways.  What stands for a region stands for itself.

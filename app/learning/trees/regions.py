@@ -1,4 +1,4 @@
-"""Exact integer counts over regions of private rows.
+"""Exact integer counts of the private rows that have given outcomes of tests.
 
 A class over ``t`` binary tests sees a row only as ``t`` bits and a label, so
 the rows of each label are kept as one long bit vector a test.  Regions are
@@ -34,7 +34,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The rows of a region (with given test outcomes) by label, as bit vectors.
+    """The rows of a region (all rows with given test outcomes), as bit vectors by label.
 
     Attributes:
         words: for each label, its rows' outcomes, shape ``(t, words)``; bits of
@@ -94,11 +94,11 @@ class RegionRows(Protocol):
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type for counts, which is large enough for this many rows."""
+        """The number type in which counts of this many rows are exact."""
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
@@ -106,7 +106,7 @@ class RegionRows(Protocol):
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
+        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
         ...
 
     def label_counts(self) -> NDArray[np.float64]:
@@ -118,7 +118,7 @@ class RegionRows(Protocol):
         ...
 
     def statistics(self) -> Counts:
-        """Return all counts for weights of trees of depth 2, as :class:`RegionStatistics`."""
+        """Return the counts from which trees of depth 2 on these rows are weighed, as an array."""
         ...
 
 
@@ -171,11 +171,11 @@ class MergedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The integer type for counts, which is large enough for this many rows."""
+        """The number type in which counts of this many rows are exact."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with inverted outcomes of the tests marked 1, shape ``(t,)``."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
@@ -186,7 +186,7 @@ class MergedRows:
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return for each pair of tests whether any row passes both, shape ``(2 t, 2 t)``."""
+        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
         for bits, _ in self._blocks():
             literals = np.stack([1 - bits, bits], axis=2).reshape(-1, 2 * self.test_count)
             if np.any((literals.T @ literals > 0) & pairs):
@@ -206,7 +206,7 @@ class MergedRows:
         return counts
 
     def statistics(self) -> Counts:
-        """Return all counts that the weights of trees of depth 2 on these rows need, as an array.
+        """Return the counts from which trees of depth 2 on these rows are weighed, as an array.
 
         The layout is that of :class:`RegionStatistics`.
         """
@@ -257,12 +257,12 @@ class RegionStatistics:
 
 
 def statistics_length(test_count: int, class_count: int) -> int:
-    """Return the length of the array with one region's counts."""
+    """Return the length of the array that holds the counts of one region."""
     return sum(_part_lengths(test_count, class_count))
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return how many rows pass exactly each set of tests, from how many pass at least it.
+    """Return how many rows pass exactly a set of tests, from how many pass at least that set.
 
     Args:
         satisfied: for each subset of K tests, as bits of its index, counts of

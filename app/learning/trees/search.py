@@ -1,4 +1,4 @@
-"""A search over all trees on the rows of one chunk, level by level.
+"""A search over all trees on the rows of one chunk, level by level, by an exchangeable rule.
 
 The canonical and the halving learner are the same factorised sum over trees
 in two algebras: (max, +) over the rows a tree gets right, and (+, x) over the
@@ -29,15 +29,15 @@ class TreeRule(Protocol):
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of the two sides of a test."""
+        """Return the joint score of the subtrees on both sides of a test."""
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of all tests at a node, over the last axis."""
+        """Return the joint score of all possible tests at a node, over the last axis."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the index of the chosen test at every node: ``(G, N, t)`` to ``(G, N)``."""
+        """Return the index of the chosen test at every node, shape ``(G, N)``."""
         ...
 
     def label(
@@ -101,7 +101,7 @@ class Chunk:
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
     def where(self, test_index: int, outcome: int) -> Chunk:
-        """Return which rows have ``outcome`` for the test ``test_index``."""
+        """Return the rows of the chunk for which the test ``test_index`` has ``outcome``."""
         kept = self.ones[test_index] == outcome
         before = np.concatenate([[0], kept.cumsum()])
         return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])

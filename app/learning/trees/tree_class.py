@@ -97,7 +97,7 @@ class TreeClass:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a tree can be drawn from counts of rows by coded values, without the rows."""
+        """Whether a tree can be drawn from counts of rows alone, without the rows."""
         return self._coding is not None
 
     @property
@@ -112,7 +112,7 @@ class TreeClass:
         return coding if total <= COUNTERS_MAX else None
 
     def refuse_rows(self, row_count: int, *, is_weighed: bool = False) -> None:
-        """Refuse a number of rows for which counting would take longer than minutes.
+        """Refuse a number of rows for which a draw would take longer than some minutes.
 
         Args:
             row_count: n.

@@ -48,7 +48,7 @@ Gains = tuple[ScaledSums, ScaledSums]
 
 
 def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
-    """Return the weight of each label in leaves with the given counts, shape ``(L, ...)``."""
+    """Return the weight of each label in a leaf, given the leaf's label counts, ``(L, ...)``."""
     errors = label_counts.sum(axis=0) - label_counts
     return ScaledSums(errors, np.ones_like(errors))
 
@@ -100,7 +100,7 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return for which regions all labels' weights are well within the range of doubles.
+    """Return for which regions the weights of all labels fit well into the range of doubles.
 
     One exponential a pair of tests is then enough: weights need no reference of
     their own, so both sides of a test and both signs share it.  Factors are

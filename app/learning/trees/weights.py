@@ -208,7 +208,7 @@ class TreeWeights:
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Return the weights of all trees, from distinct rows with multiplicities, or from counts.
+        """Return the weights of all trees, from distinct rows and their numbers, or from counts.
 
         Args:
             counted: the private rows.

@@ -107,14 +107,14 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the noise on votes, and the lead in votes that it requires."""
+    """Return the noise on votes, and the lead in votes that exceeds it, as a JSON document."""
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the two-label table, and the lead in votes that it requires."""
+    """Return as JSON the noise of a two-label vote, and the lead in votes that exceeds it."""
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

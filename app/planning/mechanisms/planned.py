@@ -1,4 +1,4 @@
-"""The table of mechanisms for planning, by the names in :mod:`app.privacy.mechanisms`.
+"""The planning functions of every answering mechanism, looked up by the mechanism's name.
 
 Which of them would need the fewest votes at a release's own budget.
 """
@@ -54,7 +54,7 @@ PLANNED: dict[str, PlannedRow] = {
 
 
 def planned_row(calibration: object) -> PlannedRow:
-    """Return the planning table's row for a calibration's mechanism."""
+    """Return the planning functions of the mechanism for which a calibration was made."""
     return PLANNED[row_of(calibration).name]
 
 
@@ -87,7 +87,7 @@ def forecast_answers(
 
 
 def calibration_documents(verdict: Verdict) -> Document:
-    """Return JSON documents of all calibrations by name; null for those without answers."""
+    """Return calibrations as JSON by name; null for all but the planned mechanism's."""
     documents: Document = dict.fromkeys(each.key for each in PLANNED.values() if each.key)
     if verdict.calibration is not None:
         planned = planned_row(verdict.calibration)

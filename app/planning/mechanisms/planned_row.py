@@ -1,4 +1,4 @@
-"""An answering mechanism's row in the planning table; ``planned.py`` holds the table."""
+"""The planning functions of one answering mechanism, as an entry of the table ``planned.py``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PlannedRow:
     fewer_votes: str = ""
 
     def is_compared_by(self, request: PlanRequest) -> bool:
-        """Whether a plan compares this mechanism with others: always, or only if configured."""
+        """Return whether a plan compares this mechanism with others: always, or if configured."""
         if not self.variants or not request.may_serve(self.row):
             return False
         return self.is_always_compared or request.row is self.row

@@ -30,7 +30,7 @@ def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
 
 
 def fed_size(request: PlanRequest) -> int | None:
-    """Return the largest number of chunks with enough rows each; None if n is unknown."""
+    """Return the largest number of chunks with enough rows each; None if no row count is known."""
     sampled = request.sampled_row_count
     if sampled is None:
         return None

@@ -89,7 +89,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return the effect of a stability test with k votes on the m queries of a request."""
+    """Return the chance that unanimous votes fail a stability test, and the chance allowed."""
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)
@@ -252,19 +252,19 @@ def profile_document(table: ProfileTable | DecisionTable) -> Document:
 
 
 def table_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the table of the stability test."""
+    """Return the chances of unstable answers as JSON, with the votes needed to keep them rare."""
     table = own(verdict.calibration, ProfileTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the stability test's table if each cell is answered once."""
+    """Return the stability table as JSON, if each public region is answered only once."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def certified_document(verdict: Verdict) -> Document:
-    """Return a JSON document of the certified stability table."""
+    """Return as JSON the stability table that a numeric certificate proves private."""
     table = own(verdict.calibration, certified_table.CertifiedTable)
     distances = range(len(table.thresholds))
     return {

@@ -1,4 +1,4 @@
-"""The output of plans and predictions, as JSON documents and as sentences.
+"""Texts and JSON documents that present plans and predictions to users.
 
 * ``plan_document.py`` and ``prediction_document.py`` are the documents.
 * ``words.py`` says a plan, and ``prediction_words.py`` a prediction, in a few sentences.

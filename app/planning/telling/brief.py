@@ -1,4 +1,4 @@
-"""A plan in three lines: number of answers, accuracy, and recommended change.
+"""A plan as three lines: the number of answers, their accuracy, and one recommended change.
 
 The first two follow from public numbers at once; the third from learners that were tried out.
 """
@@ -46,7 +46,7 @@ PUBLISH: Final = (
 
 
 def answers_line(request: PlanRequest) -> str:
-    """Return a line on how many of m queries get a label, by the learners' agreement."""
+    """Return a line on how many queries get a label, at two levels of learners' agreement."""
     if request.budget is None:
         return f"Answers: any number, since {SEQUELS[request.after]}, from the first query on."
     try:
@@ -94,7 +94,7 @@ def _labels(found: Capacity, limit: int) -> int:
 def accuracy_line(
     request: PlanRequest, *, classes: Sequence[str], label_shares: Mapping[str, float] | None
 ) -> str:
-    """Return a line on the possible loss of accuracy against the best rule, and on rare labels.
+    """Return a line on how much less accurate than the best rule the answers may be.
 
     Args:
         request: the release as configured.
@@ -154,7 +154,7 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return the labels that may never be given; none if n is unknown."""
+    """Return a text on labels so rare that no answer may give them; empty if it is unknown."""
     shares = [bounds.get(Mechanism.RELABEL, 0.0), request.rare_share or 0.0]
     share = min(1.0, max(shares))
     if request.row_count is None or share <= 0:
@@ -171,7 +171,7 @@ def rare_labels(
 
 
 def change_line(plan: Plan) -> str:
-    """Return a line on the recommended change and on the protection that epsilon gives."""
+    """Return a line with the recommended change of settings, and the meaning of epsilon."""
     return f"Change: {_change(plan)} {epsilon_words(plan.request)}"
 
 
@@ -206,7 +206,7 @@ def _online(plan: Plan) -> str:
 
 
 def is_better(choice: Choice, own: Forecast) -> bool:
-    """Return whether a choice gives clearly more labels than the configured release."""
+    """Return whether a choice of settings gives clearly more labels than the present ones."""
     return choice.forecast.mean * AS_GOOD > own.mean
 
 

@@ -58,7 +58,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return the percentage to which epsilon may raise a guess that was 50 % likely."""
+    """Return how likely, in percent, epsilon lets a guess become that was 50 % likely before."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

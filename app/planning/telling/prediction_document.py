@@ -28,7 +28,7 @@ def prediction_document(plan: Plan) -> dict[str, object]:
 
 
 def learner_at_once(plan: Plan) -> str | None:
-    """Return the best learner if all of epsilon goes to a published classifier, else None."""
+    """Return the learner for publishing a classifier at once; None if that is not better."""
     known = plan.request.row_count is not None and plan.publishes_at_once
     return plan.request.learner_at_once if known else None
 

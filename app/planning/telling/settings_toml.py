@@ -1,4 +1,4 @@
-"""The recommended settings as TOML to paste: each changed section as a whole."""
+"""The recommended settings as TOML to paste into a configuration, in whole sections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING: Final = "# Nothing to change: no settings that were tried give more ans
 
 
 def settings_toml(settings: Settings, request: PlanRequest | None, choice: Choice | None) -> str:
-    """Return the changed sections as TOML; only a comment if there are none.
+    """Return each changed section as TOML; only a comment if nothing changes.
 
     Args:
         settings: as configured.

@@ -1,4 +1,4 @@
-"""The number of answers that a release with regularly added rows can give for ever."""
+"""The lasting rate of answers of a release to which rows are added, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PART: Final = (
 
 
 def sustained_document(found: Sustained, request: PlanRequest | None = None) -> Document:
-    """Return the lasting numbers of answers, and the advised quorum, for ``--json``."""
+    """Return lasting rates of answers, and how many batches of rows should vote, as JSON."""
     return {
         "generations": {
             "unit": found.unit,
@@ -48,7 +48,7 @@ def sustained_document(found: Sustained, request: PlanRequest | None = None) -> 
 
 
 def sustained_lines(found: Sustained, request: PlanRequest | None = None) -> list[str]:
-    """Return a table of lasting numbers of answers, by the number of batches that vote."""
+    """Return a table of lasting rates of answers, by the number of batches that vote."""
     rows = [HEADINGS, *map(_cells, found.companies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

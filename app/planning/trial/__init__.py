@@ -1,4 +1,4 @@
-"""The expected number of answers, from models that are trained on made-up data.
+"""Trials of planned releases: models trained on made-up data show how many answers to expect.
 
 * ``planned_answers.py`` is the entrance: from settings to a trial, or the reason why there is none.
 * ``run_trial.py`` runs the steps of one trial; ``prediction.py`` is the result.

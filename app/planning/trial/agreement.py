@@ -63,7 +63,7 @@ class Agreement:
 
     @property
     def vote_variance(self) -> NDArray[np.float64]:
-        """Return the variance of one model's vote, for each label and query, ``(H, Q)``."""
+        """Return the variance of one model's vote, per made-up labelling rule and query."""
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance
 
@@ -76,7 +76,7 @@ def try_out(
     learner_count: int,
     hypothesis_count: int,
 ) -> Agreement:
-    """Return the measured agreement of models that are trained on made-up chunks.
+    """Return how well models agree that are trained on chunks of made-up rows.
 
     Args:
         rules: what relabels, and whom rows and queries are like.
@@ -101,14 +101,14 @@ def try_out(
 
 
 def splits_of(learner: Learner) -> CellSplits | None:
-    """Return the public cells that models label; None if models search hypotheses."""
+    """Return the public regions that the models label; None for any other kind of model."""
     searched = learner.hypothesis_class
     splits = row_of(searched).splits if learner.estimator is None else None
     return None if splits is None else splits(searched)
 
 
 def votes_by_cell(learner: Learner) -> bool:
-    """Return whether models label the cells of a public partition."""
+    """Return whether a model is only a label for each region of a public partition."""
     return splits_of(learner) is not None
 
 

@@ -33,7 +33,7 @@ TESTS_NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cliff:
-    """The risk that tree leaves with few rows per chunk use up the answers, for k learners.
+    """The risk that models disagree on small tree leaves, so that few answers are stable.
 
     Attributes:
         leaf_rows: rows in a chunk, from and to, of leaves that halve the answers.
@@ -61,7 +61,7 @@ def find_cliff(
     limit: int,
     tests: Sequence[tuple[str, float]],
 ) -> Cliff | None:
-    """Return the risk from tree leaves with few rows per chunk; None if there is no risk.
+    """Return the risk that small tree leaves use up the answers; None if there is none.
 
     Args:
         calibration: of the answers' budget.
@@ -91,7 +91,7 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if some queries fall into the leaf with least agreement."""
+    """Return the number of labels if queries often reach the leaf on which models agree least."""
     _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     return float(labels.min())
 

@@ -1,4 +1,4 @@
-"""The forecast of each mechanism's answers, from the measured agreement of learners.
+"""The forecast number of answers of each mechanism, from how well made-up learners agree.
 
 A query's lead among k votes is taken for k times its lead among those that were fitted.
 Fewer of them are fitted than vote, so that leads scatter more than they would; hits
@@ -49,7 +49,7 @@ SLACK: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """A summary of many numbers: a typical one, and how many are near it.
+    """A typical value of many numbers, with the fraction of them that lie near it.
 
     Attributes:
         number: within a factor of two of which most of them lie.
@@ -64,7 +64,7 @@ class Likely:
 
 
 def likely(numbers: NDArray[np.float64]) -> Likely:
-    """Return a typical number, and the share of the given ones within a factor of two of it.
+    """Return a typical value of numbers, and the fraction within a factor of two of it.
 
     Of windows from a number to four times it the fullest is taken, the highest of equal
     ones, and in it the median, moved so far that the whole window is within the factor.
@@ -95,7 +95,7 @@ NOISE_POINTS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast number of labels under a mechanism, for each made-up hypothesis.
+    """The forecast number of labels under a mechanism, for each made-up labelling rule.
 
     Attributes:
         labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
@@ -110,32 +110,32 @@ class Forecast:
 
     @property
     def likely(self) -> Likely:
-        """A typical number of labels, within a factor of two for most made-up hypotheses."""
+        """The typical number of labels, to which most made-up rules come within a factor of two."""
         return likely(self.labels)
 
     @property
     def mean(self) -> float:
-        """The mean number of labels over made-up hypotheses."""
+        """The mean number of labels over made-up labelling rules."""
         return float(self.labels.mean())
 
     @property
     def low(self) -> float:
-        """The number of labels that nine in ten made-up hypotheses exceed."""
+        """The number of labels that nine in ten made-up labelling rules exceed."""
         return float(np.quantile(self.labels, TAIL))
 
     @property
     def high(self) -> float:
-        """The number of labels that one in ten made-up hypotheses exceeds."""
+        """The number of labels that one in ten made-up labelling rules exceeds."""
         return float(np.quantile(self.labels, 1 - TAIL))
 
     @property
     def median_unlimited(self) -> float | None:
-        """The number of labels if m were unlimited, for the median made-up hypothesis."""
+        """The median number of labels if only unstable answers were limited; else None."""
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
 def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
-    """Return each forecast's expected part of the best of them, over the made-up rules.
+    """Return the mean ratio of each mechanism's labels to the best one's, over made-up rules.
 
     On a cliff a mean of labels goes by the rules under which a mechanism gives most, though it
     gives next to nothing under the others: which of them relabels nobody knows beforehand.  So
@@ -169,7 +169,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected labels of a noisy vote if some queries get close votes."""
+    """Return the expected labels of a noisy vote if some queries fall into contested leaves."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -179,7 +179,7 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a stability test that decides each answer independently."""
+    """Return the forecast for a stability test that adds independent noise to each answer."""
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -193,7 +193,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the expected labels of a stability test if some queries get close votes."""
+    """Return the expected labels of a stability test if some queries reach contested leaves."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))
@@ -202,7 +202,7 @@ def tested_beside_leaves(
 
 
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
-    """Return the mean number of answers until the T-th unstable one, or m if that is less.
+    """Return the mean number of answers before the unstable answers or all answers run out.
 
     ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``: N is when hit T comes, N' when
     hit T + 1 would, at u hits an answer.
@@ -216,7 +216,7 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
 
 
 def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
-    """Return the mean probability of an unstable answer for each hypothesis, shape ``(H,)``."""
+    """Return the mean chance of an unstable answer under each made-up labelling rule."""
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.
@@ -242,7 +242,7 @@ def _table(test: HitTest, ensemble_size: int) -> Numbers:
 def forecast_of_threshold(
     calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast, averaged over the threshold's noise, which queries share."""
+    """Return the forecast for a test whose queries share the noise of one threshold."""
     cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
     points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
     noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))
@@ -277,7 +277,7 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
 def outlasting_noise(
     calibration: VoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
 ) -> Numbers:
-    """Return the largest number of answers with which noise changes one label in a hundred.
+    """Return the most answers for which the noise changes at most one label in a hundred.
 
     A noisy vote gives every answer, and nobody can tell which labels are the noise's.
 

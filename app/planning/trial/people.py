@@ -81,7 +81,7 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return distinct made-up records, since repeated queries are not answered anew."""
+        """Return made-up records without repeats, since repeated queries get recorded answers."""
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -134,7 +134,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Labelling rules that a release might draw to relabel its rows, each drawn once.
+    """Made-up labelling rules, like those that the release might draw to relabel its rows.
 
     Attributes:
         searched: the public class.

@@ -96,7 +96,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Return whether models vote by public cells that depend on more than one feature."""
+    """Return whether models label public regions that depend on more than one feature."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +118,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return the question that each test asks, with the frequency of its rarer outcome."""
+    """Return each binary test as a question, with the frequency of its rarer answer."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)
@@ -136,7 +136,7 @@ def _asked(schema: Schema, test: BinaryTest) -> str:
 
 
 def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
-    """Return the measured time of one answer of a planned release.
+    """Return the measured time of one answer with models of the planned number and size.
 
     Returns:
         None where k or n is not known, rows are fewer than learners, or nothing is answered.

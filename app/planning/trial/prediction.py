@@ -1,4 +1,4 @@
-"""The expected answers of a release by each mechanism, and settings that give more."""
+"""The expected answers of a release by each mechanism, and of settings that give more."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return the forecast with the papers' own parameters; None if there are too few rows."""
+    """Return the forecast with the papers' own constants; None if they need more rows."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

@@ -1,4 +1,4 @@
-"""The choice of mechanism, k, T and shares of epsilon that gives the most labels in trials."""
+"""A search for the mechanism, ensemble size and budget shares that give the most labels."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _picked(choices: Sequence[Choice]) -> Choice:
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the choice of settings that gives many labels under nine of ten made-up rules."""
+    """Return the settings with the largest number of labels that nine in ten rules exceed."""
     choices = choices_of(request, trial, excess_max)
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
@@ -128,7 +128,7 @@ def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | No
 def choices_of(
     request: PlanRequest, trial: Trial, excess_max: float, rules: MadeUpRules | None = None
 ) -> list[Choice]:
-    """Return every choice of settings in the grid that can be tried, for given rules."""
+    """Return the forecast of every combination of settings in the grid of a trial."""
     shared = with_shares(request, excess_max)
     budget = shared.budget
     rules = trial.rules(shared) if rules is None else rules
@@ -141,7 +141,7 @@ def choices_of(
 
 
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
-    """Return a request with the least sufficient share for relabelling, the rest for answers.
+    """Return a request with just enough budget for relabelling, and the rest for answers.
 
     Samples, private grids and calibration ``paper`` keep what they have.
     """

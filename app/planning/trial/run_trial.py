@@ -1,4 +1,4 @@
-"""The trial of a planned release on made-up people."""
+"""The trial of a planned release: its expected answers on made-up records."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The result of a search: choices that meet the request, or the nearest one.
+    """The result of a search: releases that give the wanted answers, or the nearest one.
 
     Attributes:
         wanted: what was searched for.
@@ -94,7 +94,7 @@ class Offer:
 
     @property
     def best(self) -> Attempt | None:
-        """The cheapest release that meets the request: least epsilon first, then fewest rows."""
+        """The release that meets the wishes with the least epsilon, then with the fewest rows."""
         found = (self.by_epsilon, self.by_rows)
         return next((each for each in found if each is not None and each.reached), None)
 

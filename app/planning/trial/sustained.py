@@ -1,4 +1,4 @@
-"""The number of answers that a release with regularly added rows can give for ever.
+"""The rate of answers that a release can give for ever if rows are added regularly.
 
 A generation is appended for every period, and each pays for T unstable answers.  With G of them
 active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
@@ -35,7 +35,7 @@ CAUTION: Final = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Company:
-    """A number of batches of rows that vote together, and the queries that they can answer.
+    """The lasting rate of answers if a given number of batches of rows vote together.
 
     Attributes:
         generation_count: G.
@@ -55,7 +55,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sustained:
-    """The lasting numbers of answers, for every tried number of voting batches of rows.
+    """The lasting rates of answers for several numbers of batches of rows that vote together.
 
     Attributes:
         companies: in the order of G.
@@ -76,7 +76,7 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return how many stable answers per period some batches of rows can give for ever.
+    """Return the stable answers per period that a number of batches of rows give for ever.
 
     It is ``T (1 - u) / (G u)``: G batches, T unstable answers for each, a fraction u unstable.
     """
@@ -84,7 +84,7 @@ def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) ->
 
 
 def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
-    """Return the answers that regularly added batches of rows can give together.
+    """Return the lasting rates of answers of a release to which batches of rows are added.
 
     Args:
         plan: of one generation: its n, k and table.

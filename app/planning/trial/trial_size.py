@@ -57,7 +57,7 @@ class Trial:
     hypothesis_count: int | None = None
 
     def rules(self, request: PlanRequest) -> MadeUpRules | None:
-        """Return simulated relabelling rules for a budget; None if rows keep their labels."""
+        """Return made-up labelling rules for relabelling; None if rows keep their labels."""
         budget, rows = request.budget, request.sampled_row_count
         if budget is None or budget.relabel_epsilon is None or not rows:
             return None
@@ -68,7 +68,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a trial with one chunk size: number of hypotheses, and models for each."""
+    """The size of a trial: how many labelling rules are made up, and models trained for each."""
 
     hypothesis_count: int
     learner_count: int
@@ -77,7 +77,7 @@ class Extent:
 def agreement_of(
     trial: Trial, rules: MadeUpRules, *, chunk_row_count: int, ensemble_size: int
 ) -> Agreement | None:
-    """Return the measured agreement of a release's learners; None if it would take too long.
+    """Return how well models agree on made-up rows; None if training would take too long.
 
     Args:
         trial: whom and what to try.
@@ -101,7 +101,7 @@ def agreement_of(
 def extent_of(
     trial: Trial, *, chunk_row_count: int, seconds_max: float = SECONDS_OWN
 ) -> Extent | None:
-    """Return the size of a trial for one chunk size; None if it would take too long.
+    """Return the size of a trial with chunks of one size; None if it would take too long.
 
     A number of hypotheses that was asked for is tried whatever it takes.
     """

@@ -1,4 +1,4 @@
-"""Rules that divide epsilon and delta among mechanisms, and size the ensemble; all public.
+"""Rules that divide epsilon and delta among mechanisms, and choose the number of learners.
 
 * ``composition.py`` divides a budget by shares, and adds charges up.
 * ``account.py`` accounts answers and draws as one, where they are not added up.

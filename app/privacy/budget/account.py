@@ -1,4 +1,4 @@
-"""A joint privacy account, by Renyi divergence, of the answers and draws of a release.
+"""One privacy budget, by Renyi divergence, for a release's answers and random draws of rules.
 
 **Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
 its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
@@ -61,7 +61,7 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One draw (of relabelling or classifier) in a joint privacy account.
+    """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
     Attributes:
         epsilon: its share, numerical error included.
@@ -94,7 +94,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with its epsilon multiplied by ``factor``, and fitting noise."""
+        """Return the draw with ``factor`` times its epsilon, and with the noise that this needs."""
         separation = self.squared_separation
         return replace(
             self,
@@ -136,13 +136,13 @@ def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the epsilon that is left for answers after the other draws' epsilons."""
+    """Return the epsilon that the random draws leave for answers."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The joint privacy promise of answers and draws, under one Renyi account.
+    """The joint privacy budget of answers and random draws, accounted by Renyi divergence.
 
     Attributes:
         epsilon: of all of them.
@@ -158,7 +158,7 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the account's draws with their epsilons scaled to another total."""
+        """Return the draws with epsilons scaled so that the account's total is ``epsilon``."""
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 

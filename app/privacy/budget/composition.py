@@ -65,7 +65,7 @@ class Shares:
         invariant(sum(parts) <= 1, "shares are at most the whole")
 
     def by_mechanism(self) -> dict[Mechanism, Fraction]:
-        """Return the fractions in the order in which they are spent."""
+        """Return each mechanism's fraction of epsilon, in the order of spending."""
         return {
             Mechanism.RELABEL: self.relabel,
             Mechanism.ANSWERS: self.answers,

@@ -73,21 +73,21 @@ class ApproximateProfile:
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
+        """Return the smallest vote distance with at most this chance of an unstable answer."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Probabilities of an unstable answer by distance, if each cell is answered only once."""
+    """Chances of an unstable answer by vote distance, if each public region gets one answer."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
+    """Return approximate chances of an unstable answer, if each public region gets one answer."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -151,14 +151,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which m queries use up a tenth of T."""
+    """Return the chance of an unstable answer at which the queries use a tenth of the cutoff."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which m queries use up all of T."""
+    """Return the chance of an unstable answer at which the queries use the whole cutoff."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -170,12 +170,12 @@ def chunk_row_min(hypothesis_count: int) -> int:
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the smallest number of learners whose unanimous vote has a given distance."""
+    """Return the fewest learners whose unanimous label survives a number of changed votes."""
     return VOTES_A_DISTANCE * distance + 1
 
 
 def distance_at_unanimity(ensemble_size: int) -> int:
-    """Return the number of k unanimous votes that may change without another label winning."""
+    """Return how many of k unanimous votes may change before another label can win."""
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
@@ -193,7 +193,7 @@ class HitTest(Protocol):
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
+        """Return the smallest vote distance with at most this chance of an unstable answer."""
         ...
 
 
@@ -210,7 +210,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of learners at which two thirds of the votes pass a stability test."""
+    """Return the number of learners of whom two thirds suffice for a stable answer."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 

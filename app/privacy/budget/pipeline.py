@@ -101,7 +101,7 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers, divided; None if answers have none.
+    """Return the budget, divided between relabelling and answers; None without answers.
 
     The sample's epsilon is the largest that sampling brings under the charges, and
     divided in their proportion.
@@ -140,7 +140,7 @@ def pipeline_budget(
 def joint_budget(
     *, relabel: Charge | None, answers: Charge | None, account: Account
 ) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers in one joint account, or None.
+    """Return the joint budget of relabelling and answers, as one account; None without answers.
 
     The answers are calibrated for all of it, and leave in it what its draws cost.
 

@@ -73,7 +73,7 @@ class Relabelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
-    """The public parameters of a draw among all labellings of the private rows (private grid).
+    """The public parameters of a draw among all labellings that a class can give private rows.
 
     Attributes:
         epsilon: what the draw may cost by Lemma L, numerical error included.

@@ -27,7 +27,7 @@ ORDER_MOST: Final = 4.0
 def best_order(
     thresholds: tuple[int, ...], *, own_order: Fraction, epsilon: Fraction, delta_svt: Fraction
 ) -> tuple[Fraction, int]:
-    """Return the Renyi order that allows the most unstable answers, with a bound on them.
+    """Return the Renyi order that allows the most unstable answers, and a bound on their number.
 
     Args:
         thresholds: the table, words out of ``2**64`` by distance.

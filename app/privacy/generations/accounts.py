@@ -62,7 +62,7 @@ HITS_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAccount:
-    """The public privacy account of a batch of rows for answers, by Renyi divergence.
+    """The public budget of a batch of rows for answers, accounted by Renyi divergence.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers.
@@ -208,7 +208,7 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedAccount:
-    """The public privacy account of a batch of rows for answers, by a numeric certificate.
+    """The public budget of a batch of rows for answers, proved by a numeric certificate.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers; the certificate's at least.
@@ -225,7 +225,7 @@ class CertifiedAccount:
 def open_certified_account(
     table: CertifiedTable, *, epsilon: Fraction, delta: Fraction
 ) -> CertifiedAccount:
-    """Return the account of a batch of rows with the most unstable answers in its delta.
+    """Return the account of a batch of rows with the most unstable answers that delta allows.
 
     Raises:
         ConfigurationError: where the budget buys no hit.

@@ -40,7 +40,7 @@ class JointInequality(Inequality):
 
 
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
-    """Return the thresholds of a table that keeps every budget in ``accounts``.
+    """Return the thresholds of a stability table that keeps every batch's budget.
 
     Args:
         accounts: of the classes of generations that may be active together; each one's cutoff,

@@ -1,4 +1,4 @@
-"""One labelling of public cells for all batches of rows, by sums of noisy label counts.
+"""A label for each public region from all batches of rows, by sums of noisy label counts.
 
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
 histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
@@ -79,7 +79,7 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The noise's scale: ``2 / epsilon_r`` records of ``unit_count`` units each."""
+        """The scale of the noise in units: 2 records, of ``unit_count`` units, over epsilon."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property

@@ -1,4 +1,4 @@
-"""Calibration of the noise in gradient descent, which adds up bounded vectors in steps.
+"""Calibration of the noise that each step of gradient descent adds to its sum of row vectors.
 
 Claim: adaptive steps, step t adding discrete Gaussian noise of variance ``c v / a_t + 16``
 to every coordinate of a sum that one record moves by a vector of squared length at most
@@ -51,7 +51,7 @@ LN_TEN_ABOVE: Final = Fraction(2302586, 10**6)
 
 
 def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int) -> Decimal:
-    """Return an upper bound on the delta between two normals, exact to ``digits`` digits.
+    """Return an upper bound on the delta between two normal distributions, to ``digits`` digits.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -78,7 +78,7 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 def covers(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int, variance_ratio: Fraction
 ) -> bool:
-    """Return whether normal noise hides a shift of its mean, never wrongly true by rounding.
+    """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
     Where the answer is plain the series, which would be long, is not asked: a shift of
     that many deviations is never hidden, and delta is below ``e^(-a/2)``.
@@ -95,7 +95,7 @@ def covers(
 
 
 def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fraction:
-    """Return the least noise variance that hides a shift of the mean, to :data:`RATIO_BITS` bits.
+    """Return the least noise variance that keeps epsilon and delta under a shift of the mean.
 
     Args:
         epsilon: above 0, at most 1000.
@@ -284,5 +284,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the budget for normal noise at which rounded noise keeps the given budget."""
+    """Return the smaller budget for normal noise that leaves room for the cost of rounding it."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

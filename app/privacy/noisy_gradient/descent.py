@@ -88,7 +88,7 @@ def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def choice_of(*, row_count: int, epsilon: float, has_waves: bool) -> DescentChoice:
-    """Return the choices for a score of tests alone, or with random cosine features (waves)."""
+    """Return the descent choices for a linear score, or for one with random cosine features."""
     chosen = kernel_choice if has_waves else descent_choice
     return chosen(row_count=row_count, epsilon=epsilon)
 

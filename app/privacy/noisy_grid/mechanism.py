@@ -96,7 +96,7 @@ class Parameters:
 
 
 def number_count(class_count: int) -> int:
-    """Return how many counts a cell has: one (a difference) for two labels, else one each."""
+    """Return the number of counts per cell: one per label, or one difference for two labels."""
     return 1 if class_count == BINARY else class_count
 
 

@@ -1,4 +1,4 @@
-"""The noisy vote for two labels: a table has each label's probability by vote count.
+"""The noisy vote for two labels: a table gives each label's probability by its vote count.
 
 **Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4) with a
 table in place of the distance and its test: with v votes for label 1 that label is answered

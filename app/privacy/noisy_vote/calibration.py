@@ -67,7 +67,7 @@ LN_EXCESS_BOUND: Final = 60.0
 def least_variance(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int
 ) -> tuple[Fraction, Fraction]:
-    """Return ``(alpha, variance)``: the Renyi order, and the least variance for a run.
+    """Return the Renyi order, and the least noise variance with which a run keeps its budget.
 
     Args:
         epsilon: of the run, from 1e-6 to 1000.
@@ -107,7 +107,7 @@ def variance_covers(
 
 @lru_cache(maxsize=256)
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the Renyi order at which the divergence of two noisy counts may be largest.
+    """Return the Renyi order at which the least Gaussian noise keeps a budget.
 
     The logarithm of the claim's left side is convex in alpha, so its minimum is where
     the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
@@ -153,7 +153,7 @@ class VoteCalibration(Protocol):
     """The interface of a noisy vote's calibration: how often the winning label is lost."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winning label is lost this rarely."""
+        """Return the smallest lead in votes that noise overturns with at most this chance."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
@@ -161,7 +161,7 @@ class VoteCalibration(Protocol):
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may share the budget if noise changes 1 label in 100."""
+        """Return the most answers with which noise changes at most 1 label in 100."""
         ...
 
 
@@ -259,7 +259,7 @@ class NoisyVoteCalibration:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
+        """Return the smallest lead in votes that noise overturns with at most this chance.
 
         All other labels are that far behind, which is the worst for a plurality, and win
         ties.
@@ -295,7 +295,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may share the budget if noise changes 1 label in 100."""
+        """Return the most answers with which noise changes at most 1 label in 100."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high

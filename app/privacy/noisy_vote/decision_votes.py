@@ -1,4 +1,4 @@
-"""The noisy vote if each region is answered once, so that a record can change two answers.
+"""The noisy vote if each region is answered once, so that a record can change only two answers.
 
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
 neighbouring data sets.  A table, or noise, that passes the check of its module for so many
@@ -40,7 +40,7 @@ class QuickDecisionVotes(QuickVoteTable):
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
+        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -54,7 +54,7 @@ class DecisionVotes(VoteTable):
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
+        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -68,7 +68,7 @@ class DecisionNoise(NoisyVoteCalibration):
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may be given if noise changes 1 label in 100: any, or none."""
+        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -85,7 +85,7 @@ class DecisionCounts(noisy_vote.Parameters):
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities; refusals as in :func:`calibrate_table`."""
+    """Return approximate label probabilities of a two-label vote with one answer per region."""
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -95,7 +95,7 @@ def quick_table(
 def calibrate_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> DecisionVotes:
-    """Return the two-label table for a budget, if each cell is answered once.
+    """Return the two-label table of a budget, if each public region is answered once.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -113,7 +113,7 @@ def calibrate_table(
 
 
 def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
-    """Return the noise for three or more labels; see :func:`calibrate_table` for errors."""
+    """Return the noise of a vote on three or more labels, if each region is answered once."""
     found = accounting.calibrate(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
     )

@@ -70,7 +70,7 @@ class VoteCurve:
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return the largest allowed Renyi divergence of a run times ``alpha - 1``, by order."""
+    """Return the Renyi divergence that a run's budget allows, times ``alpha - 1``, by order."""
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -85,7 +85,7 @@ def vote_curve(
     gaussian_order: float,
     draws: tuple[Draw, ...] = (),
 ) -> VoteCurve:
-    """Return the model of a budget's table, at the Renyi order that is best for close votes.
+    """Return a model of the label probabilities that a budget allows, best for close votes.
 
     Args:
         epsilon: of all answers.

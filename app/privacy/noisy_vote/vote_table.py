@@ -1,4 +1,4 @@
-"""The integer table of the two-label noisy vote.
+"""The table of integer label probabilities by which the two-label noisy vote answers.
 
 Claim: a mechanism that answers label 1 exactly where a fresh uniform 64-bit word is below
 ``P(v)``, v being the votes for label 1, and that ends after answer m, is (epsilon,
@@ -71,7 +71,7 @@ class QuickVoteTable:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
+        """Return the smallest lead in votes that noise overturns with at most this chance.
 
         Args:
             probability: of the other label's being answered, in (0, 1/2).
@@ -95,7 +95,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return how many answers may share the budget if noise changes 1 label in 100."""
+        """Return the most answers with which noise changes at most 1 label in 100."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -139,11 +139,11 @@ class VoteTable(QuickVoteTable):
     odd: tuple[int, ...]
 
     def half(self, ensemble_size: int) -> tuple[int, ...]:
-        """Return the probabilities of a label for k votes, from a tie on, as 64-bit integers."""
+        """Return the trailing label's probabilities, from a tie on, as 64-bit integers."""
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, at which the winning label is lost this rarely.
+        """Return the smallest lead in votes that noise overturns with at most this chance.
 
         Where the table is held above that probability, the lead of its last entry.
 
@@ -197,7 +197,7 @@ class VoteTable(QuickVoteTable):
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> VoteTable:
-    """Return the two-label vote's table for a budget.
+    """Return the table of label probabilities with which a two-label vote keeps a budget.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
@@ -244,7 +244,7 @@ def _calibrated(
 def quick(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> QuickVoteTable:
-    """Return the approximate two-label table; see :func:`calibrate`."""
+    """Return an approximate table of the two-label vote's label probabilities, for planning."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
@@ -259,7 +259,7 @@ def quick(
 
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
-    """Return half of a symmetric table, from a tie on until its values are constant.
+    """Return the trailing label's probabilities, from a tie on until they are negligible.
 
     Args:
         alpha: the Renyi order.

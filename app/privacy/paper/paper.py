@@ -129,7 +129,7 @@ def paper_parameters(
     row_count: int,
     dimension: int,
 ) -> PaperParameters:
-    """Return the parameters of the papers' agnostic learner and of its number of queries, m_o.
+    """Return the parameters of the papers' agnostic learner, and its number of queries.
 
     Args:
         epsilon: of relabelling and answers together, in (0, 5].

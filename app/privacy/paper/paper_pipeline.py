@@ -62,7 +62,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers as in the paper, or None.
+    """Return the budget of relabelling and answers as in the paper; None without answers.
 
     Args:
         targets: the accuracy asked for.

@@ -67,7 +67,7 @@ ROWS_MAX: Final = 10**18
 
 
 class Setting(enum.Enum):
-    """The assumption of a theorem on the labels: realizable (some rule is right) or agnostic."""
+    """A theorem's setting: a rule is right (realizable), none need be (agnostic), or statistics."""
 
     REALIZABLE = "realizable"
     AGNOSTIC = "agnostic"
@@ -161,7 +161,7 @@ def rounded(count: float | Fraction) -> int | None:
 
 
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the number of rows at which a rule without error on them errs by alpha at most.
+    """Return the number of rows at which a rule right on all of them errs at rate alpha at most.
 
     ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
@@ -211,7 +211,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many points ensure that rules equal on them differ on at most alpha.
+    """Return how many points ensure that rules equal on them differ on at most alpha of all.
 
     ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=
@@ -234,7 +234,7 @@ ACCURACY_PARTS: Final = 24
 
 
 def agnostic_queries(targets: Targets) -> Bound:
-    """Return the rows for m answers with average error ``alpha + gamma`` (NB Theorem 7).
+    """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
     min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for
@@ -274,7 +274,7 @@ def agnostic_queries(targets: Targets) -> Bound:
 
 
 def universal_queries(targets: Targets) -> Bound:
-    """Return the rows for any number of answers, by a published classifier (NB Theorem 11).
+    """Return the row count for a published classifier with any number of answers (NB Theorem 11).
 
     Epsilon is halved between the answers and the classifier (erratum d), whose draw
     needs fewer rows than the answers do.
@@ -285,7 +285,7 @@ def universal_queries(targets: Targets) -> Bound:
 
 
 def ensemble_realizable(targets: Targets) -> Bound:
-    """Return the rows for ``m - T`` right answers out of m, realizable case (BTT Theorem 4.3).
+    """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
     (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
@@ -295,7 +295,7 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 
 def ensemble_agnostic(targets: Targets) -> Bound:
-    """Return the rows for ``m - T`` right answers out of m, agnostic case (BTT Theorem 4.4).
+    """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
@@ -305,7 +305,7 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 
 
 def ensemble_as_classifier(targets: Targets) -> Bound:
-    """Return the rows for an error rate ``7 alpha + 3 gamma`` of one answer (BTT Claim 4.5).
+    """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
     On the rows of Theorem 4.4; beta is at most alpha.
     """
@@ -314,7 +314,7 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 
 def student_realizable(targets: Targets) -> Bound:
-    """Return the rows for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
+    """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
     The rows of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; explicitly
     at the m that AB's n asks of the student.
@@ -323,7 +323,7 @@ def student_realizable(targets: Targets) -> Bound:
 
 
 def student_agnostic(targets: Targets) -> Bound:
-    """Return the rows for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
+    """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
     The rows of Theorem 4.4, m as of Theorem 4.6.
     """
@@ -386,7 +386,7 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """Return the rows for a table whose means are all within alpha (query release, Theorem 10).
+    """Return the row count for a table of means, each within alpha (query release, Theorem 10).
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a
@@ -421,7 +421,7 @@ def query_release(targets: Targets) -> Bound:
 
 
 def private_learner(targets: Targets) -> Bound:
-    """Return the rows with which a draw by the exponential mechanism is nearly the best.
+    """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
 
     With ``a = alpha/3`` and ``b = beta/2`` the larger of ``2 (ln|H| + ln(1/b)) /
     (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, for all error

@@ -216,7 +216,7 @@ def calibrate_accuracy(
 
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
-    """Return the largest number of updates whose noise is less than what they improve.
+    """Return the largest number of updates that improve the table by more than their noise.
 
     Few updates leave errors that are not mended, many need noise: the most of a ladder
     of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which

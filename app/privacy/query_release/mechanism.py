@@ -129,7 +129,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The released table, which has noisy answers to all queries of a class.
+    """The released table, which has a noisy answer for every rule of a class.
 
     Attributes:
         row_count: the public n.
@@ -154,7 +154,7 @@ def draw(
     private_cell_count: NDArray[np.int64] | NDArray[np.float64],
     noise: NoiseSource,
 ) -> Table:
-    """Return the table of answers: weights of public cells, updated where errors are large."""
+    """Return the released table: for each rule, a noisy count of the rows that it labels 1."""
     labels = parameters.labels
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")

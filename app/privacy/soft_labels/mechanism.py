@@ -162,7 +162,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the fullest bin of each query's scores, in the histogram and in the shifted one.
+    """Return the fullest bin of each query's scores, of a histogram and of a shifted one.
 
     Args:
         private_scores: shape ``(B, k)``, secret.

@@ -144,7 +144,7 @@ HITS_PART_REFRESHED: Final = Fraction(1, 2)
 
 
 class Variant(StrEnum):
-    """The variant of the sparse vector: threshold noise once, or anew after unstable answers."""
+    """When the sparse vector draws threshold noise: once, or again after each unstable answer."""
 
     REFRESHED = "refreshed"
     ONE_THRESHOLD = "one-threshold"
@@ -178,7 +178,7 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance in votes, for display.
+        """Return the chance of an unstable answer, by distance to another label, for display.
 
         It is the one before any hit is known: with one threshold the hits of a run
         depend on each other.
@@ -189,7 +189,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance in votes at which answers are unstable this rarely."""
+        """Return the smallest vote distance with at most this chance of an unstable answer."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 

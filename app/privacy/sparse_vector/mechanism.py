@@ -1,4 +1,4 @@
-"""The sparse vector technique over any stream of integer queries.
+"""The sparse vector technique: which integers of a stream, with noise, exceed a noisy threshold.
 
 **Algorithm.** A_sparseVec (Bassily, Thakkar, Thakurta 2018, Algorithm 1),
 corrected.  A query of value q is released iff q + nu > w + rho: nu is fresh for

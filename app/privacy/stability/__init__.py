@@ -1,4 +1,4 @@
-"""The stability test: an answer is unstable, with a random coin, if few votes decide it.
+"""The stability test: the fewer votes decide an answer, the likelier a coin makes it unstable.
 
 * ``mechanism.py`` is one step, which reads the table.
 * ``hit_table.py`` builds and checks the table that serves, in integers.

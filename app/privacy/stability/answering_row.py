@@ -1,4 +1,4 @@
-"""The table entries of the stability test: with a limit of unstable answers, or per cell."""
+"""The table entries of the stability test: limited unstable answers, or one answer per region."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def curve_points(
     count_max: int,
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return log-odds of an unstable answer by distance, down to :data:`HELD_BELOW`.
+    """Return log-odds of an unstable answer by vote distance, until it is negligibly rare.
 
     Args:
         alpha: the Renyi order, above 1.

@@ -55,7 +55,7 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTable:
-    """The stability table if each cell is answered once, with the budget that it keeps.
+    """The stability table if each region is answered once, with the budget that it keeps.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -83,15 +83,15 @@ class DecisionTable:
 
     @property
     def cutoff(self) -> None:
-        """None, since any number of unstable answers is allowed if each cell is answered once."""
+        """None, since unstable answers are not limited if each region is answered once."""
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance in votes, for display."""
+        """Return the chance of an unstable answer, by distance to another label, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
+        """Return the smallest vote distance with at most this chance of an unstable answer."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -140,7 +140,7 @@ def calibrate(
     decisions: int = DECISIONS_MOVED,
     draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
-    """Return the table for a budget and the number of answers that one record can change.
+    """Return the stability table for a budget, given how many answers one record can change.
 
     Args:
         epsilon: share of epsilon for the answers, above 0; with draws, of all together.

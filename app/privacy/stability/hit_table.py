@@ -78,7 +78,7 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Return a table of thresholds, extended from its first to its constant end.
+    """Return a stability table, built from its first threshold; refuse one that is too long.
 
     Args:
         alpha: the Renyi order.
@@ -195,11 +195,11 @@ class ProfileTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance in votes, for display."""
+        """Return the chance of an unstable answer, by distance to another label, for display."""
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance, in votes, at which answers are unstable this rarely.
+        """Return the smallest vote distance with at most this chance of an unstable answer.
 
         Where the table is held above that probability, its last distance.
         """
@@ -338,7 +338,7 @@ def order_of(
     is_answer_priced: bool = False,
     is_by_cutoff: bool = False,
 ) -> Fraction:
-    """Return the Renyi order for which a table was computed; any above 1 is valid.
+    """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
     With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
     to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.

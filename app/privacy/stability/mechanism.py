@@ -1,4 +1,4 @@
-"""The stability test: a random coin makes answers unstable, often if few votes decide.
+"""The stability test: a random coin makes an answer unstable, likelier if few votes decide it.
 
 **Algorithm.** The corrected A_stab with a hit profile in place of threshold
 noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
@@ -109,7 +109,7 @@ def step(
 def steps(
     parameters: HitProfile, state: State, distances: NDArray[np.int64], noise: NoiseSource
 ) -> tuple[State, NDArray[np.bool_]]:
-    """Return the results of several queries at once, up to the T-th unstable answer.
+    """Return the results of several queries at once, up to the last allowed unstable answer.
 
     A word is drawn for each query, and those beyond the T-th hit are forgotten.
 

@@ -145,7 +145,7 @@ def hits_hold(
 
 
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
-    """Return whether T answers at distance 0 are all unstable, except with ``delta_release``.
+    """Return whether T answers that one vote can change are unstable, but for ``delta_release``.
 
     The power is exact while it fits :data:`POWER_DIGITS`, and rounded down beyond.
     """

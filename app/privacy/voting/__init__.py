@@ -1,4 +1,4 @@
-"""Counting of k models' votes and deciding of private answers, for any mechanism.
+"""Counting of the models' votes, and private decisions on answers, for any mechanism.
 
 * ``tallies.py`` lets all learners vote on a batch of queries, and counts.
 * ``votes.py`` goes from the counts of a query to its leading label and the distance to instability.

@@ -63,7 +63,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """What may follow after the models' last answer: classifier, student or halt."""
+    """What answers after the models: a published classifier, a student model, or none (halt)."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -118,11 +118,11 @@ class Parameters:
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """What follows after the models' last answer, for each of the two limits."""
+        """What may answer after the models, for either limit that ends their answers."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return parameters with which the release halts at its end, unless ``kept`` follows."""
+        """Return parameters with which only what ``kept`` lists may answer after the models."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -130,7 +130,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether new threshold noise is drawn after each unstable answer."""
+        """Whether the noise of the stability threshold is drawn anew after an unstable answer."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -160,7 +160,7 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what follows the models' last answer, by the counts; None before that answer.
+    """Return what answers queries after the models; None while the models answer.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
@@ -245,7 +245,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the answer that an earlier draw gives in the present state, and the next state.
+    """Return an earlier random answer as the present state allows it, and the next state.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

@@ -45,7 +45,7 @@ CLASS_COUNT_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counted votes on one query: winning label and its distance to a change; secret.
+    """The counted votes on one query: its label, and how many votes may change safely; secret.
 
     Attributes:
         plurality: class index with most votes, the smallest of equals.
@@ -116,7 +116,7 @@ def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
 def aggregate(
     private_vote_count: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for every query, the winning label and its distance to a change.
+    """Return each query's winning label, and how many votes may change without changing it.
 
     Ties go to the smallest class index.
     """

@@ -53,7 +53,7 @@ NODE_COUNT_MAX: Final = 4096
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate that a stability table is private: functions ``V_0, ..., V_T`` and c.
+    """A numeric proof that a stability table is private: a function per unstable answer left.
 
     Attributes:
         factor: c, times ``2**40``; at most ``e**epsilon``.
@@ -117,7 +117,7 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 
 
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
-    """Raise an error unless a certificate has the right shape and meets conditions (a) to (c).
+    """Raise an error unless a certificate has the right shape and meets its theorem's conditions.
 
     Args:
         certificate: what is checked.
@@ -152,7 +152,7 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return the value of ``f``, from condition (a'), at a node, times ``2**136``.
+    """Return the least value of ``V_0`` at a node that condition (a') allows, times ``2**136``.
 
     Args:
         node: z, times ``2**40``.

@@ -89,7 +89,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, by their privacy factors ``2**40 e^eps``.
+    """The private draws before and after the answers, by their factors ``e^epsilon`` (in 2^-40).
 
     Attributes:
         range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
@@ -107,7 +107,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return the functions of a likely certificate, and the ratio for which they were found.
+    """Return a likely certificate of a stability table for a budget, which is checked later.
 
     Args:
         factor: c, times ``2**40``.

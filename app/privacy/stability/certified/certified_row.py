@@ -29,7 +29,7 @@ def _calibrate(
 
 
 def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
-    """Return the draws in a joint account with the answers, with epsilon scaled."""
+    """Return the epsilons of the draws that share the answers' account, for a scaled total."""
     if asked.account is None:
         return certified_table.ALONE
     factor = epsilon / asked.account.epsilon

@@ -82,7 +82,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SharedWith:
-    """The draws in one joint privacy account with the answers (Theorem C').
+    """The epsilons of the private draws that share a privacy account with the answers.
 
     Attributes:
         relabel: of the draw before the first answer; 0 if none.
@@ -135,11 +135,11 @@ class CertifiedTable:
     shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance in votes, for display."""
+        """Return the chance of an unstable answer, by distance to another label, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance, in votes, at which answers are unstable this rarely."""
+        """Return the smallest vote distance with at most this chance of an unstable answer."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -366,7 +366,7 @@ def _checked_around(table: CertifiedTable) -> Around:
 
 
 def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
-    """Return whether c, given as ``2**40 c``, is surely on one side of ``e**epsilon``.
+    """Return whether ``factor / 2**40`` is surely at most ``e**epsilon`` (or at least).
 
     Rounding is against us either way.
     """
