@@ -1,6 +1,0 @@
-"""The output of plans and predictions, as JSON documents and as sentences.
-
-* ``plan_document.py`` and ``prediction_document.py`` are the documents.
-* ``words.py`` says a plan, and ``prediction_words.py`` a prediction, in a few sentences.
-* ``counts.py`` writes a number for people, as 5.6 million.
-"""
