@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from app.answering.answer_query import CONTAINED, Observer, QueryAnswerer, observe_nothing
-from app.answering.beside.forwarding import Forwarding
-from app.answering.beside.living_answerer import LivingAnswerer
-from app.answering.current_service import ServiceSlot
+from app.answering.generations.generations_answerer import LivingAnswerer
+from app.answering.replicas.forwarding import Forwarding
 from app.answering.service import ConclaveService
-from app.answering.threads import in_daemon_thread
+from app.answering.service_slot import ServiceSlot
+from app.answering.worker_thread import in_daemon_thread
 from app.errors import (
     ConclaveError,
     ConfigurationError,
@@ -25,14 +25,14 @@ from app.errors import (
     MachineError,
     UnavailableError,
 )
-from app.http.access.door import Access, require_safe_binding
+from app.http.access.access_control import Access, require_safe_binding
 from app.http.access.keys import KeyRing, WatchedKeys
 from app.http.access.tokens import tokens_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of
-from app.http.watching.observability import Watching, watching_of
-from app.http.watching.tracing import observing
+from app.http.monitoring.observability import Watching, watching_of
+from app.http.monitoring.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
 from app.ledger.database.sqlite import database_path
@@ -49,7 +49,7 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import (
+from app.release.classifier.publish_at_once import (
     LEARNS_BY_ITSELF,
     check_first_classifier,
     check_learnable,
@@ -61,14 +61,14 @@ from app.release.drawing import read_points, read_private_rows
 from app.release.generations.appending import Appended, append_generation, refuse_append
 from app.release.generations.living_opening import open_living, refuse_living
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.requests import (
+from app.release.generations.tick import Ticker
+from app.release.generations.waiting_requests import (
     Receipt,
     corrections_of,
     erasures_of,
     refuse_changes,
     take_down,
 )
-from app.release.generations.ticking import Ticker
 from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
@@ -80,7 +80,7 @@ from app.release.statistics.opening_table import (
     open_statistics,
 )
 from app.release.statistics.posted_hypotheses import parse_hypotheses
-from app.release.statistics.released import released_table
+from app.release.statistics.released_table import released_table
 from app.release.streaming import (
     closing_where_it_fails,
     held_in_memory,
@@ -111,9 +111,9 @@ if TYPE_CHECKING:
     from app.ledger.head.head_file import HeadFile
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.release import Release
-    from app.release.statistics.released import StatisticsAnswer
+    from app.release.statistics.released_table import StatisticsAnswer
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 

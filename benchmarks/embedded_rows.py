@@ -27,7 +27,7 @@ import onnxruntime
 from app.noise.system import SystemNoise
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.terms.configuration import configure
 from benchmarks.learn_curves import settings_of, skin
 from benchmarks.measuring.circumstances import circumstances

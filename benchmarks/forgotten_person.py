@@ -31,8 +31,8 @@ from app.main import open_from_settings, ticker_of
 from app.noise.system import SystemNoise
 from app.release.generations.fitting import fit_slots
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.requests import erasures_of, take_down
 from app.release.generations.slots import read_slots
+from app.release.generations.waiting_requests import erasures_of, take_down
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import circumstances
@@ -40,7 +40,7 @@ from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.many_rows import write_configuration, write_rows_of_persons
 
 if TYPE_CHECKING:
-    from app.release.generations.ticking import Ticker
+    from app.release.generations.tick import Ticker
 
 DAY: Final = 86_400
 SECONDS_MAX: Final = 1.0

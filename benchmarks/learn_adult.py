@@ -39,7 +39,7 @@ from app.noise.system import SystemNoise
 from app.privacy.published_learners import AUTO, LEARNERS
 from app.release.classifier.exponential import ExponentialDraw
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published, publish_drawn
+from app.release.classifier.published_classifier import draw_published, publish_drawn
 from app.release.terms.configuration import configure
 from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.learning.trees.tree_class import TreeClass
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.settings.settings import Settings
     from benchmarks.measuring.trials import TestRow
 

@@ -36,7 +36,7 @@ from app.data.rows import PrivateRows
 from app.noise.system import SystemNoise
 from app.privacy.published_learners import AUTO, LEARNERS
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import ROOT, circumstances

@@ -16,7 +16,7 @@ from typing import Final
 
 from app.noise.system import SystemNoise
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.terms.configuration import configure, no_points
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.trials import read_rows

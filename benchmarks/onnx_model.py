@@ -20,14 +20,14 @@ from app.data.feature_tests import public_tests
 from app.data.schema import NumericFeature, Schema
 from app.learning.trees.tree import Tree
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import published_document
+from app.release.classifier.published_classifier import published_document
 from app.release.classifier.written_hypotheses import Written, node_document
 from benchmarks.measuring.circumstances import circumstances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
 
 DEPTHS = (3, 5, 10, 16)
 FEATURE_COUNT = 8

@@ -39,7 +39,7 @@ import numpy as np
 
 from app.data.vectors import encode
 from app.planning.from_settings import plan_settings
-from app.planning.trial.people import Population, column_laws
+from app.planning.trial.made_up_records import Population, column_laws
 from app.planning.trial.run_trial import predict
 from app.planning.trial.trial_size import Trial
 from app.release.drawing import read_private_rows

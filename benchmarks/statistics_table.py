@@ -25,7 +25,7 @@ import numpy as np
 
 from app.data.sources.sources import read_rows
 from app.noise.system import SystemNoise
-from app.release.statistics.released import drawn_statistics
+from app.release.statistics.released_table import drawn_statistics
 from app.release.statistics.statistics_table import statistics_draw
 from app.release.terms.configuration import configure
 from app.settings.settings import load_settings

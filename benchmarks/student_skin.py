@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from app.data.vectors import Vector
     from app.learning.hypothesis import Ensemble
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.release import Release
     from benchmarks.measuring.trials import TestRow
 

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.packing import packing_of
-from app.learning.trees.packed import PackedTrees, TreeEnsemble
+from app.learning.trees.packed_trees import PackedTrees, TreeEnsemble
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import (

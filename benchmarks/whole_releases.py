@@ -15,12 +15,12 @@ import logging
 import time
 from fractions import Fraction
 
-from app.auditing.transcripts.served import Claim, plan_runs
+from app.auditing.transcripts.http_audit import Claim, plan_runs
 from app.cli.audit.audited_releases import RUNS_LONG, RUNS_QUICK, audit_releases
 from app.cli.audit.neighbours import audited_claim, neighbours
 from app.cli.logs import configure_logs
-from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
+from app.settings.toml_and_environment import with_placeholders
 from benchmarks.measuring.circumstances import circumstances
 
 SIZES = (RUNS_QUICK, 960, 2400, RUNS_LONG)

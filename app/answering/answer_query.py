@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import structlog
 
-from app.answering.answer_counts import SECONDS_BOUNDS, Buckets
 from app.answering.asked_vectors import AskedVectors
-from app.answering.decisions import Batch, key_limit_refusal
+from app.answering.batch_decisions import Batch, key_limit_refusal
+from app.answering.hourly_counts import SECONDS_BOUNDS, Buckets
 from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
 from app.data.vectors import encode_keys
@@ -31,7 +31,7 @@ from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
 from app.ledger.ledger import AnswerRow
 from app.noise.system import drawn_ahead
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.privacy.voting.tallies import PrivateValues, private_tallies
 from app.release.private_state import put_pieces, threshold_noise_piece
 from app.release.terms.padding import wait_for_multiple
@@ -39,14 +39,14 @@ from app.release.terms.padding import wait_for_multiple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import Asker, Fresh, Queries
     from app.answering.replays import Records, ReplayIndex
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
-    from app.privacy.voting.universal import Phase
+    from app.privacy.voting.query_decision import Phase
     from app.release.release import Release
 
 
@@ -328,7 +328,7 @@ class QueryAnswerer:
         """Evaluate every model on every vector, or vector with a precision, without an answer."""
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values = PrivateValues()
-        if unknown and self.phase is universal.Phase.ENSEMBLE:
+        if unknown and self.phase is query_decision.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
             values = encode_keys(self.release.schema, unknown.vectors)
             tallies = private_tallies(self.release.ensemble, values, unknown.precisions)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from app.answering.decisions import Deferred
+from app.answering.batch_decisions import Deferred
 from app.answering.queries import Fresh, Relayed
 from app.answering.replays import released_bin
 from app.errors import RequestError, UnavailableError
 from app.ledger.ledger import RecordedAnswer
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queue import Decisions
     from app.data.schema import Schema
     from app.privacy.soft_labels.mechanism import ScoreBin

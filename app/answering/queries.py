@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from app.data.vectors import Vector, replay_key, replay_keys
 from app.ledger.ledger import RecordedAnswer
-from app.privacy.voting.universal import State
+from app.privacy.voting.query_decision import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

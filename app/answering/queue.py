@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from app.answering.answer_query import CONTAINED
-from app.answering.decisions import DEFERRED, Deferred
+from app.answering.batch_decisions import DEFERRED, Deferred
 from app.errors import ContainedError, IntegrityError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import IdentifiedQueries
 
     Decisions: TypeAlias = Sequence[Decision | UnavailableError]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from app.errors import IdempotencyConflictError, LedgerCorruptError
 from app.privacy.soft_labels.mechanism import ScoreBin
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

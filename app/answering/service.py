@@ -6,7 +6,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from app.answering.answer_counts import (
+from app.answering.answers import Answer, answer_of, answers_for, classified_as, in_turn
+from app.answering.batch_decisions import DEFERRED, EXHAUSTED, WAITING, Deferred
+from app.answering.generations.generations_answerer import LivingAnswerer
+from app.answering.generations.tick_clock import TickClock
+from app.answering.hourly_counts import (
     CLASSIFIED,
     FRESH,
     REPEATED,
@@ -15,15 +19,11 @@ from app.answering.answer_counts import (
     Hourly,
     Workload,
 )
-from app.answering.answers import Answer, answer_of, answers_for, classified_as, in_turn
-from app.answering.beside.living_answerer import LivingAnswerer
-from app.answering.beside.other_servers import Abreast
-from app.answering.beside.tick_clock import TickClock
-from app.answering.decisions import DEFERRED, EXHAUSTED, WAITING, Deferred
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Fresh, Relayed
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
+from app.answering.replicas.other_servers import Abreast
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
 from app.errors import (
@@ -36,13 +36,13 @@ from app.errors import (
     UnavailableError,
     WaitingError,
 )
+from app.ledger.disk_and_backups import read_storage
 from app.ledger.key_counts import NOTHING
-from app.ledger.storage import read_storage
 from app.privacy.budget.composition import Mechanism
-from app.privacy.voting.universal import Phase
-from app.release.classifier.forms import PublishedForms
+from app.privacy.voting.query_decision import Phase
+from app.release.classifier.export_formats import PublishedForms
 from app.release.statistics.posted_hypotheses import parse_hypotheses
-from app.release.statistics.released import released_statistics
+from app.release.statistics.released_table import released_statistics
 from app.release.views.budget import Budget as Budget  # noqa: PLC0414 -- HTTP names it here
 from app.release.views.budget import budget_view
 from app.release.views.parameters_in_words import explained
@@ -53,15 +53,15 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.answers import Told
-    from app.answering.beside.forwarding import Forwarding
     from app.answering.queries import IdentifiedQueries, Queries
     from app.answering.queue import Decisions, Pending, Recipient
     from app.answering.replays import RecentReplays, ReplayIndex
+    from app.answering.replicas.forwarding import Forwarding
     from app.data.schema import Schema
+    from app.ledger.disk_and_backups import Storage
     from app.ledger.key_counts import KeyCount
-    from app.ledger.storage import Storage
-    from app.release.generations.ticking import Ticker
-    from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
+    from app.release.generations.tick import Ticker
+    from app.release.statistics.released_table import ReleasedStatistics, StatisticsAnswer
 
 ToldT = TypeVar("ToldT", bound="Sequence[Told]")
 SUBJECT_PREFIX = "oidc:"

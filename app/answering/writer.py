@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import structlog
 
-from app.answering.answer_counts import QUERIES_BOUNDS, Buckets
 from app.answering.answer_query import Edge, Step
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
+from app.answering.hourly_counts import QUERIES_BOUNDS, Buckets
 from app.answering.queries import NO_QUERIES
 from app.answering.queue import (
     Arrivals,
@@ -26,17 +26,17 @@ from app.answering.queue import (
     first_deferred,
     parted,
 )
-from app.answering.threads import WorkThread
+from app.answering.worker_thread import WorkThread
 from app.errors import IntegrityError, SwitchingError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.answering.answer_query import QueryAnswerer
-    from app.answering.beside.forwarding import Forwarding
-    from app.answering.decisions import Decision, Deferred
+    from app.answering.batch_decisions import Decision, Deferred
     from app.answering.queries import IdentifiedQueries
     from app.answering.queue import Pending, Recipient
+    from app.answering.replicas.forwarding import Forwarding
 
 BATCH_QUERIES_MAX: Final = 1024
 QUIET_SECONDS: Final = 0.0002

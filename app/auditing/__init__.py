@@ -3,8 +3,8 @@
 * ``audit.py`` runs the audit of a configuration's answers and makes the report.
 * ``audited_mechanism.py`` is the mechanism under audit: its claim, and its steps as functions, so
   that a test can put a faulty one in their place.
-* ``draws.py`` bounds the draws of hypotheses by calculation: relabelling, classifier, noisy
-  descent.
+* ``hypothesis_draws.py`` bounds the draws of hypotheses by calculation: relabelling, classifier,
+  noisy descent.
 * ``sampling.py`` bounds the answers by trial: the mechanism runs many times on neighbouring votes.
 * ``mechanisms.py`` is the table of bounds and conditions, by mechanism of answers.
 * ``outcome_events.py`` has the statistics: from the probabilities of an event on both neighbours

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.audited_mechanism import Audited
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.auditing.mechanisms import AUDITED, adversaries, broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING, Bound
 from app.auditing.sampling import sample
-from app.auditing.transcripts.served import served_document
+from app.auditing.transcripts.http_audit import served_document
 from app.errors import ConfigurationError
 from app.release.terms.answer_terms import (
     answering_parameters,
@@ -27,10 +27,10 @@ from app.release.terms.answer_terms import (
 from app.release.terms.configuration import refuse_unknown
 
 if TYPE_CHECKING:
-    from app.auditing.draws import DrawReport
+    from app.auditing.hypothesis_draws import DrawReport
     from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Sampled
-    from app.auditing.transcripts.served import ServedReport
+    from app.auditing.transcripts.http_audit import ServedReport
     from app.noise.source import NoiseSource
     from app.settings.settings import Settings
 

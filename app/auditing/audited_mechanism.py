@@ -17,9 +17,9 @@ from app.errors import invariant
 from app.noise.source import NoiseSource
 from app.privacy.answering_rows import State
 from app.privacy.stability.decision_table import DECISIONS_MOVED
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.privacy.voting import votes as subsample_aggregate
-from app.privacy.voting.universal import Outcome, Parameters, Phase
+from app.privacy.voting.query_decision import Outcome, Parameters, Phase
 
 if TYPE_CHECKING:
     from app.privacy.answering_rows import Answering, AnsweringRow
@@ -69,9 +69,9 @@ class Audited:
     relabel_epsilon: Fraction = Fraction(0)
     votes_moved: int = 1
     decisions_moved: int = DECISIONS_MOVED
-    start: Start = universal.initial_state
-    step: Step = universal.step
-    phase: Callable[[Parameters, State], Phase] = universal.phase
+    start: Start = query_decision.initial_state
+    step: Step = query_decision.step
+    phase: Callable[[Parameters, State], Phase] = query_decision.phase
     tally: Tallies = subsample_aggregate.tally
     restart: Callable[[State], State] = restart
 

@@ -11,7 +11,7 @@ from app.auditing.bounds.decision_bound import decision_bound
 from app.auditing.bounds.profile_bound import adaptive_bound_beyond, repeated_bound
 from app.auditing.bounds.threshold_bound import threshold_bound
 from app.auditing.bounds.vote_bound import vote_bound
-from app.auditing.laws.conditions import (
+from app.auditing.laws.proof_conditions import (
     of_bits,
     of_certified_words,
     of_decisions,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.auditing.audited_mechanism import Audited
-    from app.auditing.laws.conditions import Checks
+    from app.auditing.laws.proof_conditions import Checks
     from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Adversary
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betainc, betaincc
 
 from app.auditing.laws.step_law import smallest_where
-from app.privacy.budget.proportions import at_least, at_most
+from app.privacy.budget.confidence_bounds import at_least, at_most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

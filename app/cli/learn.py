@@ -12,7 +12,7 @@ from app.cli.export import write_document
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
 
 
 def register(application: typer.Typer) -> None:

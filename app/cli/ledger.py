@@ -74,7 +74,7 @@ def backup(
     never answers afresh.
     """
     from app.ledger.copies import copies
-    from app.ledger.storage import note_backup
+    from app.ledger.disk_and_backups import note_backup
 
     url = _settings(config).ledger_url
     copied = copies.back_up(url, output)

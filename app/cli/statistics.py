@@ -12,7 +12,7 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.release.statistics.released import StatisticsAnswer
+    from app.release.statistics.released_table import StatisticsAnswer
 
 ARGUMENT: Final = "HYPOTHESES.json"
 SHAPE: Final = (

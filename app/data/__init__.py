@@ -6,7 +6,7 @@
   describes the schema for ``GET /schema``.
 * ``vectors.py`` does that check, makes a vector's replay key, and encodes vectors as numbers,
   clipped to their bounds.
-* ``spelling.py`` reads one value of a row as text, number or boolean, whatever its type.
+* ``field_values.py`` reads one value of a row as text, number or boolean, whatever its type.
 * ``rows.py`` has the private rows once they are encoded, and their fingerprint, a keyed digest.
 * ``persons.py`` has whom rows are about, where a column names it, and the weights of their rows.
 * ``person_digests.py`` computes keyed digests of many identifiers at once.
@@ -14,7 +14,7 @@
   feature, as ``age >= 40``, and no unit test.
 * ``cell_tests.py`` reads a public partition into cells from tests in words.
 * ``public_points.py`` reads public points from a CSV.
-* ``embedded_demo.py`` generates the rows and queries of ``conclave demo``.
+* ``demo_data.py`` generates the rows and queries of ``conclave demo``.
 * ``checks/`` reports rows that do not fit.
 * ``plane/`` packs and counts rows part by part, in threads or on a cluster, for an opening that
   streams.

@@ -26,8 +26,8 @@ from uuid import UUID
 
 import numpy as np
 
+from app.data.field_values import ERRORS, CellError
 from app.data.person_digests import text_digests
-from app.data.spelling import ERRORS, CellError
 from app.errors import invariant
 
 if TYPE_CHECKING:

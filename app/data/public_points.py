@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.field_values import number_in, with_point
 from app.data.schema import NumericFeature
 from app.data.sources.csv_dialect import PLAIN_CSV
-from app.data.spelling import number_in, with_point
 from app.data.vectors import encode, parse_features
 from app.errors import ConfigurationError, InvalidFeaturesError
 

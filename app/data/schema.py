@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from app.data.spelling import NO_DATE, TRUE_OR_FALSE, Names, day_in, finite_numbers, iso_date
+from app.data.field_values import NO_DATE, TRUE_OR_FALSE, Names, day_in, finite_numbers, iso_date
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.data.field_values import iso_date
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature, Schema
-from app.data.spelling import iso_date
 from app.data.vectors import (
     TOGETHER_MIN,
     Vector,

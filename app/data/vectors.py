@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from app.data.field_values import CellError, Names, boolean_name, boolean_spellings, day_number
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature
-from app.data.spelling import CellError, Names, boolean_name, boolean_spellings, day_number
 from app.errors import InvalidFeaturesError
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from app.answering.answers import ScoredAnswer
+from app.data.field_values import CellError
 from app.data.persons import PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows
 from app.data.sources.cells import LabelColumn
-from app.data.spelling import CellError
 from app.data.vectors import encode
 from app.errors import BudgetExhaustedError, ConfigurationError, NotPublishedError
 from app.estimator.frame_columns import (

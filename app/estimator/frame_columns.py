@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import numpy as np
 
+from app.data.field_values import ERRORS, CellError, twins
 from app.data.schema import NumericFeature
 from app.data.sources import cells
-from app.data.spelling import ERRORS, CellError, twins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

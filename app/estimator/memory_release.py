@@ -23,11 +23,11 @@ from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, Inv
 from app.learning.ensemble import cells_of
 from app.ledger.entries.digests import cell_key
 from app.privacy.budget.composition import Mechanism
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase
 from app.privacy.voting.tallies import private_tallies
-from app.privacy.voting.universal import Phase
 from app.release.classifier.learner_table import check_classifier_draw, classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.drawing import draw_ensemble
 from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
 from app.release.progress import no_progress
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import Ensemble
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
-    from app.privacy.voting.universal import Outcome, Parameters
-    from app.release.classifier.published import PublishedClassifier
+    from app.privacy.voting.query_decision import Outcome, Parameters
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
 
@@ -107,7 +107,7 @@ class MemoryRelease:
             self._mechanism: Parameters = mechanism
         else:
             self._mechanism = self._draw(parameters, rows)
-        self._state = universal.initial_state(self._mechanism, noise)
+        self._state = query_decision.initial_state(self._mechanism, noise)
         self._forget()
 
     def _draw(self, parameters: EnsembleParameters, rows: PrivateRows) -> Parameters:
@@ -131,7 +131,7 @@ class MemoryRelease:
     @property
     def phase(self) -> Phase:
         """The release's phase, which decides whether votes or a classifier answer a new vector."""
-        return universal.phase(self._mechanism, self._state)
+        return query_decision.phase(self._mechanism, self._state)
 
     def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
         """Return the answers to vectors in order; a refusal takes the place of its answer.
@@ -218,7 +218,7 @@ class MemoryRelease:
             # A vector is its own idempotency key here: after the switch too it is replayed.
             source = answer_source(self.phase, by_key=by_key.get(key), by_vector=by_cell.get(cell))
             if source is AnswerSource.ENSEMBLE:
-                self._state, outcome = universal.step(
+                self._state, outcome = query_decision.step(
                     self._mechanism, self._state, private_values[cell], self._noise
                 )
                 recorded = self._recorded_answer(outcome)

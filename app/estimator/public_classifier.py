@@ -12,14 +12,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from app.estimator.frame_columns import as_given, is_frame
-from app.release.classifier.forms import onnx_model
+from app.release.classifier.export_formats import onnx_model
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from app.data.vectors import Vector
     from app.estimator.frame_columns import Columns
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
 
 
 def _has_scores(classifier: PublicClassifier) -> bool:

@@ -11,8 +11,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from app.answering.answer_query import Observer, observe_nothing
-from app.http.access.door import Access
-from app.http.endpoint import (
+from app.http.access.access_control import Access
+from app.http.limits import Limits
+from app.http.monitoring.observability import Watching
+from app.http.monitoring.request_ids_and_times import RequestMeter, identity_of
+from app.http.openapi.openapi_document import build_document
+from app.http.openapi.swagger_page import swagger_responses
+from app.http.problems import from_router, problem_response
+from app.http.protocols.v2_plain import PlainInferences
+from app.http.query.plain_query import PlainQueries
+from app.http.route_handling import (
     INFER_PATH,
     QUERY_PATH,
     Api,
@@ -22,16 +30,8 @@ from app.http.endpoint import (
     ReadRoute,
     busy_endpoint,
 )
-from app.http.limits import Limits
-from app.http.openapi.openapi_document import build_document
-from app.http.openapi.swagger_page import swagger_responses
-from app.http.problems import from_router, problem_response
-from app.http.protocols.v2_plain import PlainInferences
-from app.http.query.plain_query import PlainQueries
 from app.http.routes import ROUTES
 from app.http.version import installed_version
-from app.http.watching.observability import Watching
-from app.http.watching.request_ids_and_times import RequestMeter, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Lifespan, Receive, Scope, Send
 
-    from app.answering.current_service import ServiceSlot
+    from app.answering.service_slot import ServiceSlot
 
 DEFAULT_LIMITS: Final = Limits()
 UNWATCHED: Final = Watching()
@@ -121,7 +121,7 @@ def create_application(
         lifespan=lifespan,
         redirect_slashes=False,
         # The library's spans and logs have raw latency and exception text, which would
-        # leave the promise of docs/guarantee.md; ours are in app/http/watching/tracing.py.
+        # leave the promise of docs/guarantee.md; ours are in app/http/monitoring/tracing.py.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     application.api = api

@@ -17,12 +17,12 @@ from starlette.responses import Response
 
 from app.answering.service import Budget
 from app.errors import IntegrityError, RequestError, UnavailableError
-from app.http.access.door import Caller, caller_of
-from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
-from app.http.openapi.declaring import gives
+from app.http.access.access_control import Caller, caller_of
+from app.http.monitoring.request_ids_and_times import EVENT_STREAMS
+from app.http.openapi.body_declarations import gives
 from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError
-from app.http.watching.request_ids_and_times import EVENT_STREAMS
+from app.http.route_handling import Api, CurrentApi, ReadRoute, router_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -15,7 +15,7 @@ from app.http.problems import TooManyStreamsError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.http.access.door import Caller
+    from app.http.access.access_control import Caller
     from app.settings.settings import Settings
 
 MEBIBYTE = 1 << 20

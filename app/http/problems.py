@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.responses import Response
 
-from app.answering.current_service import STOPPED
+from app.answering.service_slot import STOPPED
 from app.errors import (
     BudgetExhaustedError,
     ForbiddenError,

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.http import budget_events, reads
-from app.http.endpoint import EdgeRoute
+from app.http import budget_events, read_routes
+from app.http.monitoring import metrics
 from app.http.protocols import mlflow, v2
 from app.http.query import query_route, statistics_route, stream
-from app.http.watching import metrics
+from app.http.route_handling import EdgeRoute
 
 ROUTERS: Final = (
     query_route.router,
     stream.router,
     v2.infer_router,
     mlflow.router,
-    reads.read_router,
+    read_routes.read_router,
     budget_events.router,
-    reads.admin_router,
-    reads.query_router,
+    read_routes.admin_router,
+    read_routes.query_router,
     statistics_route.router,
     v2.query_router,
     metrics.router,
-    reads.probe_router,
+    read_routes.probe_router,
     v2.probe_router,
 )
 # The busiest come first; a route whose path is missing ends the start.

@@ -4,7 +4,8 @@
 * ``verification.py`` recomputes everything from entry one, for ``conclave verify``.
 * ``releases.py`` lists the releases of one database, and adds up their promises.
 * ``key_counts.py`` counts the answers of each API key, outside the entries.
-* ``storage.py`` tells of the machine: the note of the newest backup, and the room of the disk.
+* ``disk_and_backups.py`` tells of the machine: the note of the newest backup, and the room of the
+  disk.
 * ``server_lock.py`` lets one server at a time open an SQLite ledger.
 * ``move_database.py`` moves a whole ledger to another database: ``conclave ledger copy``.
 * ``copies/`` has backup and restoring, ``entries/`` the kinds of entry and their sums,

@@ -16,7 +16,7 @@ from app.errors import ConclaveError, ConfigurationError, InvariantError, Ledger
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.hour_counts import read_hours
-from app.ledger.database.lookups import find_keys
+from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import NAME_BYTES, Messages
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of

@@ -29,7 +29,7 @@ from app.ledger.database.driver import (
     translate,
 )
 from app.ledger.database.hour_counts import add_hours
-from app.ledger.database.lookups import find_keys
+from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import notifying
 from app.ledger.database.protections import delete_private
 from app.ledger.database.statements import (

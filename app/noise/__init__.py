@@ -4,6 +4,6 @@
   bound, permutations, secrets.  It also makes integers and permutations of any source's words.
 * ``system.py`` is the one that serves: the operating system's generator.
 * ``scripted.py`` is a double for tests, which plays given words back.
-* ``choice.py`` draws one of several alternatives by their log weights.
+* ``exact_choice.py`` draws one of several alternatives by their log weights.
 * ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers by these laws.
 """

@@ -2,7 +2,7 @@
 
 * ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
 * ``plan.py`` plans: every parameter of a release, whether it can work, and advice.
-* ``verdict.py`` has the fields of a plan on its answers, whichever mechanism gives them.
+* ``plan_result.py`` has the fields of a plan on its answers, whichever mechanism gives them.
 * ``capacity.py`` calculates how many answers there are if learners agree to a given share.
 * ``variants.py`` calculates the same with one number changed: epsilon, T or rows.
 * ``curves.py`` has the series of these changes for ``conclave plan --plot``.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from app.learning.hypothesis import HypothesisClass
     from app.privacy.budget.composition import Charge
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.release.classifier.learner_table import ChosenLearner
     from app.settings.settings import Settings
 

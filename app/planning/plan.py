@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
-from app.planning.mechanisms.planned import (
+from app.planning.mechanisms.planning_table import (
     PLANNED,
     best_mechanism,
     calibrations,
     capacity,
     votes_needed,
 )
+from app.planning.plan_result import Verdict
 from app.planning.variants import Lever, change, levers, value_of
-from app.planning.verdict import Verdict
 from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.amplification import relabel_parameter

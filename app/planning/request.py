@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import AnsweringRow
     from app.privacy.budget.account import Account
     from app.privacy.budget.composition import Charge
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
     from app.release.terms.privacy_unit import Unit

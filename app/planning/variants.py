@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.planned import PLANNED, capacity
-from app.planning.mechanisms.sizes import resolve_ensemble_size
+from app.planning.mechanisms.planning_table import PLANNED, capacity
+from app.planning.mechanisms.release_sizes import resolve_ensemble_size
 from app.privacy.budget.composition import Mechanism
 from app.release.terms.privacy_unit import COUNTS
 

@@ -2,7 +2,7 @@
 
 A row lies in its mechanism's folder, in ``answering_row.py``: a release calibrates, checks,
 serves and explains answers by it.  The rooms above hold rows of their own under its name:
-planning in ``app.planning.mechanisms.planned``, auditing in ``app.auditing.mechanisms``.
+planning in ``app.planning.mechanisms.planning_table``, auditing in ``app.auditing.mechanisms``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVa
 
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.budget.account import left_for_answers
-from app.privacy.budget.pipeline import PipelineBudget, joint_budget, pipeline_budget
+from app.privacy.budget.sampled_budget import PipelineBudget, joint_budget, pipeline_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

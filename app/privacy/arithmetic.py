@@ -3,7 +3,7 @@
 An upper bound of a sum, product or quotient of positive numbers comes out of upper
 bounds of what is added, multiplied or divided and lower bounds of divisors, where
 every operation rounds up; a lower bound the other way round.  ``UP`` and ``DOWN``
-hold :data:`~app.privacy.stability.inequality.DIGITS` digits.
+hold :data:`~app.privacy.stability.threshold_inequality.DIGITS` digits.
 
 Parameters as strings, without loss, to be kept and read back.
 
@@ -31,7 +31,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from app.errors import InvariantError, invariant
-from app.privacy.stability.inequality import DIGITS
+from app.privacy.stability.threshold_inequality import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The table of public facts about each learner that can publish a classifier.
 
 A learner is a row here, a row of ``app.release.classifier.learner_table`` under the same name,
-which prepares its draw, and one of ``app.auditing.draws``, which bounds what it shows.
+which prepares its draw, and one of ``app.auditing.hypothesis_draws``, which bounds what it shows.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ import numpy as np
 from app.data.checks.dead_features import dead_features
 from app.data.checks.public_overlap import refuse_source_file
 from app.data.checks.source_check import check_source, further_complaints
-from app.data.embedded_demo import demo_rows
+from app.data.demo_data import demo_rows
 from app.data.plane.streamed_rows import StreamedRows
 from app.data.public_points import no_points, read_public_points
 from app.data.rows import named_rows
@@ -38,7 +38,7 @@ from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.release.private_state import (
     ENSEMBLE,
     HYPOTHESIS,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.privacy.answering_rows import Calibration
-    from app.privacy.voting.universal import Parameters
+    from app.privacy.voting.query_decision import Parameters
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
@@ -285,7 +285,7 @@ def _drawn(
 ) -> DrawnEnsemble:
     """Return what is drawn with the mechanism's own pieces, of which the threshold is drawn."""
     parts = _parts(configuration, parameters.calibration, private_ensemble)
-    start = universal.initial_state(parts.mechanism, noise)
+    start = query_decision.initial_state(parts.mechanism, noise)
     pieces = {
         **private_pieces,
         **calibration_piece(parameters.calibration),

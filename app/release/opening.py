@@ -41,7 +41,7 @@ from app.release.classifier.learner_table import (
     inputs_rule,
     rule_parameters,
 )
-from app.release.classifier.published import read_classifier
+from app.release.classifier.published_classifier import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
 from app.release.private_state import put_pieces, read_piece

@@ -13,11 +13,11 @@ from app.errors import InvariantError, VerificationError
 from app.learning.ensemble import cells_of
 from app.ledger.entries.fold import BACKUP, RETIRED
 from app.privacy.budget.composition import Mechanism
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Phase, Sequel
-from app.release.classifier.published import read_classifier
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase, Sequel
+from app.release.classifier.published_classifier import read_classifier
 from app.release.private_state import read_threshold_noise
-from app.release.statistics.released import released_statistics
+from app.release.statistics.released_table import released_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
-    from app.privacy.voting.universal import Parameters, State
-    from app.release.classifier.published import PublishedClassifier, TrainedStudent
-    from app.release.statistics.released import DrawnStatistics, ReleasedStatistics
+    from app.privacy.voting.query_decision import Parameters, State
+    from app.release.classifier.published_classifier import PublishedClassifier, TrainedStudent
+    from app.release.statistics.released_table import DrawnStatistics, ReleasedStatistics
     from app.release.terms.configuration import Configuration
 
 
@@ -121,7 +121,7 @@ class Release:
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the release's phase (votes, classifier or halted) in a given state."""
-        return universal.phase(self.mechanism, self._counters(state))
+        return query_decision.phase(self.mechanism, self._counters(state))
 
     @property
     def sequel(self) -> Sequel | None:
@@ -130,7 +130,7 @@ class Release:
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
         """Return what follows the models' last answer if the given state has it, else None."""
-        return universal.sequel(self.mechanism, self._counters(state))
+        return query_decision.sequel(self.mechanism, self._counters(state))
 
     @property
     def is_switching(self) -> bool:
@@ -255,7 +255,7 @@ class Release:
 
 def _answering_state(state: LedgerState, private_threshold_noise: int | None) -> State:
     halted = state.halted is not None or state.closed is not None
-    return universal.State(state.answered, state.unstable, halted, private_threshold_noise)
+    return query_decision.State(state.answered, state.unstable, halted, private_threshold_noise)
 
 
 CLOSED: Final = {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Phase
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase
 from app.privacy.voting.votes import tally
 from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
 from app.release.terms.configuration import refuse_unknown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.noise.source import NoiseSource
-    from app.privacy.voting.universal import Parameters
+    from app.privacy.voting.query_decision import Parameters
     from app.privacy.voting.votes import Tally
     from app.settings.settings import Settings
 
@@ -67,12 +67,12 @@ def simulate(
 
 def _run(parameters: Parameters, values: Sequence[Tally], noise: NoiseSource) -> str:
     """Answer the queries of one run, as the writer answers a batch."""
-    state = universal.initial_state(parameters, noise)
+    state = query_decision.initial_state(parameters, noise)
     marks: list[str] = []
     for value in values:
-        if universal.phase(parameters, state) is not Phase.ENSEMBLE:
+        if query_decision.phase(parameters, state) is not Phase.ENSEMBLE:
             marks.append(UNANSWERED)
             continue
-        state, outcome = universal.step(parameters, state, value, noise)
+        state, outcome = query_decision.step(parameters, state, value, noise)
         marks.append(str(outcome.label) if outcome.stable else UNSTABLE)
     return ",".join(marks)

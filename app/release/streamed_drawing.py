@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.plane.countings import ChunkFit, LabelCounts, draw_counting
+from app.data.plane.part_computations import ChunkFit, LabelCounts, draw_counting
 from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
 from app.learning.ensemble import counted_ensemble, joined_ensemble

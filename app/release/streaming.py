@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from app.data.checks.public_overlap import PublicRuns, refuse_source_rows
-from app.data.plane.countings import draw_counting
 from app.data.plane.local_engine import LocalEngine
+from app.data.plane.part_computations import draw_counting
 from app.data.plane.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
 from app.data.plane.summaries import Reading
 from app.data.sources.encoded_parts import list_files

@@ -1,12 +1,13 @@
 """All settings of ``conclave.toml`` and environment variables, as one frozen object.
 
 * ``settings.py`` has that object, and loads it.
-* ``reading.py`` reads the file and the environment into tables, and makes paths absolute.
+* ``toml_and_environment.py`` reads the file and the environment into tables, and makes paths
+  absolute.
 * ``data_section.py``, ``release_sections.py`` (release, privacy, answers), ``learning_sections.py``
   (hypotheses, learner, student, classifier, statistics) and ``server_sections.py`` (ledger, server,
   logs, telemetry) declare the keys of each section.
-* ``fields.py`` has the types of their values: exact numbers, bounds, names, paths.
+* ``field_types.py`` has the types of their values: exact numbers, bounds, names, paths.
 * ``addresses.py`` says which addresses are loopback's, and which are safe to ask.
-* ``rules.py`` refuses values that do not go together.
-* ``wording.py`` turns a failed validation into one line that names the key.
+* ``combination_checks.py`` refuses values that do not go together.
+* ``error_lines.py`` turns a failed validation into one line that names the key.
 """

@@ -16,7 +16,8 @@ from app.data.schema import (
 )
 from app.data.sources.csv_dialect import CsvDialect
 from app.errors import ConfigurationError
-from app.settings.fields import (
+from app.settings.error_lines import configuration_error
+from app.settings.field_types import (
     Address,
     Bounds,
     DateBounds,
@@ -30,7 +31,6 @@ from app.settings.fields import (
     Unit,
     Whole,
 )
-from app.settings.wording import configuration_error
 
 PublicShare = Annotated[Number, Field(ge=0, le=1)]
 

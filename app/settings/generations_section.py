@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from app.errors import ConfigurationError
 from app.learning.registry import class_row
 from app.privacy.published_learners import KERNEL, LINEAR
-from app.settings.fields import Section, Text, Unit, Whole, refusal
+from app.settings.field_types import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

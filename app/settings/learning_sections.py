@@ -12,7 +12,16 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from app.learning.registry import CLASSES
 from app.privacy.published_learners import AUTO, LEARNERS
-from app.settings.fields import Exact, FilePath, OneOf, Parameter, Section, TestValue, Unit, Whole
+from app.settings.field_types import (
+    Exact,
+    FilePath,
+    OneOf,
+    Parameter,
+    Section,
+    TestValue,
+    Unit,
+    Whole,
+)
 
 Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
 

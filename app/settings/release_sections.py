@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.privacy.mechanisms import MECHANISMS
-from app.settings.fields import EnsembleSize, Exact, Name, Number, OneOf, Section, Unit, Whole
+from app.settings.field_types import EnsembleSize, Exact, Name, Number, OneOf, Section, Unit, Whole
 
 Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
 DeltaMechanism = Literal["answers", "classifier", "statistics"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
-from app.settings.fields import (
+from app.settings.field_types import (
     Address,
     FilePath,
     HttpAddress,

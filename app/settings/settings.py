@@ -18,7 +18,7 @@ from typing import Final, Literal, Self, get_args
 
 from pydantic import SecretStr, ValidationError, model_validator
 
-from app.data.embedded_demo import (
+from app.data.demo_data import (
     DEMO_CLASSES,
     DEMO_FEATURE_NAMES,
     DEMO_LABEL,
@@ -28,13 +28,15 @@ from app.data.embedded_demo import (
 from app.errors import ConfigurationError
 from app.privacy.mechanisms import serving_row
 from app.privacy.published_learners import uses_delta
-from app.settings import reading, rules
+from app.settings import combination_checks, toml_and_environment
+from app.settings.combination_checks import check_cells
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
     NumericFeatureSettings,
 )
-from app.settings.fields import Section, section_of
+from app.settings.error_lines import configuration_error, with_feature_name
+from app.settings.field_types import Section, section_of
 from app.settings.generations_section import (
     ErasureSettings,
     GenerationsSettings,
@@ -54,7 +56,6 @@ from app.settings.release_sections import (
     PrivacySettings,
     ReleaseSettings,
 )
-from app.settings.rules import check_cells
 from app.settings.server_sections import (
     EngineSettings,
     LedgerSettings,
@@ -62,7 +63,6 @@ from app.settings.server_sections import (
     ServerSettings,
     TelemetrySettings,
 )
-from app.settings.wording import configuration_error, with_feature_name
 
 
 def demo_tables() -> dict[str, object]:
@@ -131,7 +131,7 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @classmethod
-    def read(cls, tables: reading.Tables) -> Self:
+    def read(cls, tables: toml_and_environment.Tables) -> Self:
         """Return the settings in merged tables after validating them.
 
         Raises:
@@ -150,26 +150,36 @@ class Settings(Section):
     def _check_rules(self) -> Self:
         """Check the rules that span keys."""
         if "hypotheses" not in self.model_fields_set:
-            rules.check_absent_hypotheses(self.privacy, self.classifier)
-        rules.check_data(self.data)
-        rules.check_engine(self.engine)
-        rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
-        rules.check_wanted(self.classifier)
-        rules.check_answers(self.answers, self.privacy)
-        rules.check_scores(self.answers, self.privacy, self.data)
-        rules.check_learner("learner", self.learner)
-        rules.check_learner("student", self.student)
-        rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
-        rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
-        rules.check_statistics(self.statistics, self.covered, self.data, self.privacy)
-        rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
-        rules.check_predictors("classifier", self.published, self.classifier.predictors)
-        rules.check_path(self.hypotheses, self.published)
+            combination_checks.check_absent_hypotheses(self.privacy, self.classifier)
+        combination_checks.check_data(self.data)
+        combination_checks.check_engine(self.engine)
+        combination_checks.check_privacy(
+            self.privacy, classifier_uses_delta=self.classifier_uses_delta
+        )
+        combination_checks.check_wanted(self.classifier)
+        combination_checks.check_answers(self.answers, self.privacy)
+        combination_checks.check_scores(self.answers, self.privacy, self.data)
+        combination_checks.check_learner("learner", self.learner)
+        combination_checks.check_learner("student", self.student)
+        combination_checks.check_tests(
+            "hypotheses", self.hypotheses, self.hypotheses.tests, self.data
+        )
+        combination_checks.check_tests(
+            "classifier", self.published, self.classifier.tests or {}, self.data
+        )
+        combination_checks.check_statistics(self.statistics, self.covered, self.data, self.privacy)
+        combination_checks.check_predictors(
+            "hypotheses", self.hypotheses, self.hypotheses.predictors
+        )
+        combination_checks.check_predictors(
+            "classifier", self.published, self.classifier.predictors
+        )
+        combination_checks.check_path(self.hypotheses, self.published)
         check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
         check_cells("classifier", self.published, self.classifier.cells, self.data)
         if self.privacy.accounting == "joint":
-            rules.check_joint(self.why_sum)
-        rules.check_size(self.answers, self.data)
+            combination_checks.check_joint(self.why_sum)
+        combination_checks.check_size(self.answers, self.data)
         check_generations(
             Grown(
                 self.generations,
@@ -181,7 +191,7 @@ class Settings(Section):
                 self.erasure,
             )
         )
-        rules.check_ledger(self.ledger)
+        combination_checks.check_ledger(self.ledger)
         return self
 
     @property
@@ -201,7 +211,7 @@ class Settings(Section):
             source: as ``data.source``; a relative path is relative to the working directory.
 
         """
-        tables = reading.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
+        tables = toml_and_environment.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
         data = tables["data"]
         resolved = str(data["source"]) if isinstance(data, dict) else source
         changed = {"source": SecretStr(resolved), "rows": None, "persons": None}
@@ -271,7 +281,7 @@ class Settings(Section):
     @property
     def why_sum(self) -> str:
         """Return the unmet condition of one joint privacy account; empty if all are met."""
-        return rules.why_sum(
+        return combination_checks.why_sum(
             self.privacy,
             self.answers,
             self.classifier.learner if self.privacy.shares.classifier > 0 else None,
@@ -330,7 +340,9 @@ def load_simulation_settings(
         ConfigurationError: anything wrong, by the key at fault.
 
     """
-    return Settings.read(reading.with_placeholders(_tables(path, environ, working_directory)))
+    return Settings.read(
+        toml_and_environment.with_placeholders(_tables(path, environ, working_directory))
+    )
 
 
 def demo_settings(
@@ -351,27 +363,31 @@ def demo_settings(
         ConfigurationError: anything wrong, by the key at fault.
 
     """
-    ledger = reading.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)
+    ledger = toml_and_environment.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)
     tables = {**demo_tables(), "ledger": {"url": ledger}}
-    tables = reading.overlay(tables, _environment(environ, Path.cwd()))
-    return Settings.read(reading.overlay(tables, list((overrides or {}).items())))
+    tables = toml_and_environment.overlay(tables, _environment(environ, Path.cwd()))
+    return Settings.read(toml_and_environment.overlay(tables, list((overrides or {}).items())))
 
 
 def _tables(
     path: Path, environ: Mapping[str, str], working_directory: Path | None
-) -> reading.Tables:
+) -> toml_and_environment.Tables:
     """Merge the default ledger, the file and the environment."""
-    default = reading.sqlite_address(path.absolute().parent / DEFAULT_LEDGER_NAME)
-    tables = reading.read_file(path)
+    default = toml_and_environment.sqlite_address(path.absolute().parent / DEFAULT_LEDGER_NAME)
+    tables = toml_and_environment.read_file(path)
     ledger = tables.get("ledger", {})
     if isinstance(ledger, dict):
         tables["ledger"] = {"url": default, **ledger}
-    return reading.overlay(tables, _environment(environ, working_directory or Path.cwd()))
+    return toml_and_environment.overlay(
+        tables, _environment(environ, working_directory or Path.cwd())
+    )
 
 
 def _environment(environ: Mapping[str, str], folder: Path) -> list[tuple[tuple[str, ...], object]]:
     """Read what the environment sets."""
-    return reading.read_environment(environ, sections=SECTIONS, is_text=_is_text, folder=folder)
+    return toml_and_environment.read_environment(
+        environ, sections=SECTIONS, is_text=_is_text, folder=folder
+    )
 
 
 def _is_text(keys: tuple[str, ...]) -> bool:

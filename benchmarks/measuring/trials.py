@@ -14,7 +14,7 @@ from app.answering.queries import Fresh, Query, in_columns
 from app.data.vectors import parse_features
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier.switch import switch_phase
 from app.settings.settings import load_settings
 

@@ -10,7 +10,7 @@ import numpy as np
 from app.data.rows import PrivateRows
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.learner_table import chosen_learner, classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.classifier.published_scores import PublishedScores
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings

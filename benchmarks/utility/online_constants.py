@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
-from app.privacy.stability.curve import curve_points, logit_of, point
+from app.privacy.stability.probability_curve import curve_points, logit_of, point
 
 if TYPE_CHECKING:
     from benchmarks.utility.results import Json

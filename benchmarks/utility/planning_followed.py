@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from app.planning.from_settings import plan_settings
-from app.planning.telling.prediction_document import learner_at_once
+from app.planning.output.prediction_document import learner_at_once
 from app.planning.trial.forecast import outlasting_noise
 from app.planning.trial.planned_answers import with_prediction
 from app.privacy.budget.composition import Mechanism

@@ -12,10 +12,10 @@ from app.data.public_points import read_public_points
 from app.errors import invariant
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.planning.from_settings import plan_settings
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.agreement import try_out
-from app.planning.trial.cliff import labels_at_worst
-from app.planning.trial.people import Population, column_laws
+from app.planning.trial.made_up_records import Population, column_laws
+from app.planning.trial.small_leaf_risk import labels_at_worst
 from app.planning.trial.trial_size import Trial, extent_of
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.sparse_vector import calibration as svt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.forecast import outlasting_noise
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import vote_table

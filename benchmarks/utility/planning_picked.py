@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.forecast import outlasting_noise, parts_of_best
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import vote_table

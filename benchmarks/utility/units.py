@@ -12,7 +12,7 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.votes import aggregate
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.drawing import draw_ensemble
 from app.release.progress import no_progress
 from app.release.terms.draw_parameters import ensemble_parameters

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing.bounds.profile_bound import adaptive_bound, hit_table
-from app.auditing.laws.conditions import HITS_PAID, LABELS_PAID
+from app.auditing.laws.proof_conditions import HITS_PAID, LABELS_PAID
 from app.auditing.mechanisms import broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING
 from tests.audit.planted import planted_systems as planted

@@ -26,12 +26,12 @@ from app.auditing.bounds.bit_bound import (
     pairs_of,
     planned_outcomes,
 )
-from app.auditing.laws.conditions import ANSWERS_PAID, of_bits
+from app.auditing.laws.proof_conditions import ANSWERS_PAID, of_bits
 from app.auditing.outcome_events import Bound
 from app.privacy.noisy_vote.bit_vote import WORD_RANGE, Parameters
 from app.privacy.noisy_vote.vote_table import HALF, VoteTable, calibrate
-from app.privacy.stability.inequality import MARGIN, precise_context, to_decimal
-from app.privacy.voting import universal
+from app.privacy.stability.threshold_inequality import MARGIN, precise_context, to_decimal
+from app.privacy.voting import query_decision
 from tests.builders.release.small_release import SmallRelease
 from tests.builders.release.svt_release import NOISY_VOTE
 
@@ -153,10 +153,10 @@ def test_a_table_that_is_too_steep_breaks_the_claim(
 
 
 def sure_of_all(
-    parameters: universal.Parameters, state: State, votes: Tally, noise: NoiseSource
-) -> tuple[State, universal.Outcome]:
+    parameters: query_decision.Parameters, state: State, votes: Tally, noise: NoiseSource
+) -> tuple[State, query_decision.Outcome]:
     """Answer the second label for sure where it has all votes, as if the last word were 2^64."""
-    after, outcome = universal.step(parameters, state, votes, noise)
+    after, outcome = query_decision.step(parameters, state, votes, noise)
     return after, replace(outcome, label=1) if votes.counts[0] == 0 else outcome
 
 

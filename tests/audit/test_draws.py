@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.auditing import draws as audit_draws
-from app.auditing.draws import draw_bound, rows_wanted
+from app.auditing import hypothesis_draws as audit_draws
+from app.auditing.hypothesis_draws import draw_bound, rows_wanted
 from app.auditing.outcome_events import ROUNDING
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import dichotomy_class
 from app.learning.trees.tree_class import TreeClass
-from app.privacy.budget.pipeline import PipelineBudget
+from app.privacy.budget.sampled_budget import PipelineBudget
 from app.privacy.exponential.mechanism import Parameters
 from tests.builders.learners.enumeration import unit_tests
 from tests.builders.release.small_release import SmallRelease

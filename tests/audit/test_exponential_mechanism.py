@@ -23,7 +23,7 @@ from tests.builders.learners.enumeration import unit_tests
 from tests.builders.learners.remembered import Remembered
 
 if TYPE_CHECKING:
-    from app.learning.trees.weights import Path
+    from app.learning.trees.tree_distribution import Path
 
 Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
 

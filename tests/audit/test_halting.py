@@ -16,8 +16,8 @@ from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise
 from app.privacy.stability.hit_table import calibrate
 from app.privacy.stability.mechanism import Parameters, State
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Phase, Sequel
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase, Sequel
 from app.privacy.voting.votes import Tally
 from tests.audit.planted.planted_faults import (
     StepWithOneWord,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     Step = Callable[[Parameters, State, int, NoiseSource], tuple[State, bool]]
     Answer = Callable[
-        [universal.Parameters, universal.State, Tally, NoiseSource],
-        tuple[universal.State, universal.Outcome],
+        [query_decision.Parameters, query_decision.State, Tally, NoiseSource],
+        tuple[query_decision.State, query_decision.Outcome],
     ]
 
 pytestmark = pytest.mark.audit
@@ -95,7 +95,7 @@ def draws_afresh(step: Step) -> bool:
 def labels_tell_nothing(answer: Answer) -> bool:
     """Compare the outcomes of hits over all pluralities and distances, coin by coin."""
     for coin, coin_word in product((False, True), range(0, 1 << 64, 1 << 59)):
-        parameters = universal.Parameters(
+        parameters = query_decision.Parameters(
             answering=Parameters(PROFILE, 3),
             class_count=3,
             answer_limit=10,
@@ -106,7 +106,7 @@ def labels_tell_nothing(answer: Answer) -> bool:
         outcomes = {
             answer(
                 parameters,
-                universal.State(),
+                query_decision.State(),
                 Tally(plurality, distance, ()),
                 # 192 is no multiple of 3: a third of the words would be rejected.
                 ScriptedNoise([HIT, coin_word, *([1 << 62] * 8)]),
@@ -127,7 +127,7 @@ def test_the_run_ends_at_the_last_hit() -> None:
 def test_the_phase_ends_with_the_last_hit() -> None:
     """The phase, which is what the writer looks at, leaves the ensemble at hit T and not before."""
     for cutoff in CUTOFFS:
-        parameters = universal.Parameters(
+        parameters = query_decision.Parameters(
             answering=Parameters(PROFILE, cutoff),
             class_count=2,
             answer_limit=1000,
@@ -136,7 +136,7 @@ def test_the_phase_ends_with_the_last_hit() -> None:
             unstable_gets_coin=False,
         )
         for hit_count in range(cutoff + 1):
-            phase = universal.phase(parameters, universal.State(hit_count, hit_count))
+            phase = query_decision.phase(parameters, query_decision.State(hit_count, hit_count))
             assert phase is (Phase.HALTED if hit_count == cutoff else Phase.ENSEMBLE)
 
 
@@ -152,7 +152,7 @@ def test_every_query_has_a_word_of_its_own() -> None:
 
 def test_an_unstable_label_is_the_same_for_all_votes() -> None:
     """For 32 words of the coin, a hit's label is the same at every plurality and distance."""
-    assert labels_tell_nothing(universal.step)
+    assert labels_tell_nothing(query_decision.step)
 
 
 def test_one_hit_too_many_is_caught() -> None:

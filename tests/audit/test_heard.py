@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.auditing.transcripts.promises import (
+from app.auditing.transcripts.reply_checks import (
     BARE,
     COUNTED,
     ENDED,

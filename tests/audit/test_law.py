@@ -22,9 +22,9 @@ from app.noise.system import SystemNoise
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import calibrate
 from app.privacy.stability.mechanism import Parameters, State
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.privacy.voting import votes as subsample_aggregate
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release import simulation
 from tests.audit.planted.planted_faults import StepWithOneWord, gap_as_distance, step_once_more
 from tests.builders.release.small_release import SmallRelease, VotesByMargin
@@ -214,5 +214,5 @@ def test_one_hit_too_many_is_caught_in_whole_runs(
 ) -> None:
     """With a loop while c <= T a third unstable answer comes, which is impossible."""
     monkeypatch.setattr(stability, "step", step_once_more)
-    monkeypatch.setattr(universal, "phase", lambda *_: Phase.ENSEMBLE)
+    monkeypatch.setattr(query_decision, "phase", lambda *_: Phase.ENSEMBLE)
     assert run_statistic(settings, ScriptedNoise(seeded_words(13))) == float("inf")

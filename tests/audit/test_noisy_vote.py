@@ -23,8 +23,8 @@ from app.noise.system import SystemNoise
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote.calibration import calibrate
 from app.privacy.noisy_vote.mechanism import Outcome, Parameters, State
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Sequel
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Sequel
 from app.privacy.voting.votes import tally
 from app.release.simulation import simulate
 from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
@@ -189,13 +189,13 @@ class Audited:
             ensemble_size=2 * HALF_OF_VOTES,
             answer_limit=self.answer_limit,
         )
-        given = universal.Parameters(
+        given = query_decision.Parameters(
             answering, 2, self.answer_limit, Sequel.HALT, Sequel.HALT, unstable_gets_coin=False
         )
         probability = 0.0
         for noise, mass in law.items():
             object.__setattr__(drawn, "_values", iter([noise]))
-            _, outcome = universal.step(given, universal.State(), private_value, NOTHING)
+            _, outcome = query_decision.step(given, query_decision.State(), private_value, NOTHING)
             probability += mass * bool(outcome.label)
         return probability
 

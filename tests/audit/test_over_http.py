@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.auditing.draws import ROWS_OF_A_PERSON
-from app.auditing.transcripts.promises import COUNTED, ENDED, NUMBERED, REPEATED
+from app.auditing.hypothesis_draws import ROWS_OF_A_PERSON
+from app.auditing.transcripts.reply_checks import COUNTED, ENDED, NUMBERED, REPEATED
 from app.cli.audit import audited_release, audited_releases
 from app.cli.audit.audited_releases import audit_releases
 from app.cli.audit.neighbours import ABOVE, Neighbours, neighbours
-from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
+from app.settings.toml_and_environment import with_placeholders
 from tests.audit.planted import planted_servers as planted
 from tests.audit.test_power_over_http import (
     CLAIM_OF_A_PERSON,
@@ -34,7 +34,7 @@ from tests.audit.test_power_over_http import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from app.auditing.transcripts.served import ServedReport
+    from app.auditing.transcripts.http_audit import ServedReport
     from tests.audit.planted.planted_servers import Plant
 
     Shares = Mapping[str, object]

@@ -14,7 +14,7 @@ import pytest
 import structlog
 
 from app.answering import answer_query
-from app.auditing.transcripts.served import Promised
+from app.auditing.transcripts.http_audit import Promised
 from app.cli.audit import audited_release
 from app.cli.audit.audited_releases import Part, run_part
 from app.cli.audit.neighbours import audited_claim, neighbours
@@ -38,7 +38,7 @@ from tests.audit.test_over_http import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from app.auditing.transcripts.served import Heard
+    from app.auditing.transcripts.http_audit import Heard
     from app.cli.audit.neighbours import Neighbours
     from app.privacy.voting.votes import Tally
     from app.settings.settings import Settings

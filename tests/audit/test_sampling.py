@@ -18,8 +18,8 @@ from app.auditing.outcome_events import bounds_shown, detection_limit, largest_s
 from app.auditing.sampling import FALSE_ALARM, Adversary, Stretch, bound_of, sample
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
-from app.privacy.budget.proportions import at_least, at_most
-from app.privacy.voting.universal import Outcome, Parameters, State
+from app.privacy.budget.confidence_bounds import at_least, at_most
+from app.privacy.voting.query_decision import Outcome, Parameters, State
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.planted_systems import system
 

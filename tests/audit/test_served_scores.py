@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from app.answering.decisions import Batch
+from app.answering.batch_decisions import Batch
 from app.answering.replays import ReplayIndex
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.entries.entry_kinds import LedgerEvent, ScoresReleased
@@ -22,8 +22,8 @@ from app.noise.scripted import ScriptedNoise
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import Outcome, PrivateBins, ScoreBin
 from app.privacy.stability import mechanism as stability
+from app.privacy.voting.query_decision import Parameters, Phase, Sequel, State
 from app.privacy.voting.tallies import PrivateValues, private_tallies
-from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from tests.builders.ledger.releases import opened, shares
 from tests.builders.release.small_release import HIT, STABLE, VotesByMargin, ask, identified
 from tests.unit.ledger.entries.test_fold import FITTED, fold_all

@@ -24,7 +24,7 @@ from app.release.statistics.opening_table import (
     open_statistics,
     table_of,
 )
-from app.release.statistics.released import drawn_statistics
+from app.release.statistics.released_table import drawn_statistics
 from app.release.statistics.statistics_table import StatisticsDraw, statistics_draw
 from tests.builders.release.small_release import (
     STABLE,

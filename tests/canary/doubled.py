@@ -28,9 +28,9 @@ from app.answering import service as conclave_service
 from app.cli import logs, run
 from app.http import application, problems
 from app.http.dashboard.page import page_responses
-from app.http.endpoint import FreshDocument
+from app.http.monitoring import tracing
 from app.http.openapi.openapi_document import build_document
-from app.http.watching import tracing
+from app.http.route_handling import FreshDocument
 from app.privacy.voting.tallies import private_tallies
 from app.release import drawing as draw_ensemble
 from app.release.views.budget import Budget, ReleaseName, budget_view

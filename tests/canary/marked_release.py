@@ -12,9 +12,9 @@ from app.data.vectors import encode, parse_features
 from app.learning.trees.tree import Tree
 from app.ledger.ledger import open_ledger
 from app.planning.from_settings import plan_settings
-from app.planning.telling.plan_document import plan_document
+from app.planning.output.plan_document import plan_document
 from app.privacy.voting.votes import tally
-from app.release.classifier.published import publish_drawn, read_published
+from app.release.classifier.published_classifier import publish_drawn, read_published
 from app.release.drawing import read_ensemble
 from app.release.private_state import HYPOTHESIS, read_piece
 from app.release.terms.configuration import configure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.terms.configuration import Configuration
 
 # A category that no schema names, and a number that no other row and no query has.

@@ -12,7 +12,7 @@ import csv
 from typing import TYPE_CHECKING, Final
 
 from app.release.generations import appending
-from app.release.generations.ticking import Ticker
+from app.release.generations.tick import Ticker
 from tests.canary.test_copies import COPIED, COPIES, KEYED, MARK, PLACES, shown
 from tests.lives.configurations import FEATURES, merged, toml_of
 from tests.lives.people import COLUMNS, people, questions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Transaction
-    from app.release.generations.owners import Batch
+    from app.release.generations.person_batches import Batch
     from tests.lives.configurations import Tables
     from tests.lives.people import Row
 

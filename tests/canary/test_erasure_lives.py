@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answering.beside.tick_clock import log
+from app.answering.generations.tick_clock import log
 from app.cli.logs import configure_logs
 from app.http.dashboard.page import page_responses
 from app.http.routes import PATHS
 from app.main import append_from_settings, change_from_settings
 from app.noise.system import SystemNoise
-from app.release.generations import changing, ticking
+from app.release.generations import row_changes, tick
 from app.release.terms.padding import wait_for_multiple
 from tests.builders.server.serving import Served
 from tests.http.end_to_end.test_generations import AGREED, HOUR, SPLIT, Life, wait_for
@@ -223,7 +223,7 @@ def test_nothing_public_tells_of_an_erasure(
     # Every tick, by the clock or at once, is committed after whole grains.  How long after them is
     # a matter of the machine, so that the figures are printed, and only their floor is a claim.
     took: list[tuple[float, float]] = []
-    monkeypatch.setattr(ticking, "wait_for_multiple", _timed(took))
+    monkeypatch.setattr(tick, "wait_for_multiple", _timed(took))
     lives, ticks = [], []
     for erases in (False, True):
         lives.append(lived(tmp_path / str(erases), capfd, erases=erases))
@@ -253,6 +253,6 @@ def test_a_line_of_the_log_that_tells_is_seen(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comparison has power: a count in the log is a difference."""
-    monkeypatch.setattr(ticking, "prepare_changes", _telling(changing.prepare_changes))
+    monkeypatch.setattr(tick, "prepare_changes", _telling(row_changes.prepare_changes))
     kept, erased = (lived(tmp_path / str(it), capfd, erases=it) for it in (False, True))
     assert kept != erased

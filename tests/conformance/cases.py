@@ -23,8 +23,8 @@ from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.certified.certified_row import CertifiedParameters
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Sequel
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Sequel
 from app.privacy.voting.votes import Tally
 from tests.builders.mechanisms.drawing import parameters as draw_parameters
 
@@ -43,9 +43,9 @@ PROFILE = stability.Parameters(((1 << 64) - 1, 1 << 63, 1 << 20), CUTOFF)
 
 # The type checker reads these lines: a module is a mechanism.
 STABILITY: AnsweringMechanism[stability.Parameters, stability.State, int, bool] = stability
-UNIVERSAL: AnsweringMechanism[universal.Parameters, universal.State, Tally, universal.Outcome] = (
-    universal
-)
+UNIVERSAL: AnsweringMechanism[
+    query_decision.Parameters, query_decision.State, Tally, query_decision.Outcome
+] = query_decision
 NOISY_VOTE: AnsweringMechanism[
     noisy_vote.Parameters, noisy_vote.State, Sequence[int], noisy_vote.Outcome
 ] = noisy_vote
@@ -113,9 +113,9 @@ class OneShotCase:
 
 def universal_parameters(
     answering: Answering, *, coin: bool = False, answer_limit: int = 1000
-) -> universal.Parameters:
+) -> query_decision.Parameters:
     """Return parameters of the universal algorithm over three labels."""
-    return universal.Parameters(
+    return query_decision.Parameters(
         answering=answering,
         class_count=3,
         answer_limit=answer_limit,
@@ -141,8 +141,8 @@ def _universal_case(*, coin: bool) -> AnsweringCase:
         lasting=Ask(values[1], (STABLE,)),
         hits=[Ask(value, hit_words) for value in values],
         bad_parameters=[
-            lambda: universal.Parameters(PROFILE, 1, 5, Sequel.HALT, Sequel.HALT, coin),
-            lambda: universal.Parameters(PROFILE, 2, -1, Sequel.HALT, Sequel.HALT, coin),
+            lambda: query_decision.Parameters(PROFILE, 1, 5, Sequel.HALT, Sequel.HALT, coin),
+            lambda: query_decision.Parameters(PROFILE, 2, -1, Sequel.HALT, Sequel.HALT, coin),
         ],
     )
 
@@ -187,7 +187,7 @@ def _universal_over_noisy_vote() -> AnsweringCase:
         hits=[],
         bad_parameters=[
             lambda: universal_parameters(answering, answer_limit=5),
-            lambda: universal.Parameters(answering, 2, 4, Sequel.HALT, Sequel.HALT, False),  # noqa: FBT003 -- all in their order
+            lambda: query_decision.Parameters(answering, 2, 4, Sequel.HALT, Sequel.HALT, False),  # noqa: FBT003 -- all in their order
         ],
     )
 
@@ -322,8 +322,8 @@ def _soft_labels_vector_case() -> AnsweringCase:
 def _universal_with_scores(case: AnsweringCase) -> AnsweringCase:
     """Soft labels inside: units count, and what goes out is a bin with its label."""
 
-    def parameters(inside: Any, *, class_count: int = 2) -> universal.Parameters:
-        return universal.Parameters(
+    def parameters(inside: Any, *, class_count: int = 2) -> query_decision.Parameters:
+        return query_decision.Parameters(
             inside,
             class_count,
             1000,

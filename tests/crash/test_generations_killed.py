@@ -20,8 +20,8 @@ from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from app.main import change_from_settings
 from app.noise.system import SystemNoise
-from app.release.generations.requests import identity_of
 from app.release.generations.slots import read_slots
+from app.release.generations.waiting_requests import identity_of
 from tests.builders.ledger.outside_audit import faults_in, hits_between
 from tests.builders.server.server_process import serving
 from tests.http.end_to_end.test_generations import AGREED, SPLIT, Life

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from app.answering.current_service import STATES
-from app.http.watching.metrics import HISTOGRAM, METRICS, PHASES, SLUGS, STANDINGS
+from app.answering.service_slot import STATES
+from app.http.monitoring.metrics import HISTOGRAM, METRICS, PHASES, SLUGS, STANDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from app.settings.data_section import (
     DateFeatureSettings,
     NumericFeatureSettings,
 )
-from app.settings.fields import OneOf, Section, Unit, section_of
+from app.settings.field_types import OneOf, Section, Unit, section_of
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from app.release.classifier.classifier_document import (
     WavesDocument,
 )
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import PublishedClassifier
+from app.release.classifier.published_classifier import PublishedClassifier
 from tests.builders.release.classifier_documents import documents, vectors
 from tests.docs.pages import ROOT, names_defined, text
 

@@ -24,7 +24,7 @@ from app.learning.predictors.predictor_classes import (
     read_predictor,
 )
 from app.learning.registry import CLASSES, dichotomy_class, hypothesis_class
-from app.noise.choice import SCALE_BITS
+from app.noise.exact_choice import SCALE_BITS
 from examples.staircases import Staircases
 from tests.docs.pages import ROOT, examples, text
 

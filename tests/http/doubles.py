@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx
 from msgspec import structs
 
-from app.answering.answer_counts import Workload
 from app.answering.answers import Answer, Bin, ScoredAnswer
-from app.answering.current_service import ServiceSlot
+from app.answering.hourly_counts import Workload
 from app.answering.queries import Query
 from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN, Budget
+from app.answering.service_slot import ServiceSlot
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.vectors import decode_key
 from app.errors import (
@@ -27,16 +27,16 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
-from app.http.access.door import Access
+from app.http.access.access_control import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
+from app.http.monitoring.observability import Watching
 from app.http.openapi.read_models import History, Outlook
-from app.http.watching.observability import Watching
+from app.ledger.disk_and_backups import NewestBackup, Storage
 from app.ledger.key_counts import KeyCount
-from app.ledger.storage import NewestBackup, Storage
 from app.release.statistics.posted_hypotheses import parse_hypotheses
-from app.release.statistics.released import StatisticsAnswer
+from app.release.statistics.released_table import StatisticsAnswer
 from tests.http.wire import Wire
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from app.data.vectors import Vector
     from app.http.access.keys import Keys
     from app.http.access.tokens import Tokens
-    from app.http.endpoint import EdgeRoute
+    from app.http.route_handling import EdgeRoute
 
 SCHEMA = Schema(
     label="income",

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
+from app.http.access.access_control import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.http.access.keys import Role
-from app.http.endpoint import EdgeRoute
+from app.http.route_handling import EdgeRoute
 from app.http.routes import ROUTES
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, path_of, problem
 

@@ -9,8 +9,8 @@ import pytest
 import structlog
 
 from app.http.access.keys import Role
-from app.http.watching.observability import Watching
-from app.http.watching.request_ids_and_times import RequestIds
+from app.http.monitoring.observability import Watching
+from app.http.monitoring.request_ids_and_times import RequestIds
 from tests.http.doubles import JSON, KEY_RING, KEYS, NDJSON, Http
 
 if TYPE_CHECKING:

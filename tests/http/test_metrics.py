@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.answering.answer_counts import SECONDS_BOUNDS, Workload
-from app.answering.current_service import STATES
+from app.answering.hourly_counts import SECONDS_BOUNDS, Workload
+from app.answering.service_slot import STATES
 from app.http.access.keys import Role
-from app.http.watching.metrics import METRICS, PHASES, RELEASE_METRICS, SLUGS
-from app.http.watching.observability import Watching
+from app.http.monitoring.metrics import METRICS, PHASES, RELEASE_METRICS, SLUGS
+from app.http.monitoring.observability import Watching
 from app.ledger.key_counts import KeyCount
 from tests.http.doubles import HEAD, KEY_RING, KEYS, Http
 

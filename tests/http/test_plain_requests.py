@@ -20,7 +20,7 @@ from app.data.vectors import decode_key
 from app.errors import ContainedError, IntegrityError, KeyLimitError, UnavailableError
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
-from app.http.watching.observability import Watching
+from app.http.monitoring.observability import Watching
 from app.http.wire.plain_requests import HEADS_MAX, PlainProtocol, guarded
 from tests.http.doubles import Http, MemoryService
 

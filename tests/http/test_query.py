@@ -8,17 +8,17 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering.current_service import OPENING, STOPPED
+from app.answering.service_slot import OPENING, STOPPED
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
     NotPublishedError,
     SwitchingError,
 )
-from app.http.endpoint import GIVEN_UP
 from app.http.limits import Limits
 from app.http.problems import INTERNAL_DETAIL
 from app.http.query.query_body import KEY_SHAPE, REPEATED, SHAPE
+from app.http.route_handling import GIVEN_UP
 from tests.http.doubles import CONFLICT, EXHAUSTED, JSON, Http, assert_problem, problem
 
 ANSWER = {

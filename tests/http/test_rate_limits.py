@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import KeyLimitError
-from app.http.access.door import Access
+from app.http.access.access_control import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses

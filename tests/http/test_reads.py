@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.http.access.door import Access
+from app.http.access.access_control import Access
 from app.http.access.keys import Role
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
-from app.http.reads import TWO_FORMS
+from app.http.read_routes import TWO_FORMS
 from app.http.routes import ROUTES
 from app.http.version import installed_version
 from tests.http.doubles import HEAD, KEY_RING, KEYS, OUTLOOK, Http, assert_problem, problem

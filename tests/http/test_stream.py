@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answering.current_service import STOPPED
+from app.answering.service_slot import STOPPED
 from app.errors import InvariantError, LedgerUnavailableError
 from app.http.limits import Limits
 from app.http.query.query_body import KEY_SHAPE, SHAPE

@@ -12,9 +12,9 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from app.answering.answer_query import Edge, Step
 from app.errors import ConfigurationError
-from app.http.watching import tracing as tracing_module
-from app.http.watching.observability import Watching
-from app.http.watching.tracing import CLOSE_SECONDS_MAX, Tracing, open_tracing
+from app.http.monitoring import tracing as tracing_module
+from app.http.monitoring.observability import Watching
+from app.http.monitoring.tracing import CLOSE_SECONDS_MAX, Tracing, open_tracing
 from app.noise.system import SystemNoise
 from app.settings.server_sections import TelemetrySettings
 from tests.http.collector import collecting

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from app.answering.decisions import Deferred
+from app.answering.batch_decisions import Deferred
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
 from app.ledger.ledger import RecordedAnswer
@@ -14,7 +14,7 @@ from app.ledger.ledger import RecordedAnswer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
 
 Phase = Literal["ensemble", "classifier", "halted"]
 

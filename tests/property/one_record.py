@@ -27,7 +27,7 @@ from app.learning.estimators.batched_cart import CompleteTrees
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble
 from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
-from app.learning.trees.packed import PackedTrees, TreeEnsemble
+from app.learning.trees.packed_trees import PackedTrees, TreeEnsemble
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.exponential import relabel
 from app.release import drawing

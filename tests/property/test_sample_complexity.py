@@ -10,8 +10,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.privacy.paper import row_theorems
-from app.privacy.paper.row_theorems import ROWS_MAX, Targets, Theorem, sample_complexity
+from app.privacy.paper import sample_complexity_theorems
+from app.privacy.paper.sample_complexity_theorems import (
+    ROWS_MAX,
+    Targets,
+    Theorem,
+    sample_complexity,
+)
 
 DIMENSIONS = st.integers(1, 1000)
 ACCURACIES = st.floats(1e-4, 0.999)
@@ -21,13 +26,13 @@ PROBABILITIES = st.floats(1e-9, 0.999)
 @given(alpha=ACCURACIES, beta=PROBABILITIES, dimension=DIMENSIONS)
 def test_textbook_rows_meet_the_growth_bounds(alpha: float, beta: float, dimension: int) -> None:
     """With ``(2 e n/d)^d`` labellings the tails that prove the results are at most beta."""
-    rows = row_theorems.disagreement_rows(alpha=alpha, beta=beta, dimension=dimension)
+    rows = sample_complexity_theorems.disagreement_rows(alpha=alpha, beta=beta, dimension=dimension)
     growth = 2 * dimension * math.log(2 * math.e * rows / dimension)
     assert math.log(4) + growth - rows * alpha * alpha / 8 <= math.log(beta) + 1e-9
-    rows = row_theorems.agnostic_rows(alpha=alpha, beta=beta, dimension=dimension)
+    rows = sample_complexity_theorems.agnostic_rows(alpha=alpha, beta=beta, dimension=dimension)
     growth = dimension * math.log(2 * math.e * rows / dimension)
     assert math.log(4) + growth - rows * alpha * alpha / 32 <= math.log(beta) + 1e-9
-    rows = row_theorems.cover_rows(alpha=alpha, beta=beta, dimension=dimension)
+    rows = sample_complexity_theorems.cover_rows(alpha=alpha, beta=beta, dimension=dimension)
     growth = 2 * dimension * math.log(2 * math.e * rows / dimension)
     assert math.log(2) + growth - rows * alpha * math.log(2) / 2 <= math.log(beta) + 1e-9
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.answering.decisions import Batch
+from app.answering.batch_decisions import Batch
 from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex
 from app.ledger.ledger import RecordedAnswer
@@ -19,8 +19,8 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import bin_scores
 from app.privacy.stability import mechanism as stability
+from app.privacy.voting.query_decision import Parameters, Sequel, State
 from app.privacy.voting.tallies import PrivateValues, private_tallies
-from app.privacy.voting.universal import Parameters, Sequel, State
 from tests.builders.release.small_release import VotesByMargin, ask, identified
 
 ANSWER_LIMIT = 12

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import ConfigurationError
-from app.settings import reading
+from app.settings import toml_and_environment
 from app.settings.settings import SECTIONS, Settings, demo_settings
 from tests.builders.schema.configurations import RIGHT
 
@@ -41,7 +41,7 @@ def test_any_value_of_any_key_is_taken_or_refused(keys: tuple[str, str], value: 
     """There is no third outcome, and a refusal is one line that starts with a key."""
     tables = tomllib.loads(RIGHT, parse_float=Decimal)
     tables["ledger"] = {"url": "sqlite:///ledger.db"}
-    _take_or_refuse(reading.overlay(tables, [(keys, value)]))
+    _take_or_refuse(toml_and_environment.overlay(tables, [(keys, value)]))
 
 
 @given(st.sampled_from(FEATURE_KEYS), VALUES)

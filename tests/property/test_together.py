@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.answering.answers import answer_of, answers_for
-from app.answering.decisions import Batch
+from app.answering.batch_decisions import Batch
 from app.answering.queries import Asker, Fresh, Query, in_columns
 from app.answering.replays import ReplayIndex
 from app.data.schema import NumericFeature, Schema
@@ -39,9 +39,9 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels.mechanism import PrivateBins
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Parameters, Phase, Sequel, State
 from app.privacy.voting.tallies import PrivateValues
-from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tallies, tally
 from tests.builders.release.small_release import ask, identified
 from tests.property.two_scripts import TwoScripts
@@ -49,7 +49,7 @@ from tests.property.two_scripts import TwoScripts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import IdentifiedQueries
     from app.privacy.answering_rows import Answering
 
@@ -197,7 +197,7 @@ def run(
 ) -> tuple[Sequence[Decision], Batch]:
     """Decide one batch, by one call or by many."""
     noise = TwoScripts(seeded_words(seed), seeded_words(seed + 1))
-    state = structs_replace(universal.initial_state(parameters, noise), answered)
+    state = structs_replace(query_decision.initial_state(parameters, noise), answered)
     counts = np.array([[SIZE - yes, yes] for yes in votes], dtype=np.int64)
     known = ReplayIndex()
     known.add(b"recorded", RecordedAnswer(1, 1, stable=True))
@@ -315,7 +315,7 @@ def test_what_more_than_a_vector_decides_is_left_alone(
     other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key or a limit of one query, or scores, keep a batch from being decided together."""
-    monkeypatch.delattr(universal, "steps")
+    monkeypatch.delattr(query_decision, "steps")
     limited = structs.replace(ask(0), asker=Asker("c", unstable_limit=9))
     last = {"key": ask(0, "key"), "scores": ask(0), "limit": limited}[other]
     names = [str(index).encode() for index in range(COUNT)]
@@ -347,8 +347,8 @@ def test_a_window_of_new_vectors_is_decided_together() -> None:
             make(5), 2, LIMIT, Sequel.HALT, Sequel.HALT, unstable_gets_coin=False
         )
         noise = ScriptedNoise(seeded_words(1))
-        state = universal.initial_state(parameters, noise)
-        answered = universal.steps(parameters, state, Tallies(counts), noise)
+        state = query_decision.initial_state(parameters, noise)
+        answered = query_decision.steps(parameters, state, Tallies(counts), noise)
         assert (answered is not None) is (name == "profile")
 
 
@@ -363,11 +363,11 @@ def test_what_is_decided_together_ends_at_the_limit() -> None:
         unstable_gets_coin=False,
     )
     votes = Tallies(np.array([[0, SIZE]] * COUNT, dtype=np.int64))
-    answered = universal.steps(parameters, State(), votes, ScriptedNoise([0] * COUNT))
+    answered = query_decision.steps(parameters, State(), votes, ScriptedNoise([0] * COUNT))
     assert answered is not None
     state, outcomes = answered
     assert (state, len(outcomes)) == (State(3, 3), 3)
-    assert universal.phase(parameters, state) is Phase.HALTED
+    assert query_decision.phase(parameters, state) is Phase.HALTED
 
 
 @given(st.lists(st.lists(st.integers(0, 99), min_size=3, max_size=3), min_size=1))

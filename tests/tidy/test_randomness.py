@@ -15,16 +15,16 @@ from tests.tidy.test_mechanism_docs import MECHANISMS
 GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
     "app/learning/learner_seeds.py": "learners' own, seeded by chunk, made here only",
-    "app/learning/trees/halving.py": "a learner that asks the one it is given by learner_seeds",
-    "app/planning/trial/people.py": "made-up people, by a generator of learner_seeds",
+    "app/learning/trees/halving_learner.py": "a learner that asks what learner_seeds gives it",
+    "app/planning/trial/made_up_records.py": "made-up people, by a generator of learner_seeds",
     "app/release/terms/answer_time.py": "made-up rows, by a generator of learner_seeds",
     "app/planning/trial/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
-    "app/data/embedded_demo.py": "public data",
+    "app/data/demo_data.py": "public data",
 }
 # Rows whose draws are exact: floats appear where they are paid for, or come before.
 EXACT_ROWS = {"app/noise": python_files("app/noise"), "app/privacy": MECHANISMS}
 FLOAT_FILES = {
-    "app/noise/choice.py": "log weights, whose rounding the exponential mechanism pays for",
+    "app/noise/exact_choice.py": "log weights, whose rounding the exponential mechanism pays for",
     "app/privacy/exponential/mechanism.py": "computes what that rounding costs",
     "app/privacy/exponential/relabel.py": "computes what that rounding costs",
     "app/privacy/query_release/mechanism.py": "weights of a table, updated by released noise",

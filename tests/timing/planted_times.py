@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.trees.packed import PackedTrees
-from app.privacy.voting import universal
+from app.learning.trees.packed_trees import PackedTrees
+from app.privacy.voting import query_decision
 from app.privacy.voting.votes import Tally
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.trees.packed import TreeEnsemble
+    from app.learning.trees.packed_trees import TreeEnsemble
     from app.noise.source import NoiseSource
     from app.privacy.soft_labels.mechanism import PrivateBins
-    from app.privacy.voting.universal import Outcome, Parameters, State
+    from app.privacy.voting.query_decision import Outcome, Parameters, State
 
-TRUE_STEP = universal.step
+TRUE_STEP = query_decision.step
 
 
 def spin(seconds: float) -> None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.learning.trees.packed import TreeEnsemble
-from app.privacy.voting import universal
+from app.learning.trees.packed_trees import TreeEnsemble
+from app.privacy.voting import query_decision
 from benchmarks.measuring.comparisons import (
     AMONG_STABLE,
     AMONG_UNSTABLE,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from app.privacy.voting.universal import Outcome
+    from app.privacy.voting.query_decision import Outcome
     from app.privacy.voting.votes import Tally
     from benchmarks.measuring.stopwatch import Timed
 
@@ -145,7 +145,7 @@ def test_a_step_that_is_slow_by_votes_is_caught(
     """A millisecond more where the votes or the flag say so is proven, by its own comparison."""
     is_slow, kinds, comparison = STEP_FAULTS[fault]
     step = slow_step(lambda tally, outcome: FAULT_SECONDS * is_slow(tally, outcome))
-    monkeypatch.setattr(universal, "step", step)
+    monkeypatch.setattr(query_decision, "step", step)
     assert is_caught(measured, kinds, comparison)
 
 
@@ -185,7 +185,7 @@ def test_a_fault_of_twenty_microseconds_is_caught(
     """Of 4,000 queries of each kind, a step slower by so little breaks the limit."""
     is_slow, kinds, comparison = STEP_FAULTS[fault]
     step = slow_step(lambda tally, outcome: SMALL_FAULT_SECONDS * is_slow(tally, outcome))
-    monkeypatch.setattr(universal, "step", step)
+    monkeypatch.setattr(query_decision, "step", step)
     timed = open_measured(tmp_path, cutoff=3 * SMALL_FAULT_EACH).time(kinds, SMALL_FAULT_EACH)
     difference = comparison.difference(timed, "decided")
     assert difference.low > LIMIT_SECONDS or difference.high < -LIMIT_SECONDS

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from app.auditing import audit as auditing
-from app.auditing.draws import AUDITED_LEARNERS
+from app.auditing.hypothesis_draws import AUDITED_LEARNERS
 from app.auditing.mechanisms import AUDITED
 from app.cli import run
 from app.cli.audit import audited_releases
@@ -22,7 +22,7 @@ from app.cli.background_server import BackgroundServer
 from app.errors import ConfigurationError, InvariantError
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import CLASSES, dichotomy_class
-from app.planning.mechanisms.planned import PLANNED
+from app.planning.mechanisms.planning_table import PLANNED
 from app.privacy.answering_rows import own
 from app.privacy.budget import ensemble_size
 from app.privacy.mechanisms import MECHANISMS, row_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import invariant
-from app.privacy.budget.proportions import at_least, at_most, binomial_tail
+from app.privacy.budget.confidence_bounds import at_least, at_most, binomial_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,13 +15,13 @@ from app.answering.outlook.answer_rate import Pace, Sample
 from app.answering.outlook.drain_alarm import FALSE_ALARM_PROBABILITY, DrainAlarm
 from app.errors import UnavailableError
 from app.ledger.entries.full_check import Refold
-from app.privacy.budget import proportions
-from app.privacy.voting.universal import Phase
+from app.privacy.budget import confidence_bounds
+from app.privacy.voting.query_decision import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.answering.answer_counts import Changes
+    from app.answering.hourly_counts import Changes
     from app.answering.outlook.drain_forecast import Counts, Forecast
     from app.ledger.entries.fold import LedgerState
     from app.release.release import Release
@@ -127,7 +127,7 @@ class Outlook:
 
         This runs in a thread of its own, where what a forecast needs is loaded too.
         """
-        proportions.load()
+        confidence_bounds.load()
         ends = self._clock() + READ_SECONDS
         try:
             while more := self._refold.read_page(self._release.ledger):

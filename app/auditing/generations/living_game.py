@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.auditing.generations.living_rules import vote_pairs
-from app.privacy.stability.inequality import WORD_RANGE
+from app.privacy.stability.threshold_inequality import WORD_RANGE
 
 if TYPE_CHECKING:
     from app.auditing.generations.living_rules import Rules, Standing

@@ -29,7 +29,7 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.decision_table import DECISIONS_MOVED
-from app.privacy.voting.universal import State
+from app.privacy.voting.query_decision import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from app.auditing.audited_mechanism import Audited
     from app.noise.source import NoiseSource
     from app.privacy.answering_rows import Answering
-    from app.privacy.voting.universal import Outcome, Parameters
+    from app.privacy.voting.query_decision import Outcome, Parameters
     from app.privacy.voting.votes import Tally
 
 NOISE_MAX: Final = 1 << 40

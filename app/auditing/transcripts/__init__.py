@@ -2,8 +2,9 @@
 
 The servers are run by ``app/cli/audit/audited_releases.py``.
 
-* ``promises.py`` checks one run exactly: its answers are counted, and given again, across restarts.
+* ``reply_checks.py`` checks one run exactly: its answers are counted, and given again, across
+  restarts.
 * ``transcripts.py`` compares the transcripts of two neighbouring data sets, and bounds epsilon by
   the channel that differs most.
-* ``served.py`` plans the runs, applies both, and makes the report.
+* ``http_audit.py`` plans the runs, applies both, and makes the report.
 """

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from app.auditing.transcripts.promises import Answer, Life
-from app.auditing.transcripts.served import Heard
+from app.auditing.transcripts.http_audit import Heard
+from app.auditing.transcripts.reply_checks import Answer, Life
 from app.auditing.transcripts.transcripts import readings_of
 from app.cli.audit.neighbours import ABOVE
 from app.cli.loopback_client import LoopbackClient, Reply, connected

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import uvloop
 
-from app.auditing.transcripts.served import (
+from app.auditing.transcripts.http_audit import (
     Heard,
     Plan,
     Promised,

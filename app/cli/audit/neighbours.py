@@ -6,7 +6,7 @@ chunk, as few as the mechanism needs to be near its threshold, of one number.  E
 learner then votes its own row's label on every query, so that one record is one vote.
 
 Where persons are named, each has one row but for the one who differs: of that person
-:data:`~app.auditing.draws.ROWS_OF_A_PERSON` rows are replaced, by as many or by one.
+:data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are replaced, by as many or by one.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from app.auditing.draws import ROWS_OF_A_PERSON
+from app.auditing.hypothesis_draws import ROWS_OF_A_PERSON
 from app.auditing.mechanisms import AUDITED
-from app.auditing.transcripts.served import Claim
+from app.auditing.transcripts.http_audit import Claim
 from app.errors import invariant
 from app.ledger.entries.fold import JOINT
 from app.privacy.budget.composition import Mechanism
 from app.release.terms.answer_terms import answering_row, calibrate_answers, release_budget
 from app.release.terms.configuration import charges_by_mechanism
-from app.settings.reading import sqlite_address
 from app.settings.settings import Settings
+from app.settings.toml_and_environment import sqlite_address
 
 if TYPE_CHECKING:
     from app.settings.release_sections import PrivacySettings

@@ -81,8 +81,8 @@ def _play(server: BackgroundServer, folder: Path, started: float) -> Report:
 def _demo_settings(folder: Path) -> Settings:
     import os
 
-    from app.settings.reading import sqlite_address
     from app.settings.settings import DEMO_LEDGER_NAME, demo_settings
+    from app.settings.toml_and_environment import sqlite_address
 
     environ = dict(os.environ)
     settings = demo_settings(environ, folder=folder)
@@ -95,8 +95,8 @@ def _comparison_settings(folder: Path) -> Settings:
     """Give the relabel share to the answers; nothing else cuts the run short."""
     import os
 
-    from app.settings.reading import sqlite_address
     from app.settings.settings import demo_settings
+    from app.settings.toml_and_environment import sqlite_address
 
     overrides: dict[tuple[str, ...], object] = {
         ("privacy", "shares", name): Decimal(share) for name, share in COMPARISON_SHARES.items()

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from app.answering.service import Budget
 from app.cli.query.client import QueryClient
-from app.data.embedded_demo import demo_queries
+from app.data.demo_data import demo_queries
 
 if TYPE_CHECKING:
     from pathlib import Path

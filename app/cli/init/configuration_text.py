@@ -8,7 +8,7 @@ from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from app.data.spelling import TRUE_OR_FALSE, iso_date
+from app.data.field_values import TRUE_OR_FALSE, iso_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from app.cli.init.columns import Column
-from app.data.spelling import NO_DATE, TRUE_OR_FALSE, TRUTHS, day_in, number_in
+from app.data.field_values import NO_DATE, TRUE_OR_FALSE, TRUTHS, day_in, number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from app.data.spelling import number_in
+from app.data.field_values import number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

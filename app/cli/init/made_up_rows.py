@@ -11,8 +11,8 @@ import io
 import math
 from typing import TYPE_CHECKING, Final
 
+from app.data.field_values import iso_date
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature
-from app.data.spelling import iso_date
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -60,7 +60,12 @@ def _rows(
 ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
     """Return the header, and the cells of each row."""
     from app.learning.learner_seeds import generator
-    from app.planning.trial.people import ColumnLaw, Population, column_laws, made_up_labels
+    from app.planning.trial.made_up_records import (
+        ColumnLaw,
+        Population,
+        column_laws,
+        made_up_labels,
+    )
 
     laws = [
         # Without shares no text beyond the categories is made up.

@@ -13,8 +13,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from app.data.field_values import iso_date
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature
-from app.data.spelling import iso_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

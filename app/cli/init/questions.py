@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from app.data.spelling import TRUE_OR_FALSE, day_in, number_in
+from app.data.field_values import TRUE_OR_FALSE, day_in, number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

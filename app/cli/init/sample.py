@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from app.cli.init.columns import Column
-from app.data.spelling import (
+from app.data.field_values import (
     TRUE_OR_FALSE,
     TRUTHS,
     CellError,

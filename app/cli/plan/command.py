@@ -28,8 +28,8 @@ from app.cli.plan.configured_plan import (
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.planning.mechanisms.planned_row import Document
-    from app.privacy.paper.row_theorems import Targets
+    from app.planning.mechanisms.planning_row import Document
+    from app.privacy.paper.sample_complexity_theorems import Targets
 
 EXIT_INFEASIBLE: Final = 1
 DECISIONS: Final = "--decisions"
@@ -177,9 +177,9 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
 
 
 def _paper(given: Given) -> Document:
-    from app.planning.telling.plan_document import paper_document, theorems_document
+    from app.planning.output.plan_document import paper_document, theorems_document
     from app.privacy.paper.paper import paper_parameters
-    from app.privacy.paper.row_theorems import sample_complexity
+    from app.privacy.paper.sample_complexity_theorems import sample_complexity
 
     targets = _targets(given)
     with _keys_as_options():
@@ -196,7 +196,7 @@ def _paper(given: Given) -> Document:
 
 
 def _targets(given: Given) -> Targets:
-    from app.privacy.paper.row_theorems import Targets
+    from app.privacy.paper.sample_complexity_theorems import Targets
 
     gamma, dual = given.get("--gamma"), given.get("--dual-vc")
     hypotheses = given.get("--hypotheses")

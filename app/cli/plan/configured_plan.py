@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.planning.mechanisms.planned_row import Document
+    from app.planning.mechanisms.planning_row import Document
     from app.planning.plan import Plan
     from app.planning.trial.search_for_wanted import Offer, Wanted
     from app.settings.settings import Settings
@@ -104,9 +104,9 @@ def _plan_generations(asked: _Asked, given: Given, *, as_json: bool) -> bool:
 
     """
     from app.cli.plan.table import print_json
-    from app.planning.telling.sustained_words import sustained_document, sustained_lines
+    from app.planning.output.sustained_sentences import sustained_document, sustained_lines
     from app.planning.trial.planned_answers import planned_trial
-    from app.planning.trial.sustained import sustained
+    from app.planning.trial.sustained_answers import sustained
 
     if GENERATIONS not in given:
         raise ConfigurationError(DEMAND, "goes with --generations")
@@ -143,7 +143,7 @@ class _Asked:
 def _print_first_lines(asked: _Asked) -> None:
     """Print what follows from public numbers at once."""
     from app.planning.from_settings import plan_request
-    from app.planning.telling.brief import accuracy_line, answers_line
+    from app.planning.output.short_plan import accuracy_line, answers_line
 
     settings = asked.settings
     request = plan_request(settings, asked.rows)
@@ -198,8 +198,8 @@ def _search(asked: _Asked, planned: Plan, wanted: Wanted) -> Offer:
 
 
 def _document(asked: _Asked, planned: Plan, offer: Offer | None) -> Document:
-    from app.planning.telling.plan_document import plan_document
-    from app.planning.telling.wanted_result import wanted_document
+    from app.planning.output.plan_document import plan_document
+    from app.planning.output.wanted_result import wanted_document
     from app.planning.trial.planned_answers import planned_answer_time
 
     answer_time = planned_answer_time(asked.settings, planned)
@@ -212,7 +212,7 @@ def _document(asked: _Asked, planned: Plan, offer: Offer | None) -> Document:
 def _plotted(asked: _Asked, planned: Plan, path: Path, progress: OpeningProgress) -> Document:
     """Draw the plot; return its series."""
     from app.planning.curves import panels
-    from app.planning.telling.plan_document import curves_document
+    from app.planning.output.plan_document import curves_document
 
     found = panels(
         planned.request,
@@ -236,8 +236,8 @@ def _print(
 ) -> None:
     """Print what is left to be printed, in the form that was asked for."""
     from app.cli.plan.table import print_document, print_json
-    from app.planning.telling.brief import change_line
-    from app.planning.telling.wanted_result import wanted_lines
+    from app.planning.output.short_plan import change_line
+    from app.planning.output.wanted_result import wanted_lines
 
     if as_json:
         print_json(document)
@@ -253,8 +253,8 @@ def _print(
 
 
 def _toml(asked: _Asked, planned: Plan, offer: Offer | None) -> str:
-    from app.planning.telling.brief import is_better
-    from app.planning.telling.settings_toml import settings_toml
+    from app.planning.output.settings_toml import settings_toml
+    from app.planning.output.short_plan import is_better
 
     if offer is not None:
         best = offer.best

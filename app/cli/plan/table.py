@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.planning.telling.counts import count
+from app.planning.output.count_format import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

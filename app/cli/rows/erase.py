@@ -12,7 +12,7 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.release.generations.requests import Receipt
+    from app.release.generations.waiting_requests import Receipt
 
 EXIT_UNKNOWN: Final = 1
 STANDARD_INPUT: Final = "-"

@@ -17,12 +17,12 @@ import numpy as np
 
 from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
+from app.data.field_values import CellError
 from app.data.schema import CategoricalFeature
 from app.data.sources.cells import NEAR_IN, NearNames, SourcePersons, Values, source_columns
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.row_blocks import ColumnsMissingError
 from app.data.sources.sources import decimal_of, open_source
-from app.data.spelling import CellError
 from app.errors import DataError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
 from app.data.persons import WEIGHT_UNITS
-from app.data.plane.countings import (
+from app.data.plane.part_computations import (
     CountedPart,
     OverlapReading,
     Summaries,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.checks.public_overlap import Overlap, PublicRuns
-    from app.data.plane.countings import NamedT, TotalOfVectors
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
+    from app.data.plane.part_computations import NamedT, TotalOfVectors
     from app.data.plane.summaries import PackedRows, Reading, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes

@@ -4,7 +4,7 @@ Each result is a function of a field's own text.  What is read together is only 
 to be read alike alone; every other field is left to be read alone:
 
 * Of the characters in ``ALPHABET`` alone, Arrow reads as a number what the pattern of a decimal
-  number in :mod:`app.data.spelling` takes, or refuses; both round to the nearest float64.
+  number in :mod:`app.data.field_values` takes, or refuses; both round to the nearest float64.
 * Names are matched byte for byte.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv
 
+from app.data.field_values import BLANKS, ERRORS, POINT
 from app.data.sources.cells import Texts, Values
 from app.data.sources.csv_records import divides_alike
-from app.data.spelling import BLANKS, ERRORS, POINT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

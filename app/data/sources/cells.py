@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from app.data.person_digests import identifier_digests, text_digests
-from app.data.persons import NO_PERSON, PersonReader
-from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
-from app.data.spelling import (
+from app.data.field_values import (
     DECIMAL_NUMBER,
     ERRORS,
     MISSING_CELL,
@@ -35,6 +32,9 @@ from app.data.spelling import (
     plain,
     with_point,
 )
+from app.data.person_digests import identifier_digests, text_digests
+from app.data.persons import NO_PERSON, PersonReader
+from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.errors import invariant
 
 if TYPE_CHECKING:

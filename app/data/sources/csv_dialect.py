@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
+from app.data.field_values import ERRORS
 from app.data.sources.cells import NearNames
-from app.data.spelling import ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.data.spelling import ERRORS
+from app.data.field_values import ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

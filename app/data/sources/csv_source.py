@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from app.data.field_values import ERRORS, MISSING_CELL
 from app.data.sources.cells import Values
 from app.data.sources.csv_dialect import BROKEN_TEXT, COMPRESSED, UTF_8
 from app.data.sources.csv_records import MARK, CsvRecords, without_mark
@@ -30,7 +31,6 @@ from app.data.sources.row_blocks import (
     column_indices,
 )
 from app.data.sources.stored_files import BAD_PATH, store_errors, store_problem, store_scheme
-from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from app.data.field_values import ERRORS
 from app.data.sources.cells import Values
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Block, Blocks, column_indices
 from app.data.sources.row_wise import QUERY, check_row_wise
-from app.data.spelling import ERRORS
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
+from app.data.field_values import MISSING_CELL
 from app.data.sources.arrow_texts import ArrowTexts
 from app.data.sources.cells import IdentifierColumn, Values, dates
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.stored_files import GONE, reaching, store_scheme
-from app.data.spelling import MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:

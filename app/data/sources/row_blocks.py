@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from app.data.field_values import CellError
 from app.data.rows import PrivateRows
 from app.data.sources.cells import NearNames
-from app.data.spelling import CellError
 from app.errors import DataError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from app.errors import ConclaveError
 
 if TYPE_CHECKING:
-    from app.answering.current_service import ServiceSlot
-    from app.http.access.door import Caller
+    from app.answering.service_slot import ServiceSlot
+    from app.http.access.access_control import Caller
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -1,6 +1,7 @@
 """The OpenAPI document: models of request and reply bodies, added to FastAPI's own document.
 
-* ``declaring.py`` has the base of all models, and how a route declares its bodies and replies.
+* ``body_declarations.py`` has the base of all models, and how a route declares its bodies and
+  replies.
 * ``query_models.py`` has the bodies of queries, answers and statistics.
 * ``read_models.py`` has those of outlook, parameters, ledger, schema, classifier and probes.
 * ``protocol_models.py`` has those of V2 and MLflow.

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from app.answering.service import Budget
 from app.http.openapi import protocol_models as protocols
 from app.http.openapi import query_models as queries
-from app.http.openapi.declaring import REFERENCE, Problem, V2Error
+from app.http.openapi.body_declarations import REFERENCE, Problem, V2Error
 from app.http.openapi.read_models import Classifier, ClassifierModel, Metrics
 from app.http.openapi.refusal_replies import HEADERS, RATE_LIMITS, all_refused
 from app.http.routes import ROUTES
@@ -23,7 +23,7 @@ from app.http.version import installed_version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.http.endpoint import EdgeRoute
+    from app.http.route_handling import EdgeRoute
 
 # Of bodies that a route reads or writes itself; FastAPI knows of none of them.
 MODELS: Final = (

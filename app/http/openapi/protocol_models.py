@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SkipValidation
 
-from app.http.openapi.declaring import Body, Text, like
+from app.http.openapi.body_declarations import Body, Text, like
 
 # Rows are checked against the schema of the release, each value with the name of its feature.
 Value = Annotated[int | float | str | bool | None, SkipValidation]

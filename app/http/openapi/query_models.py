@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Header
 from pydantic import Field, RootModel, SkipValidation
 
-from app.http.openapi.declaring import Body, like
+from app.http.openapi.body_declarations import Body, like
 
 Value = Annotated[
     int | float | str | bool | None,

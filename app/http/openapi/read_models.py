@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, RootModel
 
-from app.http.openapi.declaring import Body, Text, like
+from app.http.openapi.body_declarations import Body, Text, like
 
 Number = int | float
 Count = Annotated[int, Field(ge=0)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi.openapi.models import Header, Schema
 
-from app.answering.current_service import OPENING, STOPPED
-from app.answering.decisions import ANSWERS_USED
+from app.answering.batch_decisions import ANSWERS_USED
+from app.answering.service_slot import OPENING, STOPPED
 from app.errors import (
     BudgetExhaustedError,
     ContainedError,
@@ -27,10 +27,9 @@ from app.errors import (
     WaitingError,
 )
 from app.http import limits
-from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
+from app.http.access.access_control import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.http.access.tokens import UNREACHED
-from app.http.endpoint import GIVEN_UP
-from app.http.openapi.declaring import Problem, Responses, V2Error, forms
+from app.http.openapi.body_declarations import Problem, Responses, V2Error, forms
 from app.http.problems import (
     MEDIA_TYPE,
     CrossSiteError,
@@ -49,13 +48,14 @@ from app.http.problems import (
     v2_error_of,
 )
 from app.http.query import query_body
+from app.http.route_handling import GIVEN_UP
 from app.http.wire import connection_guard
 from app.http.wire.headers_and_bodies import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.http.endpoint import EdgeRoute
+    from app.http.route_handling import EdgeRoute
 
 WITHOUT_A_RELEASE: Final = frozenset({"/healthz", "/v2", "/v2/health/live"})
 STREAMS: Final = frozenset({"/query/stream", "/budget/events"})

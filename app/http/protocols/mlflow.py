@@ -25,16 +25,16 @@ from app.errors import (
     TooLargeError,
     UnavailableError,
 )
-from app.http import reads
-from app.http.access.door import asker_of
-from app.http.endpoint import CurrentApi, Document, QueryRoute, router_of
-from app.http.openapi.declaring import takes
+from app.http import read_routes
+from app.http.access.access_control import asker_of
+from app.http.openapi.body_declarations import takes
 from app.http.openapi.protocol_models import Invocation, InvocationCsv, Predictions, SplitFrame
 from app.http.openapi.query_models import documented_key
 from app.http.openapi.read_models import Status
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError
 from app.http.query.query_body import idempotency_key, refuse_repeated_members
+from app.http.route_handling import CurrentApi, Document, QueryRoute, router_of
 from app.http.wire.headers_and_bodies import (
     CSV,
     JSON,
@@ -166,7 +166,7 @@ class QuickDocument(Document):
 @router.get("/ping")
 async def ping(api: CurrentApi) -> Status:
     """Report that the release is open, as ``/readyz`` does."""
-    return await reads.ready(api)
+    return await read_routes.ready(api)
 
 
 @router.post(

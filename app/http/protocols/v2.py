@@ -15,9 +15,8 @@ from starlette.responses import Response
 from app.answering.answer_query import Edge, Step
 from app.answering.service import ConclaveService
 from app.errors import MalformedBodyError
-from app.http.access.door import asker_of
-from app.http.endpoint import Api, BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
-from app.http.openapi.declaring import gives, takes
+from app.http.access.access_control import asker_of
+from app.http.openapi.body_declarations import gives, takes
 from app.http.openapi.protocol_models import (
     V2Inference,
     V2InferenceWithBinary,
@@ -47,6 +46,7 @@ from app.http.protocols.v2_tensors import (
     pack,
 )
 from app.http.query.query_body import idempotency_key
+from app.http.route_handling import Api, BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
 from app.http.version import VERSION
 from app.http.wire.headers_and_bodies import (
     ENCODINGS,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.answering.queries import Query, alone
-from app.http.endpoint import INFER
 from app.http.protocols.v2 import inference_document, service_of_model
 from app.http.protocols.v2_body import Inference, parse_inference
 from app.http.query.plain_query import PlainQueries
+from app.http.route_handling import INFER
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

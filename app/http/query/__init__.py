@@ -4,5 +4,5 @@
 * ``plain_query.py`` answers one query too, where its head is known, past the framework.
 * ``query_body.py`` parses the JSON of a query or a line, and refuses what does not fit.
 * ``stream.py`` answers a stream of queries, a line for each in order.
-* ``lines.py`` cuts bytes into lines, and has the bounded queue between a stream's tasks.
+* ``line_splitting.py`` cuts bytes into lines, and has the bounded queue between a stream's tasks.
 """

@@ -18,12 +18,12 @@ from app.answering.answers import Answer
 from app.answering.queries import IdentifiedQueries, alone
 from app.answering.queue import Decided
 from app.errors import ConclaveError
-from app.http.access.door import Caller
+from app.http.access.access_control import Caller
 from app.http.access.keys import FoundKey, Role
 from app.http.access.rate_limits import rate_limit_headers
-from app.http.endpoint import GIVEN
+from app.http.monitoring.request_ids_and_times import STARTED, count_reply
 from app.http.query.query_body import parse_body, parse_numbers_alone
-from app.http.watching.request_ids_and_times import STARTED, count_reply
+from app.http.route_handling import GIVEN
 from app.http.wire.headers_and_bodies import JSON_TYPES, NamedHeaders, check_media_type
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.answering.answers import Told
     from app.answering.queries import Asker, Queries
     from app.answering.service import ConclaveService
-    from app.http.endpoint import Endpoint
+    from app.http.route_handling import Endpoint
     from app.http.wire.plain_requests import Exchange
 
 _HEADERS: Final = b"content-type: application/json\r\ncontent-length: %d\r\n"

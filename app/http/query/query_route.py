@@ -9,12 +9,12 @@ from starlette.requests import Request
 from app.answering.answer_query import Edge, Step
 from app.answering.answers import Answer
 from app.answering.queries import alone
-from app.http.access.door import asker_of
-from app.http.endpoint import BusyRoute, CurrentApi, router_of
+from app.http.access.access_control import asker_of
 from app.http.openapi import query_models as models
-from app.http.openapi.declaring import takes
+from app.http.openapi.body_declarations import takes
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.query.query_body import idempotency_key, parse_body
+from app.http.route_handling import BusyRoute, CurrentApi, router_of
 from app.http.wire.headers_and_bodies import (
     JSON,
     JSON_TYPES,

@@ -16,10 +16,10 @@ from app.errors import (
     TooLargeError,
     UnsupportedMediaTypeError,
 )
-from app.http.endpoint import CurrentApi, Document, QueryRoute, router_of
-from app.http.openapi.declaring import gives, takes
+from app.http.openapi.body_declarations import gives, takes
 from app.http.openapi.query_models import StatisticsAnswer, StatisticsQuestion, StatisticsTable
 from app.http.openapi.refusal_replies import UNREADABLE, refused
+from app.http.route_handling import CurrentApi, Document, QueryRoute, router_of
 from app.http.wire.headers_and_bodies import JSON, JSON_TYPES, check_media_type, read_body
 
 SHAPE: Final = (

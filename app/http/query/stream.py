@@ -29,16 +29,16 @@ from app.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
-from app.http.access.door import caller_of
+from app.http.access.access_control import caller_of
 from app.http.access.rate_limits import rate_limit_headers
-from app.http.endpoint import Api, BusyRoute, CurrentApi, note_refusal, router_of
+from app.http.monitoring.request_ids_and_times import QUERY_STREAMS, Identity, identity_of
 from app.http.openapi import query_models as models
-from app.http.openapi.declaring import gives, takes
+from app.http.openapi.body_declarations import gives, takes
 from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError, RequestTimeoutError, problem_body
-from app.http.query.lines import Channel, LineCutter, Overlong
+from app.http.query.line_splitting import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
-from app.http.watching.request_ids_and_times import QUERY_STREAMS, Identity, identity_of
+from app.http.route_handling import Api, BusyRoute, CurrentApi, note_refusal, router_of
 from app.http.wire.headers_and_bodies import LINE_TYPES, NDJSON, check_media_type
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from app.answering.queries import Asker, Queries
     from app.data.validate import Schema
-    from app.http.access.door import Caller
-    from app.http.query.lines import Line
+    from app.http.access.access_control import Caller
+    from app.http.query.line_splitting import Line
 
 Refusal: TypeAlias = RequestError | UnavailableError | IntegrityError
 Reply: TypeAlias = Answer | Refusal

@@ -18,7 +18,7 @@ from app.learning.encoding.binary_tests import BinaryTest, PackedTests
 from app.learning.encoding.encoded_rows import parts
 from app.learning.lists.enumerated_class import UNIT_ROUNDOFF, choice_roundoffs, log_sum_exp
 from app.learning.trees.tree_terms import leaf_terms
-from app.noise.choice import draw_index, truncation_variation
+from app.noise.exact_choice import draw_index, truncation_variation
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.trees.packed import WORD_QUERIES, LeafSelection, selection_order
+from app.learning.trees.packed_trees import WORD_QUERIES, LeafSelection, selection_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ until it touches as many as it can leaves it at a *flag*: a hyperplane through
 points, and within it a halfspace of the points on it.  So all dichotomies come
 from those of fewer dimensions: between neighbours on a line; in a plane from
 pairs of points that see each other (:func:`visible_pairs`); in space from the
-planes through three points (:mod:`app.learning.halfspaces.planes`).
+planes through three points (:mod:`app.learning.halfspaces.plane_labellings`).
 
 **Degenerate points** are counted as they are: repeated points are one, and
 points that span less than the space are projected to coordinates in which
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import invariant
-from app.learning.halfspaces.planes import pair_levels, space_levels
+from app.learning.halfspaces.plane_labellings import pair_levels, space_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

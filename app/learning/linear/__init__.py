@@ -2,8 +2,8 @@
 
 * ``conjunctions.py`` has the inputs: public tests and products of two, each 0 or 1.
 * ``whitening.py`` finds a public linear map that makes terms uncorrelated.
-* ``integers.py`` maps rows to integer vectors of bounded length, and has the logistic residuals, so
-  that sums over rows are exact.
+* ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the logistic
+  residuals, so that sums over rows are exact.
 * ``linear_scores.py`` has the classifier, and the averaged steps of the descent.
 * ``cosine_features.py`` has inputs that curve: cosines of random phases of numbers, in integers.
 * ``kernel_scores.py`` whitens terms and waves together, and has the classifier over both.

@@ -16,7 +16,7 @@ import numpy as np
 from app.errors import invariant
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
 from app.learning.linear.cosine_features import MAGNITUDE
-from app.learning.linear.integers import EXACT_BOUND, NORM_MAX, IntegerFeatures, score_count
+from app.learning.linear.integer_vectors import EXACT_BOUND, NORM_MAX, IntegerFeatures, score_count
 from app.learning.linear.linear_scores import SCORE_BOUND
 from app.learning.linear.whitening import CURVATURE_PARTS, GRID, PublicMap, directions
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from app.learning.linear.conjunctions import Terms
     from app.learning.linear.cosine_features import Waves
-    from app.learning.linear.numbers import Numbers
+    from app.learning.linear.quantile_steps import Numbers
     from app.learning.linear.whitening import Directions, Shrinkage
 
 # A score of 1.0 is written as so many, a product of a feature's units and a weight's.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import invariant
-from app.learning.linear.integers import score_count
+from app.learning.linear.integer_vectors import score_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

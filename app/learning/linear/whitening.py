@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.learning.linear.integers import NORM_MAX, IntegerFeatures, are_exact
+from app.learning.linear.integer_vectors import NORM_MAX, IntegerFeatures, are_exact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

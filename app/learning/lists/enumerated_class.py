@@ -27,7 +27,7 @@ import numpy as np
 from app.errors import ConfigurationError, invariant
 from app.learning.encoding.encoded_rows import weighed_parts
 from app.learning.lists.hypothesis_list import distinct_on
-from app.noise.choice import draw_repeated, truncation_variation
+from app.noise.exact_choice import draw_repeated, truncation_variation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from app.errors import InvariantError, LedgerCorruptError, invariant
-from app.learning.trees.packed import vote_means
+from app.learning.trees.packed_trees import vote_means
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

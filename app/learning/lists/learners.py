@@ -17,7 +17,7 @@ from app.learning.chunks import (
 from app.learning.learner_seeds import chunk_seed, generator
 from app.learning.lists.enumerated_class import EnumeratedHypothesis
 from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
-from app.learning.trees import canonical, halving
+from app.learning.trees import canonical_learner, halving_learner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,14 +143,16 @@ class _Chooser:
         check_rule(rule)
         self._is_canonical = rule == "canonical"
         self._order = (
-            canonical.order_by_spread(hypotheses.public_frequencies) if self._is_canonical else None
+            canonical_learner.order_by_spread(hypotheses.public_frequencies)
+            if self._is_canonical
+            else None
         )
         self._hypotheses = hypotheses if self._order is None else hypotheses.take(self._order)
 
     @property
     def vote_width(self) -> int:
         """The number of hypotheses that together cast one vote, by plurality."""
-        return 1 if self._order is not None else halving.TREES_PER_VOTE
+        return 1 if self._order is not None else halving_learner.TREES_PER_VOTE
 
     def constant(self, label: int) -> int:
         """Return the index that stands for the hypothesis that gives every row one label."""
@@ -161,4 +163,4 @@ class _Chooser:
         errors = self._hypotheses.error_counts(encoded, labels)
         if self._order is not None:
             return self._order[[int(errors.argmin())]]
-        return halving.choose_hypotheses(errors, generator(seed))
+        return halving_learner.choose_hypotheses(errors, generator(seed))

@@ -14,7 +14,7 @@ from app.learning.lists.boxes import box_dimension
 from app.learning.lists.enumerated_class import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.learning.trees.regions import Region
 from app.learning.trees.tree import Tree
-from app.noise.choice import draw_index, truncation_variation
+from app.noise.exact_choice import draw_index, truncation_variation
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -20,11 +20,11 @@ from app.learning.hypothesis import ClassRow
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.trees.counted_fit import LABELS, CountedTrees
 from app.learning.trees.learners import fit_tree, fit_trees
-from app.learning.trees.listed import tree_count_bound, tree_dichotomies
-from app.learning.trees.packed import PACKED_TESTS_MAX, PackedTrees, TreeEnsemble
-from app.learning.trees.search import DEPTH_OF_TRIPLES
+from app.learning.trees.packed_trees import PACKED_TESTS_MAX, PackedTrees, TreeEnsemble
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
+from app.learning.trees.tree_lists import tree_count_bound, tree_dichotomies
+from app.learning.trees.tree_search import DEPTH_OF_TRIPLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,10 +1,10 @@
 """The canonical tree learner for two labels, trained on many chunks at once from counts.
 
-It chooses the trees that ``canonical.py`` chooses, from sums instead of rows.  With D the rows
-of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
-right, so a tree is best where ``sum |D|`` over its leaves is largest.  A test that has D = x
-where it holds, in a region of D = y, gives ``|x| + |y - x| = max(|y|, |2 x - y|)``: of all
-tests of a last level only the largest and the smallest x are needed.
+It chooses the trees that ``canonical_learner.py`` chooses, from sums instead of rows. With D the
+rows of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
+right, so a tree is best where ``sum |D|`` over its leaves is largest. A test that has D = x where
+it holds, in a region of D = y, gives ``|x| + |y - x| = max(|y|, |2 x - y|)``: of all tests of a
+last level only the largest and the smallest x are needed.
 
 Two passes over the rows, of which each is a count: the upper levels of every chunk's tree
 follow from counts by tests, then the last level from counts in each region that those leave.
@@ -19,7 +19,7 @@ import numpy as np
 
 from app.learning.chunks import FALLBACK_LABEL
 from app.learning.encoding.cell_codes import CellCodes
-from app.learning.trees.canonical import CanonicalRule, canonical_order
+from app.learning.trees.canonical_learner import CanonicalRule, canonical_order
 from app.learning.trees.cell_counts import (
     COUNTED_DEPTH_MAX,
     COUNTERS_MAX,
@@ -28,7 +28,7 @@ from app.learning.trees.cell_counts import (
     counters,
     feature_sets,
 )
-from app.learning.trees.search import parent_counts
+from app.learning.trees.tree_search import parent_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

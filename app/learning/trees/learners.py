@@ -16,8 +16,8 @@ from app.learning.chunks import (
 )
 from app.learning.learner_seeds import chunk_seed, generator
 from app.learning.lists.thresholds import ThresholdClass
-from app.learning.trees import canonical, halving
-from app.learning.trees.packed import PackedTrees, leaf_scores
+from app.learning.trees import canonical_learner, halving_learner
+from app.learning.trees.packed_trees import PackedTrees, leaf_scores
 from app.learning.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def fit_trees(  # noqa: PLR0913 -- as the row of a class is given
     """
     fit_chunk = _chunk_fit(rule, hypothesis_class)
     depth, chunk_count = hypothesis_class.depth, len(offsets) - 1
-    trees_per_vote = halving.TREES_PER_VOTE if rule == "halving" else 1
+    trees_per_vote = halving_learner.TREES_PER_VOTE if rule == "halving" else 1
     trees = np.empty((chunk_count, trees_per_vote, (2 << depth) - 1), dtype=np.int64)
     scores = np.zeros((chunk_count, trees_per_vote, 1 << depth)) if scored else None
     for index in range(chunk_count):
@@ -154,7 +154,7 @@ class _CanonicalTrees:
 
     def __init__(self, hypothesis_class: TreeClass) -> None:
         self._class = hypothesis_class
-        self._order = canonical.canonical_order(hypothesis_class.tests)
+        self._order = canonical_learner.canonical_order(hypothesis_class.tests)
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
@@ -162,7 +162,7 @@ class _CanonicalTrees:
         """Search in canonical order, then name the tests by their own index."""
         del seed
         depth = self._class.depth
-        trees = canonical.fit_tree(
+        trees = canonical_learner.fit_tree(
             bits[:, self._order], labels, depth=depth, class_count=self._class.class_count
         )
         node_count = (1 << depth) - 1
@@ -180,7 +180,7 @@ class _HalvingTrees:
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
     ) -> NDArray[np.int64]:
         """Draw from the chunk's own generator."""
-        return halving.fit_trees(
+        return halving_learner.fit_trees(
             bits,
             labels,
             depth=self._class.depth,
@@ -199,7 +199,7 @@ class _Enumerated:
             [tree.test_indices + tree.leaf_labels for tree in hypothesis_class.hypotheses],
             dtype=np.int64,
         )
-        cuts = canonical.canonical_order(hypothesis_class.tests)
+        cuts = canonical_learner.canonical_order(hypothesis_class.tests)
         self._order = np.append(cuts, np.arange(len(cuts), len(self._trees)))
 
     def __call__(
@@ -208,5 +208,5 @@ class _Enumerated:
         """Choose by the errors of every hypothesis; the constants come last."""
         errors = self._class.error_counts(bits, labels)
         if self._rule == "canonical":
-            return self._trees[[canonical.choose_hypothesis(errors, self._order)]]
-        return self._trees[halving.choose_hypotheses(errors, generator(seed))]
+            return self._trees[[canonical_learner.choose_hypothesis(errors, self._order)]]
+        return self._trees[halving_learner.choose_hypotheses(errors, generator(seed))]

@@ -23,7 +23,7 @@ from app.learning.trees.cell_counts import (
     merged_tables,
 )
 from app.learning.trees.region_tables import excluded_literals
-from app.learning.trees.weights import (
+from app.learning.trees.tree_distribution import (
     DEPTH_MAX,
     MEMORY_BYTES_MAX,
     WEIGHT_COUNT_MAX,
@@ -31,7 +31,7 @@ from app.learning.trees.weights import (
     TreeWeights,
     draw_log_error,
 )
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -144,7 +144,7 @@ class TreeClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound (eta) on the rounding errors of trees' log weights in one draw.
 
-        See :func:`app.learning.trees.weights.draw_log_error`.
+        See :func:`app.learning.trees.tree_distribution.draw_log_error`.
         """
         del row_count, epsilon
         return draw_log_error(self._size)

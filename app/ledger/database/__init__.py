@@ -7,7 +7,7 @@ The only folder that knows SQLAlchemy's dialects.
 * ``sqlite.py`` and ``postgresql.py`` have the parts in which they differ.
 * ``open_database.py`` opens or creates a database, and brings its tables to the newest revision.
 * ``statements.py`` reads entries, answers and private pieces, page by page.
-* ``lookups.py`` finds recorded answers and idempotency keys by digest, a whole batch at once.
+* ``key_lookups.py`` finds recorded answers and idempotency keys by digest, a whole batch at once.
 * ``driver.py`` sends the frequent statements past SQLAlchemy, holds the writer's connection, and
   turns a database's errors into ours.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.

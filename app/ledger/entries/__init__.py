@@ -5,7 +5,7 @@
 * ``fold.py`` computes every balance and counter from the entries, and refuses an entry that
   does not follow from those before it, when it is written and when it is read.
 * ``generations.py`` does that for the entries of a release that takes generations of rows.
-* ``legality.py`` has that refusal's error, and the rules for answers with scores.
+* ``event_rules.py`` has that refusal's error, and the rules for answers with scores.
 * ``checkpoint.py`` stores the result of the fold at an entry, for a fast start.
 * ``replay.py`` folds from a known state to the newest entry, and checks the answers since.
 * ``full_check.py`` folds again from entry one while a server runs.

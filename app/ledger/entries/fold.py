@@ -43,8 +43,7 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
     threshold_noise_name,
 )
-from app.ledger.entries.generations import Generations
-from app.ledger.entries.legality import (
+from app.ledger.entries.event_rules import (
     OUTPUT,
     SCORE,
     IllegalError,
@@ -53,6 +52,7 @@ from app.ledger.entries.legality import (
     exact,
     illegal_scores,
 )
+from app.ledger.entries.generations import Generations
 from app.privacy.published_learners import LEARNERS
 
 

@@ -26,8 +26,8 @@ from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database.database import is_shared
 from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.database.sqlite import URL_KEY, database_path
+from app.ledger.disk_and_backups import NOTE_SUFFIX
 from app.ledger.server_lock import LOCK_SUFFIX
-from app.ledger.storage import NOTE_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

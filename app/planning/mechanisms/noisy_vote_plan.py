@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import capacity_of_votes
-from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import (
+from app.planning.mechanisms.planning_row import SHOWN_PROBABILITIES, Document, PlannedRow
+from app.planning.mechanisms.release_sizes import (
     chunk_rows_wanted,
     fed_size,
     resolve_ensemble_size,
     rows_for,
     starved_reasons,
 )
+from app.planning.plan_result import NoisyLead, Verdict
 from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
-from app.planning.verdict import NoisyLead, Verdict
 from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
 from app.privacy.noisy_vote.answering_row import (
@@ -31,7 +31,7 @@ from app.privacy.noisy_vote.vote_table import VoteTable
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
 
 FEWER_QUERIES: Final = "or lower answers.queries, with whose square root the noise grows"
 FEWER_VOTES_OF_CELLS: Final = "a noisy vote of the cells would need fewer votes: k = {size}"

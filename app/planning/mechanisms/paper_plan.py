@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from app.planning.mechanisms.sizes import rows_for
+from app.planning.mechanisms.release_sizes import rows_for
 from app.planning.mechanisms.stability_plan import PLANNED_SVT, unstable_reasons, weigh
-from app.planning.verdict import Verdict
+from app.planning.plan_result import Verdict
 from app.privacy.paper.answering_row import PAPER
 from app.privacy.paper.paper_pipeline import printed
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.privacy.paper.paper import PaperParameters
 
 

@@ -12,20 +12,20 @@ import msgspec
 
 from app.errors import invariant
 from app.planning.capacity import capacity_of_test
-from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import (
+from app.planning.mechanisms.planning_row import SHOWN_PROBABILITIES, Document, PlannedRow
+from app.planning.mechanisms.release_sizes import (
     chunk_rows_wanted,
     fed_size,
     resolve_ensemble_size,
     rows_for,
     starved_reasons,
 )
+from app.planning.plan_result import Stability, Verdict
 from app.planning.trial.forecast import (
     forecast_of_table,
     forecast_of_threshold,
     tested_beside_leaves,
 )
-from app.planning.verdict import Stability, Verdict
 from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import (
     approximate_decisions,
@@ -44,14 +44,14 @@ from app.privacy.stability.certified import certified_table
 from app.privacy.stability.certified.certified_row import CERTIFIED, shared_with
 from app.privacy.stability.decision_table import DecisionTable
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.inequality import WORD_BITS
 from app.privacy.stability.profile_parameters import EPSILON_MAX
+from app.privacy.stability.threshold_inequality import WORD_BITS
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.privacy.answering_rows import AnswersAsked, Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
 
 EPSILON_ADVISED_MAX: Final = 20
 # Beyond this a table of Theorem A takes longer than a comparison is worth.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from app.learning.cells.cell_class import CellSplits
     from app.learning.ensemble import Learner
-    from app.planning.trial.people import MadeUpRules, Population
+    from app.planning.trial.made_up_records import MadeUpRules, Population
 
 QUERIES: Final = 512
 # Rows of all chunks of one hypothesis; beyond it fewer chunks are fitted.

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.privacy.budget.confidence_bounds import binomial_tail
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
-from app.privacy.budget.proportions import binomial_tail
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.learning.ensemble import check_learner
 from app.learning.registry import row_of
 from app.planning.trial.agreement import splits_of
-from app.planning.trial.people import Population, column_laws
+from app.planning.trial.made_up_records import Population, column_laws
 from app.planning.trial.run_trial import predict
 from app.planning.trial.trial_size import Trial, is_quick
 from app.privacy.budget.composition import Mechanism

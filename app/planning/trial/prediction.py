@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
-    from app.planning.trial.cliff import Cliff
     from app.planning.trial.forecast import Forecast
     from app.planning.trial.recommendation import Choice
+    from app.planning.trial.small_leaf_risk import Cliff
     from app.privacy.answering_rows import AnsweringRow
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.planned import PLANNED, forecast_answers
+from app.planning.mechanisms.planning_table import PLANNED, forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
-from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.forecast import parts_of_best
+from app.planning.trial.small_leaf_risk import labels_at_worst
 from app.planning.trial.trial_size import SECONDS_COMPARED, extent_of
 from app.privacy.answering_rows import shared_budget
 from app.privacy.budget.composition import Mechanism
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
     from app.planning.trial.forecast import Forecast, Weighed
-    from app.planning.trial.people import MadeUpRules
+    from app.planning.trial.made_up_records import MadeUpRules
     from app.planning.trial.trial_size import Trial
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
 
 CUTOFFS: Final = (1, 5, 20, 50)
 # k, as times the least whose unanimous votes are stable ninety-nine times in a hundred.
@@ -62,8 +62,8 @@ class Choice:
         relabel_share: of epsilon.
         answers_share: of epsilon.
         forecast: what it gives.
-        worst: labels that the worst leaf leaves, :func:`app.planning.trial.cliff.labels_at_worst`;
-            over cells, which have no cliff, what nine hypotheses in ten exceed.
+        worst: labels that the worst leaf leaves (``small_leaf_risk.labels_at_worst``); over
+            cells, which have no cliff, what nine hypotheses in ten exceed.
         accuracy: share of made-up labels that the made-up rules give; None where not asked for.
         likeliest: that their likeliest label is.
 

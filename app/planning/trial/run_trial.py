@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.agreement import votes_by_cell
-from app.planning.trial.cliff import find_cliff
 from app.planning.trial.prediction import Prediction, as_printed
 from app.planning.trial.recommendation import recommend
+from app.planning.trial.small_leaf_risk import find_cliff
 from app.planning.trial.trial_size import agreement_of
 from app.privacy.mechanisms import MECHANISMS
 

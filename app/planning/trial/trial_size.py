@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.learning.estimators.packed_fit import block_fit_of
 from app.learning.registry import row_of
 from app.planning.trial.agreement import try_out, votes_by_cell
-from app.planning.trial.people import MadeUpRules
+from app.planning.trial.made_up_records import MadeUpRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.learning.ensemble import Learner
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
-    from app.planning.trial.people import Population
+    from app.planning.trial.made_up_records import Population
 
 HYPOTHESES: Final = 32
 HYPOTHESES_MIN: Final = 8

@@ -2,7 +2,8 @@
 
 * ``composition.py`` divides a budget by shares, and adds charges up.
 * ``account.py`` accounts answers and draws as one, where they are not added up.
-* ``pipeline.py`` says what relabelling and answers may cost on the sample that they run on.
+* ``sampled_budget.py`` says what relabelling and answers may cost on the sample that they run on.
 * ``ensemble_size.py`` chooses k where the configuration says ``auto``.
-* ``proportions.py`` has exact confidence bounds of a proportion, for bounds that are measured.
+* ``confidence_bounds.py`` has exact confidence bounds of a proportion, for bounds that are
+  measured.
 """

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.budget.account import left_for_answers
-from app.privacy.stability.curve import HELD_BELOW
 from app.privacy.stability.decision_table import (
     DECISION_RELEASE_PART,
     DECISION_SLOPE,
     DECISIONS_MOVED,
 )
 from app.privacy.stability.hit_table import real_valued_hit_probability
+from app.privacy.stability.probability_curve import HELD_BELOW
 from app.privacy.stability.profile_parameters import (
     EPSILON_KEY,
     RELEASE_PART,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.privacy.budget.account import Draw
-    from app.privacy.stability.curve import CurvePoint
+    from app.privacy.stability.probability_curve import CurvePoint
 
 ENTRY_COUNT_MAX: Final = 12_000
 """Distances after which a table is given up: about a second of work."""

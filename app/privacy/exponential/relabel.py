@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 from app.errors import InvariantError, invariant
 from app.learning.encoding.encoded_rows import predicted
 from app.learning.lists.enumerated_class import log_weight_error
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 from app.privacy.budget.composition import NUMERICAL_FACTOR, float_below
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential.amplification import relabel_parameter

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE
 from app.privacy.stability.profile_parameters import ALPHA_GRID
+from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

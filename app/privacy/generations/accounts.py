@@ -40,7 +40,6 @@ from app.privacy.generations.account_orders import best_order
 from app.privacy.stability.certified.certificate import NODE_BITS, SLOPE_BITS
 from app.privacy.stability.certified.certified_table import factor_holds
 from app.privacy.stability.hit_table import TABLES_KEPT, check_pairs
-from app.privacy.stability.inequality import WORD_RANGE, Inequality
 from app.privacy.stability.profile_parameters import (
     EPSILON_KEY,
     RELEASE_DELTA_PER_HIT_MIN,
@@ -50,6 +49,7 @@ from app.privacy.stability.profile_parameters import (
     release_holds,
     split_delta,
 )
+from app.privacy.stability.threshold_inequality import WORD_RANGE, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

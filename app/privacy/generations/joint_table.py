@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import invariant
-from app.privacy.stability.curve import CurveInequality
 from app.privacy.stability.hit_table import extended
-from app.privacy.stability.inequality import Entry, Excess, Inequality
+from app.privacy.stability.probability_curve import CurveInequality
 from app.privacy.stability.profile_parameters import first_threshold
+from app.privacy.stability.threshold_inequality import Entry, Excess, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -42,7 +42,7 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.encoding.encoded_rows import parts
-from app.learning.linear.integers import (
+from app.learning.linear.integer_vectors import (
     BINARY,
     EXACT_BOUND,
     ROWS_PER_BLOCK,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.linear.integers import IntegerFeatures
+    from app.learning.linear.integer_vectors import IntegerFeatures
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.privacy.budget.account import log_moment
-from app.privacy.stability.curve import HELD_BELOW
+from app.privacy.stability.probability_curve import HELD_BELOW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,6 @@
 
 * ``paper.py`` has the parameters as printed.
 * ``paper_pipeline.py`` makes them serve as calibration ``paper``, each one checked.
-* ``row_theorems.py`` has the numbers of rows that the theorems ask for.
+* ``sample_complexity_theorems.py`` has the numbers of rows that the theorems ask for.
 * ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.privacy.answering_rows import AnswersAsked
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.privacy.sparse_vector.calibration import SvtCalibration
 
 

@@ -3,7 +3,7 @@
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
 decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw
-with replacement, relabelling and sampling by :func:`app.privacy.budget.pipeline.check`.
+with replacement, relabelling and sampling by :func:`app.privacy.budget.sampled_budget.check`.
 
 Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper".  Neither
 depends on k: with fewer chunks than printed only the labels get worse.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.arithmetic import COUNT_MAX, composed_delta
-from app.privacy.budget.pipeline import PipelineBudget, check
+from app.privacy.budget.sampled_budget import PipelineBudget, check
 from app.privacy.exponential.amplification import relabelled_epsilon
 from app.privacy.paper.paper import (
     SAMPLING_DIVISOR,
@@ -28,7 +28,7 @@ from app.privacy.paper.paper import (
     refuse_out_of_range,
 )
 from app.privacy.sparse_vector import calibration as svt
-from app.privacy.stability.inequality import precise_context, to_decimal
+from app.privacy.stability.threshold_inequality import precise_context, to_decimal
 
 if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge

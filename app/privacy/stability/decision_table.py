@@ -31,7 +31,6 @@ from app.privacy.stability.hit_table import (
     find_thresholds,
     order_of,
 )
-from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Inequality
 from app.privacy.stability.profile_parameters import (
     EPSILON_KEY,
     RELEASE_DELTA_PER_HIT_MIN,
@@ -41,6 +40,7 @@ from app.privacy.stability.profile_parameters import (
     refuse_out_of_range,
     release_holds,
 )
+from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

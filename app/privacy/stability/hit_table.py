@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.budget.account import Draw, left_for_answers, log_moment
-from app.privacy.stability.curve import (
+from app.privacy.stability.probability_curve import (
     CurveInequality,
     CurvePoint,
     curve_points,
@@ -34,7 +34,6 @@ from app.privacy.stability.curve import (
     logit_of,
     point,
 )
-from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
 from app.privacy.stability.profile_parameters import (
     ALPHA_GRID,
     ALPHA_SLOPE,
@@ -50,6 +49,7 @@ from app.privacy.stability.profile_parameters import (
     split_delta,
     split_for,
 )
+from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

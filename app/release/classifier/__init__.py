@@ -3,7 +3,7 @@
 It is published in one of three ways:
 
 * ``switch.py``: while a server answers, after the ensemble's last answer.
-* ``learning.py``: at once, for ``conclave learn``.
+* ``publish_at_once.py``: at once, for ``conclave learn``.
 * ``drawn_student.py``: trained on the answers already given, free of charge.
 
 What is drawn is a learner's, a row of ``learner_table.py`` in the form of ``learner_row.py``:
@@ -13,9 +13,9 @@ waves too, and ``grid.py`` cells of a grid.
 The document and its predictions:
 
 * ``classifier_document.py`` has the structure of the JSON document, and reads it.
-* ``published.py`` writes every hypothesis as a document, and predicts from one.  Three forms
-  have a module of their own: ``published_scores.py`` (scores of tests and waves), ``grid.py``
+* ``published_classifier.py`` writes every hypothesis as a document, and predicts from one. Three
+  forms have a module of their own: ``published_scores.py`` (scores of tests and waves), ``grid.py``
   (cells) and ``published_code.py`` (a user's predictor, or a fitted scikit-learn student).
 * ``written_hypotheses.py`` writes a hypothesis of each class into the document.
-* ``forms.py`` holds what clients download: the JSON, and the ONNX model of ``onnx/``.
+* ``export_formats.py`` holds what clients download: the JSON, and the ONNX model of ``onnx/``.
 """

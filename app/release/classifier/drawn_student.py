@@ -20,7 +20,7 @@ from app.learning.student import ConstantStudent, EstimatorStudent, fit_student
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.privacy.voting.knowledge_transfer import training_set
 from app.release.classifier.classifier_document import NodeDocument, StudentDocument
-from app.release.classifier.published import (
+from app.release.classifier.published_classifier import (
     STUDENT,
     TrainedStudent,
     publish_drawn,

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.data.plane.countings import LabelCounts, draw_counting
+from app.data.plane.part_computations import LabelCounts, draw_counting
 from app.data.plane.streamed_rows import StreamedRows
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.registry import row_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.persons import WEIGHT_UNITS
-from app.data.plane.countings import Tallying
+from app.data.plane.part_computations import Tallying
 from app.data.plane.streamed_rows import StreamedRows
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError

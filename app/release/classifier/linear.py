@@ -23,7 +23,7 @@ from app.learning.linear.kernel_scores import (
     numbered_features,
 )
 from app.learning.linear.linear_scores import LinearScores
-from app.learning.linear.numbers import NO_NUMBERS, Numbers
+from app.learning.linear.quantile_steps import NO_NUMBERS, Numbers
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
 from app.privacy.answering_rows import own
 from app.privacy.noisy_gradient import calibration as accounting
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.linear.integers import IntegerFeatures
+    from app.learning.linear.integer_vectors import IntegerFeatures
     from app.learning.lists.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from app.learning.linear.cosine_features import Waves
     from app.learning.linear.kernel_scores import KernelScores
     from app.learning.linear.linear_scores import LinearScores
-    from app.learning.linear.numbers import Numbers
+    from app.learning.linear.quantile_steps import Numbers
     from app.release.classifier.classifier_document import FeatureDocument
 
 Cells: TypeAlias = frozenset[int]

@@ -17,10 +17,10 @@ from app.data.vectors import decode_key, encode
 from app.errors import VerificationError
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.privacy.budget.composition import Mechanism
-from app.privacy.voting.universal import Sequel
+from app.privacy.voting.query_decision import Sequel
 from app.release.classifier.drawn_student import publish_student
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.publication import Publication
 from app.release.release import ending_where_closed
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.release import Release
     from app.release.terms.configuration import Configuration
 

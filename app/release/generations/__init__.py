@@ -7,8 +7,8 @@
 * ``cohort.py`` draws one labelling from the rows of the first generations together.
 * ``fitting.py`` fits a generation's learners on them.
 * ``score_inputs.py`` has the public inputs of the published classifier, fixed at the opening.
-* ``publishing.py`` draws a generation's part in it, from where the one before has arrived.
+* ``batch_contribution.py`` draws a generation's part in it, from where the one before has arrived.
 * ``waiting_fits.py`` has what is fitted and not in the ledger, and the turn to fit it.
-* ``ticking.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
+* ``tick.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
 * ``living_release.py`` is the open release, whose learners are those of all active generations.
 """

@@ -27,9 +27,9 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.mechanisms import row_of
 from app.privacy.stability.hit_table import ProfileTable
 from app.release.generations.cohort import refuse_cohort
-from app.release.generations.owners import put_owners, sorted_out
-from app.release.generations.requests import put_request, refuse_known
+from app.release.generations.person_batches import put_owners, sorted_out
 from app.release.generations.slots import drawn_slots
+from app.release.generations.waiting_requests import put_request, refuse_known
 from app.release.private_state import put_pieces
 from app.release.release import HALTED, refuse_closed
 from app.release.terms.answer_terms import read_calibration

@@ -20,14 +20,14 @@ from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.answering_rows import own
 from app.privacy.mechanisms import row_of
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting.universal import Parameters, Sequel
+from app.privacy.voting.query_decision import Parameters, Sequel
 from app.release.composed_budget import Beside
 from app.release.drawing import refuse_dead_features
 from app.release.generations.appending import account_for, known_by, put_generation
 from app.release.generations.labelling import refuse_labelling
 from app.release.generations.living_release import LivingRelease
 from app.release.generations.score_inputs import PUBLIC_MAP, known_inputs, opened_descent
-from app.release.generations.ticking import Ticker, wait_for_fits
+from app.release.generations.tick import Ticker, wait_for_fits
 from app.release.opening import (
     OVERTAKEN,
     READING,

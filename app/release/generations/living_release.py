@@ -15,9 +15,9 @@ import numpy as np
 from app.errors import InvariantError
 from app.ledger.entries import generations as living
 from app.ledger.entries.generations import generations_of
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Phase
-from app.release.classifier.published import read_published
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase
+from app.release.classifier.published_classifier import read_published
 from app.release.generations.fitting import read_fitted
 from app.release.generations.slots import read_slots
 from app.release.generations.waiting_fits import WaitingFits
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generation
-    from app.privacy.voting.universal import Sequel, State
+    from app.privacy.voting.query_decision import Sequel, State
 
 
 class CommonVote:
@@ -109,7 +109,7 @@ class LivingRelease(Release):
         """
         cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
         left = min((each.left for each in active), default=cutoff)
-        return universal.State(state.answered, cutoff - left, self._has_ended(state))
+        return query_decision.State(state.answered, cutoff - left, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the release's phase (votes, classifier or halted) in a given state."""

@@ -20,9 +20,9 @@ from app.errors import ConfigurationError, LedgerCorruptError, invariant
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.linear.conjunctions import Terms
 from app.learning.linear.cosine_features import Waves
-from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.integer_vectors import IntegerFeatures
 from app.learning.linear.kernel_scores import KernelInputs, NumberedTerms
-from app.learning.linear.numbers import Numbers
+from app.learning.linear.quantile_steps import Numbers
 from app.privacy.budget.composition import Mechanism
 from app.privacy.published_learners import KERNEL
 from app.release.classifier.kernel import KernelDraw, kernel_draw

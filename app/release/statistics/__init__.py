@@ -2,6 +2,6 @@
 
 * ``statistics_table.py`` prepares the draw: its hypotheses, its cells, its calibration.
 * ``opening_table.py`` charges, draws and publishes the table.
-* ``released.py`` is the published table: its document, and its answers.
+* ``released_table.py`` is the published table: its document, and its answers.
 * ``posted_hypotheses.py`` checks hypotheses that a client posts, and applies them to public points.
 """

@@ -20,7 +20,7 @@ from app.release.opening import begin_release, found_state
 from app.release.private_state import put_pieces
 from app.release.publication import Publication
 from app.release.release import ending_where_closed
-from app.release.statistics.released import POINTS_PIECE, drawn_statistics
+from app.release.statistics.released_table import POINTS_PIECE, drawn_statistics
 from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
 from app.release.terms.accounting import as_opened
 from app.release.terms.answer_terms import check_pieces
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.release.progress import Progress
     from app.release.release import Release
-    from app.release.statistics.released import DrawnStatistics
+    from app.release.statistics.released_table import DrawnStatistics
     from app.release.statistics.statistics_table import StatisticsDraw
     from app.release.terms.configuration import Configuration
     from app.release.terms.privacy_unit import Unit

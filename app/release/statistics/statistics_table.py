@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.feature_tests import public_tests
-from app.data.plane.countings import Tallying
+from app.data.plane.part_computations import Tallying
 from app.data.plane.streamed_rows import StreamedRows
 from app.errors import ConfigurationError
 from app.learning.encoding.row_codes import IntegerCodes
-from app.learning.tables.covering import (
+from app.learning.statistics_tables.representative_domain import CutGrid, product_domain
+from app.learning.statistics_tables.table_hypotheses import (
     CHOSEN_POINT_COUNT_MAX,
     CHOSEN_QUERY_COUNT_MAX,
     chosen_tests,
@@ -26,7 +27,6 @@ from app.learning.tables.covering import (
     query_count_bound,
     refuse_table,
 )
-from app.learning.tables.representative_domain import CutGrid, product_domain
 from app.privacy.budget.composition import Mechanism
 from app.privacy.query_release import calibration as accounting
 from app.privacy.query_release import mechanism as query_release
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from app.data.plane.streamed_rows import AnyRows
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.lists.hypothesis_list import Encoded
-    from app.learning.tables.representative_domain import RepresentativeDomain
+    from app.learning.statistics_tables.representative_domain import RepresentativeDomain
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
     from app.privacy.query_release.calibration import QueryReleaseBudget, QueryReleaseCalibration

@@ -31,7 +31,7 @@ from app.privacy.generations.accounts import check as check_account
 from app.privacy.mechanisms import MECHANISMS, calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.voting.universal import Parameters, Sequel
+from app.privacy.voting.query_decision import Parameters, Sequel
 from app.release.private_state import read_piece
 from app.release.terms.accounting import account
 from app.release.terms.configuration import charges_by_mechanism
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.privacy.answering_rows import Answering, AnsweringRow, Calibration
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from app.learning.lists.enumerated_class import EnumeratedClass
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.privacy.answering_rows import Calibration
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings

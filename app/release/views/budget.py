@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.ledger.entries.generations import cohort_of, counts_erasures, quorum_of
 from app.privacy.budget.composition import Mechanism
-from app.privacy.voting.universal import Phase, Sequel
+from app.privacy.voting.query_decision import Phase, Sequel
 from app.release.composed_budget import composed_view
 from app.release.terms.hopeless_release import is_hopeless
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.auditing.laws import conditions
+from app.auditing.laws import proof_conditions
 from app.auditing.mechanisms import broken_conditions, exact_bound
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.planted_systems import (
@@ -42,20 +42,20 @@ HEADINGS = {
     NOISY_VOTE: "`noisy-vote`",
 }
 LETTERS = {
-    conditions.FRESH: "a",
-    conditions.EVERY_BIT: "b",
-    conditions.LAST_HIT: "c",
-    conditions.BY_ONE: "d",
-    conditions.AT_A_FLIP: "e",
-    conditions.SAME_LABEL: "f",
-    conditions.HITS_PAID: "g",
-    conditions.LABELS_PAID: "h",
-    conditions.COMPARED: "i",
-    conditions.THRESHOLD_KEPT: "j",
-    conditions.LAST_ANSWER: "k",
-    conditions.ONE_VOTE: "l",
-    conditions.LARGEST_WINS: "m",
-    conditions.ANSWERS_PAID: "n",
+    proof_conditions.FRESH: "a",
+    proof_conditions.EVERY_BIT: "b",
+    proof_conditions.LAST_HIT: "c",
+    proof_conditions.BY_ONE: "d",
+    proof_conditions.AT_A_FLIP: "e",
+    proof_conditions.SAME_LABEL: "f",
+    proof_conditions.HITS_PAID: "g",
+    proof_conditions.LABELS_PAID: "h",
+    proof_conditions.COMPARED: "i",
+    proof_conditions.THRESHOLD_KEPT: "j",
+    proof_conditions.LAST_ANSWER: "k",
+    proof_conditions.ONE_VOTE: "l",
+    proof_conditions.LARGEST_WINS: "m",
+    proof_conditions.ANSWERS_PAID: "n",
 }
 OF_HITS = (ONE_THRESHOLD, REFRESHED, PROFILE)
 OF_THRESHOLDS = (ONE_THRESHOLD, REFRESHED)

@@ -8,8 +8,8 @@ import numpy as np
 
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.mechanism import State
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Outcome
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,24 +94,24 @@ class StepWithOneWord:
 
 
 def answer_with_the_votes(
-    parameters: universal.Parameters,
-    state: universal.State,
+    parameters: query_decision.Parameters,
+    state: query_decision.State,
     private_value: Tally,
     noise: NoiseSource,
-) -> tuple[universal.State, Outcome]:
+) -> tuple[query_decision.State, Outcome]:
     """Give an unstable answer the plurality as its label."""
-    following, outcome = universal.step(parameters, state, private_value, noise)
+    following, outcome = query_decision.step(parameters, state, private_value, noise)
     return following, Outcome(private_value.plurality, outcome.stable)
 
 
 def answer_with_a_loaded_coin(
-    parameters: universal.Parameters,
-    state: universal.State,
+    parameters: query_decision.Parameters,
+    state: query_decision.State,
     private_value: Tally,
     noise: NoiseSource,
-) -> tuple[universal.State, Outcome]:
+) -> tuple[query_decision.State, Outcome]:
     """Toss an unstable answer's coin so that it favours the plurality."""
-    following, outcome = universal.step(parameters, state, private_value, noise)
+    following, outcome = query_decision.step(parameters, state, private_value, noise)
     if outcome.stable:
         return following, outcome
     votes = max(noise.below(parameters.class_count), private_value.plurality)

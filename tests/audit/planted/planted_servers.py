@@ -23,7 +23,7 @@ from app.ledger.entries import fold
 from app.ledger.entries.chain import public_entry
 from app.noise.system import SystemNoise
 from app.privacy.exponential import relabel
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.privacy.voting.tallies import private_tallies
 from app.release import drawing as draw_ensemble
 from app.release import release
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import pytest
     from numpy.typing import NDArray
 
-    from app.answering.decisions import Batch
+    from app.answering.batch_decisions import Batch
     from app.noise.source import NoiseSource
-    from app.privacy.voting.universal import Outcome, Parameters, State
+    from app.privacy.voting.query_decision import Outcome, Parameters, State
     from app.privacy.voting.votes import Tallies, Tally
     from app.release.drawing import SampledRows
 
@@ -98,7 +98,7 @@ def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:
 
 def label_of_votes(patch: pytest.MonkeyPatch) -> None:
     """Give an unstable answer the plurality as its label."""
-    real, real_together = universal.step, universal.steps
+    real, real_together = query_decision.step, query_decision.steps
 
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
@@ -117,8 +117,8 @@ def label_of_votes(patch: pytest.MonkeyPatch) -> None:
         told = zip(outcomes, labels, strict=False)
         return following, [replace(outcome, label=label) for outcome, label in told]
 
-    patch.setattr(universal, "step", step)
-    patch.setattr(universal, "steps", steps)
+    patch.setattr(query_decision, "step", step)
+    patch.setattr(query_decision, "steps", steps)
 
 
 def counter_lost_at_restart(patch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,8 @@ from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.certified import certified_table as certified
 from app.privacy.stability.certified.certified_row import CertifiedParameters
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Outcome, Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tally, tally
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def with_one_hit_more(audited: Audited) -> Audited:
         return audited.step(late(parameters), state, value, noise)
 
     def phase(parameters: Parameters, state: State) -> Phase:
-        return universal.phase(late(parameters), state)
+        return query_decision.phase(late(parameters), state)
 
     return replace(audited, step=step, phase=phase)
 
@@ -191,13 +191,13 @@ def without_noise(audited: Audited) -> Audited:
         return silent if parameters is audited.parameters else _silent(parameters)
 
     def start(parameters: Parameters, noise: NoiseSource) -> State:
-        return universal.initial_state(still(parameters), noise)
+        return query_decision.initial_state(still(parameters), noise)
 
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
         del noise
-        return universal.step(still(parameters), state, value, half)
+        return query_decision.step(still(parameters), state, value, half)
 
     return replace(audited, start=start, step=step)
 
@@ -208,13 +208,13 @@ def with_noise_drawn_once(audited: Audited) -> Audited:
 
     def start(parameters: Parameters, noise: NoiseSource) -> State:
         words[:] = noise.words(64)
-        return universal.initial_state(parameters, noise)
+        return query_decision.initial_state(parameters, noise)
 
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
         del noise
-        return universal.step(parameters, state, value, ScriptedNoise(words))
+        return query_decision.step(parameters, state, value, ScriptedNoise(words))
 
     return replace(audited, start=start, step=step)
 
@@ -225,14 +225,14 @@ def with_noise_kept_behind_a_draw(audited: Audited) -> Audited:
 
     def start(parameters: Parameters, noise: NoiseSource) -> State:
         words.clear()
-        return universal.initial_state(parameters, noise)
+        return query_decision.initial_state(parameters, noise)
 
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
         drawn = noise.words(64)
         words[:] = words or drawn
-        return universal.step(parameters, state, value, ScriptedNoise(words))
+        return query_decision.step(parameters, state, value, ScriptedNoise(words))
 
     return replace(audited, start=start, step=step)
 
@@ -260,7 +260,7 @@ def with_sixteen_bits(audited: Audited) -> Audited:
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
         words = (noise.word() >> 48 << 48 for _ in repeat(None))
-        return universal.step(parameters, state, value, ScriptedNoise(words))
+        return query_decision.step(parameters, state, value, ScriptedNoise(words))
 
     return replace(audited, step=step)
 
@@ -271,7 +271,7 @@ def with_label_of_votes(audited: Audited) -> Audited:
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
-        following, outcome = universal.step(parameters, state, value, noise)
+        following, outcome = query_decision.step(parameters, state, value, noise)
         return following, Outcome(value.plurality, outcome.stable)
 
     return replace(audited, step=step)
@@ -309,7 +309,7 @@ def with_threshold_never_drawn_anew(audited: Audited) -> Audited:
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
     ) -> tuple[State, Outcome]:
-        following, outcome = universal.step(parameters, state, value, noise)
+        following, outcome = query_decision.step(parameters, state, value, noise)
         kept = state.private_threshold_noise
         return replace(following, private_threshold_noise=kept), outcome
 
@@ -322,7 +322,7 @@ def with_silent_threshold(audited: Audited) -> Audited:
     assert isinstance(answering, sparse_vector.Parameters)
 
     def start(parameters: Parameters, noise: NoiseSource) -> State:
-        return replace(universal.initial_state(parameters, noise), private_threshold_noise=0)
+        return replace(query_decision.initial_state(parameters, noise), private_threshold_noise=0)
 
     return replace(audited, start=start)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
-from app.release.classifier.learning import DRAWING
+from app.release.classifier.publish_at_once import DRAWING
 from app.settings.settings import load_settings
 from tests.builders.crash.killing_server import die
 

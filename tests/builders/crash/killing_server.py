@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import Edge, Step
     from app.noise.source import NoiseSource
-    from app.release.classifier.published import PublishedClassifier, TrainedStudent
+    from app.release.classifier.published_classifier import PublishedClassifier, TrainedStudent
     from app.release.release import Release
-    from app.release.statistics.released import DrawnStatistics
+    from app.release.statistics.released_table import DrawnStatistics
 
 HOLD_SECONDS = 300.0
 NOWHERE = "nowhere"

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.decisions import Batch
+from app.answering.batch_decisions import Batch
 from app.answering.writer import Writer
 from app.ledger.database import sqlite
 from tests.builders.crash.faulting import connecting, observed, refuse_on_disk

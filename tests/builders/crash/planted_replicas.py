@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.answering import writer
-from app.answering.beside import forwarding
-from app.answering.beside.other_servers import Abreast
+from app.answering.replicas import forwarding
+from app.answering.replicas.other_servers import Abreast
 from app.answering.service import ConclaveService
 from app.answering.writer import Writer
 from app.ledger.database import postgresql
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from app.answering.queries import IdentifiedQueries
     from app.answering.service import Budget
-    from app.privacy.voting.universal import Phase
+    from app.privacy.voting.query_decision import Phase
 
 SHORT_TURNS = "short turns"
 NO_TURNS = "no turns"

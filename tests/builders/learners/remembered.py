@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.learning.trees.weights import Path, TreeWeights
+from app.learning.trees.tree_distribution import Path, TreeWeights
 
 if TYPE_CHECKING:
     import numpy as np

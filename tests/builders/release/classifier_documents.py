@@ -26,7 +26,7 @@ from app.release.classifier.classifier_document import (
     TermDocument,
     WavesDocument,
 )
-from app.release.classifier.published import (
+from app.release.classifier.published_classifier import (
     GRID_VERSION,
     HYPOTHESIS_VERSION,
     NUMBERS_VERSION,

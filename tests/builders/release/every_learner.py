@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.field_values import finite_numbers
 from app.data.rows import PrivateRows
-from app.data.spelling import finite_numbers
 from app.data.vectors import encode
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from app.release.classifier.published_scores import PublishedScores
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.data.vectors import Vector
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
 
 LEARNED_ROWS: Final = 400
 POINT_COUNT: Final = 100

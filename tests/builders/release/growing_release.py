@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.appending import append_generation
 from app.release.generations.living_opening import open_living
-from app.release.generations.ticking import Ticker
+from app.release.generations.tick import Ticker
 from app.release.progress import no_progress
 from tests.builders.release.small_release import (
     RowAnswerer,

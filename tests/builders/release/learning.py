@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.data.vectors import encode
-from app.release.classifier import learning as module
-from app.release.classifier.learning import learn
+from app.release.classifier import publish_at_once as module
+from app.release.classifier.publish_at_once import learn
 from app.release.progress import no_progress
 from tests.builders.release.small_release import SmallRelease, private_rows, seeded_noise
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.data.vectors import Vector
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.progress import Progress
 
 OPENING = ["ReleaseOpened", "ShareCharged", "ShareCharged", "ShareReserved"]

@@ -10,8 +10,8 @@ import numpy as np
 from app.ledger.entries.generations import generations_of
 from app.release.generations.appending import append_generation
 from app.release.generations.living_opening import open_living
-from app.release.generations.requests import identity_of
 from app.release.generations.slots import Slots, read_slots
+from app.release.generations.waiting_requests import identity_of
 from app.release.progress import no_progress
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.small_release import private_rows, seeded_noise

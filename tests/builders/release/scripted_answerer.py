@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.writer import Writer
 from app.data.vectors import decode_key
 from app.ledger.ledger import RecordedAnswer
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.answering.answer_query import Edge, QueryAnswerer, Step
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import IdentifiedQueries
     from app.errors import IntegrityError
 

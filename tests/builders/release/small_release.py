@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.answering.answer_query import BeforeCommit
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
     from app.release.release import Release

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from app.ledger.ledger import Ledger
-    from app.privacy.voting.universal import Parameters
+    from app.privacy.voting.query_decision import Parameters
 
 SVT = {"privacy__calibration": "svt"}
 CERTIFIED = {"privacy__calibration": "certified"}

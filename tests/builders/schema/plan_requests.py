@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Mechanism, Shares, charges
-from app.privacy.budget.pipeline import pipeline_budget
+from app.privacy.budget.sampled_budget import pipeline_budget
 from app.privacy.paper.paper_pipeline import PaperTargets, paper_budget
 
 TARGETS = PaperTargets(alpha=0.1, beta=0.05, query_count=2000)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app.data.field_values import CellError, number_in
 from app.data.sources.cells import (
     NUMBER_TYPES,
     CategoricalColumn,
@@ -16,7 +17,6 @@ from app.data.sources.cells import (
     SourceColumn,
     Values,
 )
-from app.data.spelling import CellError, number_in
 from app.estimator import classifier as estimator
 from app.estimator import frame_columns as estimator_columns
 

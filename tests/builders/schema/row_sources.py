@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyarrow import parquet
 from sqlalchemy.engine import make_url
 
+from app.data.field_values import CellError
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources import csv_records, csv_source, database_source, npz_source, parquet_source
 from app.data.sources.sources import read_rows
-from app.data.spelling import CellError
 from app.errors import DataError
 from app.estimator import PrivateQueryClassifier
 from app.estimator import classifier as estimator

@@ -12,10 +12,10 @@ import grpc.aio
 from tritonclient.grpc import service_pb2
 
 from app.cli.web_server import listen
-from app.http.access.door import Access
-from app.http.endpoint import Api
+from app.http.access.access_control import Access
 from app.http.limits import Limits
 from app.http.protocols.v2_grpc.inference_server import InferenceServer
+from app.http.route_handling import Api
 from tests.http.doubles import Http
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.answering.answers import Answer
-from app.answering.current_service import OPENING, STOPPED
+from app.answering.service_slot import OPENING, STOPPED
 from app.errors import InvariantError, KeyLimitError, LedgerUnavailableError
 from app.http.limits import Limits
 from app.http.problems import NO_SUCH_PATH

@@ -26,7 +26,7 @@ from app.errors import (
     SwitchingError,
     UnavailableError,
 )
-from app.http.access.door import Access
+from app.http.access.access_control import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
 from app.http.problems import INTERNAL_DETAIL

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.answering.answer_query import Edge, Step
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -19,7 +19,7 @@ from app.errors import (
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.release import Release
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.small_release import (
@@ -34,7 +34,7 @@ from tests.builders.release.small_release import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.ledger.entries.fold import LedgerState
     from tests.builders.ledger.faulty_ledger import Fault
 

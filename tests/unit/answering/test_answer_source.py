@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.answering.replays import AnswerSource, answer_source
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 
 ENSEMBLE, CLASSIFIER, HALTED = Phase.ENSEMBLE, Phase.CLASSIFIER, Phase.HALTED
 

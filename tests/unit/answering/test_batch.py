@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.decisions import DEFERRED, Batch
+from app.answering.batch_decisions import DEFERRED, Batch
 from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
 from app.ledger.ledger import RecordedAnswer
 from app.noise.scripted import ScriptedNoise
 from app.privacy.stability import mechanism as stability
+from app.privacy.voting.query_decision import Parameters, Phase, Sequel, State
 from app.privacy.voting.tallies import PrivateValues
-from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tally
 from tests.builders.release.small_release import HIT, STABLE, ask, identified
 
 if TYPE_CHECKING:
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
 
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
 NAMES = (b"a", b"b", b"c", b"d", b"e", b"f")

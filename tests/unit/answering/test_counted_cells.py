@@ -18,7 +18,7 @@ from app.ledger.verification import verify
 from app.privacy.answering_rows import RULE_KEY
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.stability.decision_table import DECISIONS_MOVED, DecisionTable
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.terms.answer_terms import check_pieces, read_calibration
 from app.release.views.budget import budget_view
 from app.release.views.parameters_in_words import explained

@@ -43,7 +43,7 @@ from tests.builders.release.small_release import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
 
 CELLS = {
     "hypotheses__class": "cells",

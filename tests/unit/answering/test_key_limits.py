@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from app.answering.decisions import Deferred
+from app.answering.batch_decisions import Deferred
 from app.answering.queries import Asker, Fresh, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from tests.builders.ledger.faulty_ledger import Fault
 
 WEB = Asker("web", answer_limit=2)

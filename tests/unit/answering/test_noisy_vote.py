@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -30,7 +30,7 @@ from app.privacy.answering_rows import RULE_KEY
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote.answering_row import NOISY_VOTE as COUNTS
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.terms import answer_terms
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.old_ledgers import HISTORIES
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.ledger.ledger import Ledger
 
 

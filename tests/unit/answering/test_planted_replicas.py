@@ -2,7 +2,7 @@
 
 The campaigns that must find these faults are long, and a plant that no longer bites would
 make them campaigns that cannot fail.  Of servers without a fault
-``tests/unit/answering/beside/test_other_servers.py`` asks the opposite, in the same way.
+``tests/unit/answering/replicas/test_other_servers.py`` asks the opposite, in the same way.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering import writer
-from app.answering.beside.other_servers import Abreast
+from app.answering.replicas.other_servers import Abreast
 from app.answering.service import ConclaveService
 from app.answering.writer import Writer
 from app.ledger.database import postgresql as postgresql_ledger
 from tests.builders.crash.planted_replicas import NO_TURNS, PLANTING, STALE_READS, STALE_REPLAYS
 from tests.builders.release.served import published, replay, run, serving
 from tests.builders.release.small_release import STABLE, SmallRelease, ask
-from tests.unit.answering.beside.test_other_servers import two
+from tests.unit.answering.replicas.test_other_servers import two
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

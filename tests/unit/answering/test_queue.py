@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from app.answering.answers import in_turn
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.queue import Queue, Waiting, decisions_of, first_deferred
 from app.errors import InvariantError, UnavailableError
 from tests.builders.release.scripted_answerer import answered, queries

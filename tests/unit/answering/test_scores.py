@@ -27,8 +27,8 @@ from app.noise.scripted import ScriptedNoise
 from app.planning.from_settings import warn_of_relabelled_scores
 from app.privacy.soft_labels.mechanism import ScoreBin
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Outcome, Parameters, Phase, Sequel, State
 from app.release.views.budget import budget_view
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.opened_release import NoNoise, kinds
@@ -40,7 +40,7 @@ from tests.unit.release.test_threshold_noise import noises
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import Query
 
 SCORES = {"answers__output": "score"}
@@ -218,7 +218,7 @@ def test_an_answer_whose_second_test_was_left_out_needs_the_last_unit() -> None:
     )
     drawn = (State(1, 2), State(2, 3))
     with pytest.raises(InvariantError, match="second test"):
-        universal.redo(
+        query_decision.redo(
             parameters, State(1, 0), Outcome(None, stable=False), drawn=drawn, noise=NoNoise()
         )
 

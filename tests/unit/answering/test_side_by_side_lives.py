@@ -9,14 +9,14 @@ from unittest.mock import patch
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering import decisions as batch
+from app.answering import batch_decisions as batch
 from app.answering.queries import Asker, Queries, in_columns
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError
 from app.ledger.verification import verify
 from app.noise.scripted import seeded_words
-from app.privacy.voting import universal
-from app.privacy.voting.universal import Phase
+from app.privacy.voting import query_decision
+from app.privacy.voting.query_decision import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.small_release import (
     HIT,
@@ -72,7 +72,7 @@ def life(folder: Path, fault: Fault | None, *, one_by_one: bool) -> tuple[object
     given: list[str] = []
     with (
         patch.object(batch, "TOGETHER_MIN", 10**9 if one_by_one else TOGETHER_MIN),
-        patch.object(universal, "steps", side_effect=universal.steps) as together,
+        patch.object(query_decision, "steps", side_effect=query_decision.steps) as together,
         capture_logs() as lines,
     ):
         for window in (plain(-20), plain(0), plain(0), mixed(), plain(20)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.answer_counts import (
+from app.answering.hourly_counts import (
     ANSWER_KINDS,
     CLASSIFIED,
     FRESH,

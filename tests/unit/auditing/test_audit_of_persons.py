@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.draws import (
+from app.auditing.hypothesis_draws import (
     ROWS_OF_A_PERSON,
     audit_draws,
     draw_bound,

@@ -9,7 +9,7 @@ import pytest
 
 from app.auditing.audit import report_on
 from app.auditing.audited_mechanism import Audited
-from app.auditing.laws.conditions import ANSWERS_PAID, DECISIONS_PAID
+from app.auditing.laws.proof_conditions import ANSWERS_PAID, DECISIONS_PAID
 from app.auditing.mechanisms import AUDITED, broken_conditions, exact_bound
 from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.composition import Charge, Mechanism
@@ -17,7 +17,7 @@ from app.privacy.mechanisms import MECHANISMS
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.stability import decision_table
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting.universal import Parameters, Sequel
+from app.privacy.voting.query_decision import Parameters, Sequel
 from tests.builders.release.small_release import seeded_noise
 
 pytestmark = pytest.mark.audit

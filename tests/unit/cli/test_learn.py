@@ -12,7 +12,7 @@ from app import main
 from app.cli import logs, run
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.ledger.ledger import open_ledger
-from app.release.classifier.published import read_published
+from app.release.classifier.published_classifier import read_published
 
 if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.release.classifier.published import PublishedClassifier
+from app.release.classifier.published_classifier import PublishedClassifier
 from conclave_client import Classifier, UnsupportedClassifierError, load_classifier
 from tests.builders.release.classifier_documents import documents, vectors
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from app.data.embedded_demo import demo_rows
+from app.data.demo_data import demo_rows
 from app.data.rows import PrivateRows, fingerprint
 from app.errors import InvariantError
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from app.data.feature_tests import public_tests
+from app.data.field_values import CellError, day_in, iso_date
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature, Schema
 from app.data.sources.cells import Values, source_columns
-from app.data.spelling import CellError, day_in, iso_date
 from app.data.vectors import encode, parse_features
 from app.errors import InvalidFeaturesError
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.data import person_digests
+from app.data.field_values import ERRORS, CellError
 from app.data.person_digests import identifier_digests, text_digests
 from app.data.persons import PersonColumn
 from app.data.sources.arrow_texts import ArrowTexts
 from app.data.sources.cells import SourceDigests, Values
-from app.data.spelling import ERRORS, CellError
 
 if TYPE_CHECKING:
     from app.data.sources.cells import Cells

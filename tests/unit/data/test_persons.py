@@ -11,11 +11,11 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from app.data.field_values import CellError
 from app.data.persons import WEIGHT_UNITS, PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows, fingerprint
 from app.data.sources import cells, parquet_source
 from app.data.sources.sources import read_rows
-from app.data.spelling import CellError
 from app.errors import DataError, InvariantError
 from tests.builders.schema.schemas import PEOPLE
 from tests.builders.schema.tables import FORMATS, write_table

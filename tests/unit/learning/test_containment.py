@@ -11,7 +11,7 @@ from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ContainedError
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.small_release import STABLE, SmallRelease, VotesByMargin, ask
 

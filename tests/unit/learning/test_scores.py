@@ -17,8 +17,8 @@ from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.learners import side_scores
 from app.learning.registry import hypothesis_class
-from app.learning.trees import canonical
-from app.learning.trees.packed import PackedTrees, leaf_scores, reached_leaves
+from app.learning.trees import canonical_learner
+from app.learning.trees.packed_trees import PackedTrees, leaf_scores, reached_leaves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -199,7 +199,7 @@ def test_a_rule_that_fails_scores_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr(canonical, "fit_tree", fail)
+    monkeypatch.setattr(canonical_learner, "fit_tree", fail)
     values, labels = rows(40)
     assert fitted(learner("trees"), values, labels, 1).scores(QUERIES).tolist() == [[0.0]] * 4
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from app.errors import ConfigurationError
 from app.planning.capacity import AGREEMENTS
 from app.planning.curves import panels, values
-from app.planning.mechanisms.planned import capacity
+from app.planning.mechanisms.planning_table import capacity
+from app.planning.output.count_format import count
+from app.planning.output.plan_sentences import summary
 from app.planning.plan import plan_release
-from app.planning.telling.counts import count
-from app.planning.telling.words import summary
 from app.planning.variants import Lever, changed, labels_at, levers
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX, approximate_profile
 from app.privacy.noisy_vote import calibration as noisy_vote

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.planning.from_settings import plan_request, warn_of_cells
+from app.planning.output.plan_sentences import summary
 from app.planning.plan import plan_release
-from app.planning.telling.words import summary
 from app.privacy.noisy_vote.answering_row import NOISY_BIT
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.planning.mechanisms.planned import best_mechanism
+from app.planning.mechanisms.planning_table import best_mechanism
 from app.planning.mechanisms.stability_plan import exact_number, profile_document
+from app.planning.output.plan_document import plan_document
 from app.planning.plan import plan_release
-from app.planning.telling.plan_document import plan_document
 from app.privacy.budget.composition import Mechanism, Shares, charges
-from app.privacy.budget.pipeline import pipeline_budget
+from app.privacy.budget.sampled_budget import pipeline_budget
 from app.privacy.stability.hit_table import calibrate
 from tests.builders.schema.plan_requests import TARGETS, asking, request
 

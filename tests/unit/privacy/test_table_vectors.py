@@ -20,7 +20,12 @@ from app.errors import InvariantError
 from app.privacy.noisy_vote.vote_table import half_table
 from app.privacy.stability.certified.certified_table import CertifiedTable, check
 from app.privacy.stability.hit_table import find_thresholds
-from app.privacy.stability.inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.privacy.stability.threshold_inequality import (
+    MARGIN,
+    WORD_RANGE,
+    precise_context,
+    to_decimal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

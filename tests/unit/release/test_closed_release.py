@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -19,9 +19,9 @@ from app.errors import (
 )
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
 from app.ledger.ledger import RecordedAnswer
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release import opening as open_release
-from app.release.classifier.learning import check_learnable
+from app.release.classifier.publish_at_once import check_learnable
 from app.release.classifier.switch import (
     classifier_of,
     draw_classifier,

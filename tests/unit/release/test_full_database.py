@@ -13,7 +13,7 @@ from app.errors import BudgetExhaustedError, LedgerUnavailableError, UncountedDr
 from app.ledger.database.driver import KeptWriting
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from tests.builders.release.opened_release import NoNoise, changed
 from tests.builders.release.small_release import (
     HIT,

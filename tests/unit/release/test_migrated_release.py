@@ -16,7 +16,7 @@ from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
 
 OPENED_AND_ASKED = (ask(1, "first"), ask(2), ask(None))
 

@@ -14,7 +14,7 @@ from app.ledger.entries.entry_kinds import EnsembleFitted, ReleaseOpened
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_request
 from app.planning.plan import plan_answers
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release import opening
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import (

@@ -23,7 +23,7 @@ from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from app.privacy.paper import paper as paper_formulas
 from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release import opening
 from app.release.drawing import read_ensemble, sampled_rows
 from app.release.views.parameters_in_words import explained

@@ -17,7 +17,7 @@ from app.ledger.verification import verify
 from app.main import learn_from_settings, open_from_settings
 from app.noise.system import SystemNoise
 from app.planning.from_settings import plan_settings
-from app.planning.telling.plan_document import plan_document
+from app.planning.output.plan_document import plan_document
 from app.privacy.exponential.mechanism import Parameters
 from app.release import opening
 from app.release.classifier.switch import switch_phase

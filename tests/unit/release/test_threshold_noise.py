@@ -12,7 +12,7 @@ from app.errors import LedgerCorruptError, LedgerUnavailableError, UncountedDraw
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import NoNoise, kinds, pieces, statement_of
@@ -22,7 +22,7 @@ from tests.builders.release.svt_release import HIT, REFRESHED, RELEASED, SVT, ch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
 
 
 @pytest.fixture

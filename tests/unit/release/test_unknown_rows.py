@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
 from app.ledger.entries.entry_kinds import ReleaseOpened
@@ -15,7 +15,7 @@ from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.main import learn_from_settings, open_from_settings
 from app.noise.system import SystemNoise
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release import opening as open_release
 from app.release.classifier.switch import switch_phase
 from app.release.release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS

@@ -24,7 +24,12 @@ from app.data.vectors import encode
 from app.errors import InvariantError, LedgerCorruptError
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.privacy.stability.threshold_inequality import (
+    MARGIN,
+    WORD_RANGE,
+    precise_context,
+    to_decimal,
+)
 from app.release.progress import no_progress
 from app.release.simulation import simulate
 from app.release.statistics.opening_table import open_at_once

@@ -1,7 +1,7 @@
 // The privacy budget by mechanism, the ledger, and the parameters in words.
 
-import { element, make, replaceIfChanged, setText } from "./page.js";
-import { cost, count, timeOfDay } from "./words.js";
+import { element, make, replaceIfChanged, setText } from "./dom.js";
+import { cost, count, timeOfDay } from "./number_format.js";
 
 const ORDER = ["relabel", "answers", "classifier", "statistics"];
 const PURPOSE = {

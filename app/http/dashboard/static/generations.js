@@ -1,7 +1,7 @@
 // Generations of a release that takes them: which vote, what each has left, when the next joins.
 
-import { element, make, replaceIfChanged, setText } from "./page.js";
-import { count, moment } from "./words.js";
+import { element, make, replaceIfChanged, setText } from "./dom.js";
+import { count, moment } from "./number_format.js";
 
 const SHOWN_MAX = 24;
 

@@ -1,8 +1,8 @@
 // The two charts and their tables.
 
 import { draw } from "./chart.js";
-import { element, make, replaceIfChanged, setText, table } from "./page.js";
-import { axisTime, count, moment, timeOfDay, unitsOf } from "./words.js";
+import { element, make, replaceIfChanged, setText, table } from "./dom.js";
+import { axisTime, count, moment, timeOfDay, unitsOf } from "./number_format.js";
 
 const TABLE_ROWS = 12;
 const ROUND_SECONDS = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800];

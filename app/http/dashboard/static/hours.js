@@ -1,8 +1,8 @@
 // What was asked in each hour, over all servers and restarts: a chart of bars and its table.
 
 import { drawBars } from "./chart.js";
-import { element, make, replaceIfChanged, setText, table } from "./page.js";
-import { axisTime, count, moment, plural } from "./words.js";
+import { element, make, replaceIfChanged, setText, table } from "./dom.js";
+import { axisTime, count, moment, plural } from "./number_format.js";
 
 const HOUR = 3600;
 const SHOWN_MIN = 24;

@@ -4,12 +4,12 @@ import { showBudget, showParameters } from "./budget.js";
 import { showHistory } from "./history.js";
 import { showHours } from "./hours.js";
 import { showRefusal } from "./notice.js";
-import { showNow, STOPPED_STATUS } from "./now.js";
-import { showKeys, showMachine } from "./operator.js";
-import { element, setText } from "./page.js";
+import { showNow, STOPPED_STATUS } from "./overview.js";
+import { showKeys, showMachine } from "./operator_view.js";
+import { element, setText } from "./dom.js";
 import { showRequests } from "./requests.js";
 import { listen } from "./stream.js";
-import { timeOfDay } from "./words.js";
+import { timeOfDay } from "./number_format.js";
 
 const REFUSED = {
   401: "This server did not accept the key. Reload the page and give a key of the role read or admin as the password.",

@@ -1,7 +1,7 @@
 // The one notice at the top: what is wrong, what is still to be had, and what to type.
 
-import { make, replaceIfChanged } from "./page.js";
-import { cost, count, plural, roundly, unitsOf } from "./words.js";
+import { make, replaceIfChanged } from "./dom.js";
+import { cost, count, plural, roundly, unitsOf } from "./number_format.js";
 
 const LAST = "Once none is left, the ensemble stops answering for good.";
 const SOON_SECONDS = 3600;

@@ -1,7 +1,7 @@
 // What this server was asked since it started, by kind, in every phase.
 
-import { make, replaceIfChanged, setText } from "./page.js";
-import { count, perSecond } from "./words.js";
+import { make, replaceIfChanged, setText } from "./dom.js";
+import { count, perSecond } from "./number_format.js";
 
 const KINDS = {
   fresh: ["new answers", "of the ensemble; they use the limits"],

@@ -20,9 +20,9 @@ from starlette.requests import ClientDisconnect
 
 from app.answering.answer_query import Edge, Step
 from app.errors import IntegrityError, MachineError, UnavailableError
-from app.http.access.door import asker_of
+from app.http.access.access_control import asker_of
 from app.http.access.keys import Role
-from app.http.endpoint import Api, RouteEdge
+from app.http.monitoring.request_ids_and_times import known_identity
 from app.http.problems import (
     NotFoundError,
     TooManyConnectionsError,
@@ -42,14 +42,14 @@ from app.http.protocols.v2_grpc.messages import (
     read_message,
 )
 from app.http.query.query_body import idempotency_key
+from app.http.route_handling import Api, RouteEdge
 from app.http.version import VERSION
-from app.http.watching.request_ids_and_times import known_identity
 from app.http.wire.headers_and_bodies import NamedRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from app.http.access.door import Access
+    from app.http.access.access_control import Access
 
 SERVICE: Final = f"{PACKAGE}.GRPCInferenceService"
 CODES: Final = {

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import asyncio
     import socket
 
-    from app.http.access.door import Access
-    from app.http.endpoint import Api
+    from app.http.access.access_control import Access
     from app.http.limits import Limits
+    from app.http.route_handling import Api
 
 SETTING: Final = "server.grpc_port"
 MILLISECONDS: Final = 1000

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.field_values import finite_numbers
 from app.data.schema import NumericFeature
-from app.data.spelling import finite_numbers
 from app.errors import invariant
 from app.release.classifier.onnx.graph import DOUBLE, INTEGER, LEARNING_DOMAIN
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from app.errors import invariant
 from app.learning.linear.cosine_features import PHASES
-from app.learning.linear.integers import EXACT_BOUND
+from app.learning.linear.integer_vectors import EXACT_BOUND
 from app.release.classifier.onnx.graph import DOUBLE, INTEGER, UNSIGNED
 from app.release.classifier.onnx.input_columns import between
 

@@ -12,10 +12,10 @@ from app.auditing.outcome_events import Bound, counting_bound
 from app.auditing.sampling import flip
 from app.noise.scripted import ScriptedNoise
 from app.planning.capacity import Capacity
-from app.planning.mechanisms.planned_row import PlannedRow
-from app.planning.mechanisms.sizes import resolve_ensemble_size
+from app.planning.mechanisms.planning_row import PlannedRow
+from app.planning.mechanisms.release_sizes import resolve_ensemble_size
+from app.planning.plan_result import Verdict
 from app.planning.trial.forecast import Forecast
-from app.planning.verdict import Verdict
 from app.privacy.answering_rows import AnsweringRow, Explained
 from tests.builders.toys.flipped_label import mechanism
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
     from app.privacy.answering_rows import State
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.budget.sampled_budget import PipelineBudget
     from app.privacy.voting.votes import Tally
 
 NAME: Final = "flipped-label"

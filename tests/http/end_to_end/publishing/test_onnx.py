@@ -22,7 +22,7 @@ import pytest
 from app.cli import run
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import FITTED
-from app.release.classifier.published import PublishedClassifier
+from app.release.classifier.published_classifier import PublishedClassifier
 from app.settings.settings import load_settings
 from tests.builders.release.onnx_models import labels_of
 from tests.builders.server.http_release import agreed

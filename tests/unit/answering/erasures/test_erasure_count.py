@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.errors import ConfigurationError, ReleaseMismatchError
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.release.generations.requests import erasures_of, take_down
+from app.release.generations.waiting_requests import erasures_of, take_down
 from app.release.views.budget import budget_view
 from app.release.views.stated_release import read_stated
 from app.release.views.statement import ERASURES, statement, statement_document

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.errors import ConfigurationError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.entries.generations import generations_of
 from app.ledger.erasure_state import REQUEST, TOMBSTONE
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.release.generations import ticking
+from app.release.generations import tick
 from app.release.generations.fitting import fit_slots
 from app.release.generations.labelling import given_labels
-from app.release.generations.requests import (
+from app.release.generations.tick import Ticker
+from app.release.generations.waiting_requests import (
     Taken,
     corrections_of,
     erasures_of,
@@ -26,7 +27,6 @@ from app.release.generations.requests import (
     refuse_changes,
     take_down,
 )
-from app.release.generations.ticking import Ticker
 from app.release.progress import no_progress
 from app.release.terms import padding
 from tests.builders.release.growing_release import MINUTE, GrowingRelease
@@ -279,16 +279,16 @@ def grains_of_ticks(
     A tick at once fits the changed chunks itself; one by the clock reads the slots.
     """
     clock, work = WorkClock(), [0.0]
-    patch.setattr(ticking, "time", clock)
+    patch.setattr(tick, "time", clock)
     patch.setattr(padding, "time", clock)
     place = "prepare_changes" if is_at_once else "read_slots"
-    real = getattr(ticking, place)
+    real = getattr(tick, place)
 
     def working(*given: object) -> object:
         clock.sleep(work[0])
         return real(*given)
 
-    patch.setattr(ticking, place, working)
+    patch.setattr(tick, place, working)
     answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
     ticker = growing.ticker(answerer.release.ledger)
     grains = []
@@ -300,7 +300,7 @@ def grains_of_ticks(
             ticker.change_now()
         else:
             answerer.tick(ticker)
-        grains.append((clock.now - began) / ticking.TICK_GRAIN_SECONDS)
+        grains.append((clock.now - began) / tick.TICK_GRAIN_SECONDS)
         work[0] = 0.0
     return grains
 

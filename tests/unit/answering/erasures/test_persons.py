@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.data.persons import IDENTITY_BYTES, WEIGHT_UNITS
 from app.errors import (
     ConfigurationError,
@@ -22,8 +22,8 @@ from app.ledger.erasure_state import PERSONS, REQUEST
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.fitting import fit_slots
-from app.release.generations.requests import Taken, corrections_of, identity_of, take_down
 from app.release.generations.slots import Slots
+from app.release.generations.waiting_requests import Taken, corrections_of, identity_of, take_down
 from app.release.progress import no_progress
 from app.release.views.budget import budget_view
 from tests.builders.release.growing_persons import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
-    from app.release.generations.ticking import Ticker
+    from app.release.generations.tick import Ticker
 
 CELLS = {
     "hypotheses__class": "cells",

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import read_ensemble_bytes
 from app.ledger.copies.copies import back_up
 from app.ledger.database import sqlite
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
-from app.release.generations import changing, ticking
+from app.release.generations import row_changes, tick
 from app.release.generations.slots import Slots
-from app.release.generations.ticking import Ticker
+from app.release.generations.tick import Ticker
 from tests.builders.release.named_rows import NamedRelease, place_of, slots_of
 from tests.unit.answering.erasures.test_erasures import (
     emptied,
@@ -103,7 +103,7 @@ def test_a_labelling_drawn_anew_changes_other_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Labels of records that nobody asked about are others after the tick."""
-    monkeypatch.setattr(changing, "_given", lambda slots: 1 - slots.given_labels)
+    monkeypatch.setattr(row_changes, "_given", lambda slots: 1 - slots.given_labels)
     assert not others_labelled_alike(*erased(tmp_path))
 
 
@@ -160,7 +160,7 @@ def test_a_model_that_is_not_fitted_anew_still_holds_the_record(
         return read_ensemble_bytes(configuration.learner, slots.ensemble or b"")
 
     with monkeypatch.context() as patch:
-        patch.setattr(changing, "refit_chunks", old)
+        patch.setattr(row_changes, "refit_chunks", old)
         forget(ledger, *[names[place] for place in gone])
         pass_tick(growing, answerer, ticker)
     after, empty = slots_of(ledger), emptied(growing, before, *gone)
@@ -187,7 +187,7 @@ def test_a_tick_without_padding_shows_its_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted: a tick at once that is committed as soon as its chunks are fitted."""
-    monkeypatch.setattr(ticking, "wait_for_multiple", lambda *_, **__: None)
+    monkeypatch.setattr(tick, "wait_for_multiple", lambda *_, **__: None)
     grains = grains_of_ticks(NamedRelease(tmp_path), monkeypatch, is_at_once=True)
     assert grains == pytest.approx([0.1, 0.9, 1.3], abs=0.01)
 

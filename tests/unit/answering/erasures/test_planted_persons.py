@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.data.persons import IDENTITY_BYTES, WEIGHT_UNITS, Persons
 from app.errors import InvariantError
 from app.learning.chunks import chunk_offsets
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
 from app.release.generations import appending, living_opening
-from app.release.generations.owners import Batch
+from app.release.generations.person_batches import Batch
 from app.release.generations.slots import Slots, drawn_slots
 from tests.builders.release.growing_persons import FIRST, PersonsRelease, keyed_rows
 from tests.builders.release.named_rows import slots_of

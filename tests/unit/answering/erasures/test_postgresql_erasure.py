@@ -11,14 +11,14 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.errors import ConfigurationError
 from app.ledger.database.database import grant_serving
 from app.ledger.entries.generations import generations_of
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.release.generations.requests import Taken, corrections_of, take_down
+from app.release.generations.waiting_requests import Taken, corrections_of, take_down
 from tests.builders.ledger.postgresql_server import OwnServer, own_server
 from tests.builders.release.growing_persons import FIRST, SECOND, PersonsRelease, rows_about
 from tests.builders.release.growing_release import GrowingRelease, vote_by_margin

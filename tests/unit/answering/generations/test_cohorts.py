@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
-from app.answering.beside.living_answerer import LivingAnswerer
+from app.answering.generations.generations_answerer import LivingAnswerer
 from app.ledger.entries.generations import generations_of
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise

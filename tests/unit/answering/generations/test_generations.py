@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 
-from app.answering.beside import living_answerer
+from app.answering.generations import generations_answerer
 from app.answering.queries import Fresh
 from app.errors import (
     BudgetExhaustedError,
@@ -26,12 +26,12 @@ from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.exponential import mechanism as exponential
-from app.privacy.voting.universal import Phase
-from app.release.generations import cohort, ticking
+from app.privacy.voting.query_decision import Phase
+from app.release.generations import cohort, tick
 from app.release.generations.appending import append_generation
 from app.release.generations.labelling import given_labels, pooled_by
 from app.release.generations.slots import read_slots
-from app.release.generations.ticking import NotFittedError
+from app.release.generations.tick import NotFittedError
 from app.release.views.budget import budget_view
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.outside_audit import faults_in, hits_between
@@ -212,7 +212,7 @@ def test_a_generation_that_is_not_fitted_by_its_tick_stops_the_server(
     answerer.follow()
     ticker = growing.ticker(answerer.release.ledger)
     with monkeypatch.context() as failing:
-        failing.setattr(ticking, "fit_generation", _out_of_memory)
+        failing.setattr(tick, "fit_generation", _out_of_memory)
         with pytest.raises(MachineError):
             ticker.fit_waiting()
     growing.now += 2 * MINUTE
@@ -353,7 +353,7 @@ def test_a_transaction_that_leaves_a_retirement_out_does_not_commit(
 ) -> None:
     """What an entry makes due is in its transaction, or nothing is."""
     answerer = growing.answerer([HIT, HIT])
-    monkeypatch.setattr(living_answerer, "_retire", lambda _: None)
+    monkeypatch.setattr(generations_answerer, "_retire", lambda _: None)
     with pytest.raises(InvariantError, match="is in its transaction"):
         answerer.answer_batch([ask(1), ask(2)])
     assert answerer.release.ledger.read_state().answered == 0

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from app.answering.beside import living_answerer
+from app.answering.generations import generations_answerer
 from app.errors import ContainedError, InvariantError
 from app.ledger.entries import generations
 from app.ledger.entries.entry_kinds import GenerationsJoined
 from app.ledger.entries.generations import Generations, generations_of
 from app.noise.scripted import ScriptedNoise
-from app.privacy.voting import universal
+from app.privacy.voting import query_decision
 from app.release.generations.living_release import LivingRelease
-from app.release.generations.ticking import Kept, Ticker
+from app.release.generations.tick import Kept, Ticker
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.small_release import HIT, STABLE, ask
@@ -109,12 +109,12 @@ def test_the_right_fold_has_no_fault_in_its_entries(tmp_path: Path) -> None:
     assert faults_in(answerer.release.ledger.public_entries(0, 1000)) == []
 
 
-def _counters(chosen: Callable[[Generations], int]) -> Callable[..., universal.State]:
+def _counters(chosen: Callable[[Generations], int]) -> Callable[..., query_decision.State]:
     """Return the counters of a server that takes another generation's hits for all."""
 
-    def counters_at(self: LivingRelease, state: LedgerState) -> universal.State:
+    def counters_at(self: LivingRelease, state: LedgerState) -> query_decision.State:
         del self
-        return universal.State(state.answered, chosen(generations_of(state.generations)))
+        return query_decision.State(state.answered, chosen(generations_of(state.generations)))
 
     return counters_at
 
@@ -152,7 +152,7 @@ def test_the_retired_do_not_vote_to_the_end_of_a_batch(
     answerer.answer_batch([ask(1)])
     growing.append(answerer.release.ledger)
     growing.pass_periods(answerer, 2)
-    monkeypatch.setattr(living_answerer, "_retire", lambda _: None)
+    monkeypatch.setattr(generations_answerer, "_retire", lambda _: None)
     answerer._noise = ScriptedNoise([HIT, STABLE, STABLE, STABLE])
     with pytest.raises((InvariantError, ContainedError)):
         answerer.answer_batch([ask(2), ask(3)])

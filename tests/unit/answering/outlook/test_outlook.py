@@ -12,7 +12,7 @@ from app.answering.outlook import outlook as outlook_module
 from app.answering.outlook.outlook import Outlook
 from app.errors import IntegrityError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.ledger import Ledger
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.served import run, serving
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask

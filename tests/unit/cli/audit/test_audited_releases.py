@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.auditing.draws import ROWS_OF_A_PERSON
-from app.auditing.transcripts.promises import COUNTED
-from app.auditing.transcripts.served import Claim
+from app.auditing.hypothesis_draws import ROWS_OF_A_PERSON
+from app.auditing.transcripts.http_audit import Claim
+from app.auditing.transcripts.reply_checks import COUNTED
 from app.cli.audit.audited_releases import audit_releases
 from app.cli.audit.neighbours import (
     ABOVE,
@@ -28,8 +28,8 @@ from app.cli.audit.neighbours import (
 )
 from app.cli.loopback_client import Reply, connected
 from app.errors import ConfigurationError, InvariantError
-from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
+from app.settings.toml_and_environment import with_placeholders
 from tests.audit.planted.planted_servers import no_votes
 
 SHARES = {"relabel": Decimal("0.2"), "answers": Decimal("0.5"), "classifier": Decimal("0.2")}

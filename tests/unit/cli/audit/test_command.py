@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing import audit as auditing
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.auditing.outcome_events import Bound
 from app.cli import run
 from app.cli.audit import audited_releases

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from app.planning.telling.epsilon_words import delta_words, even_chance_after
+from app.planning.output.epsilon_sentence import delta_words, even_chance_after
 from app.planning.trial import search_for_wanted as wanted
 from app.settings.settings import load_settings
 from tests.unit.cli.plan.test_command import CONFIGURATION, plan

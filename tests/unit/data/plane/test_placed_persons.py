@@ -10,7 +10,7 @@ import pytest
 
 from app.data.persons import WEIGHT_UNITS
 from app.data.plane import placed_rows
-from app.data.plane.countings import LabelCounts, distinct_persons, with_numbers
+from app.data.plane.part_computations import LabelCounts, distinct_persons, with_numbers
 from app.data.plane.person_numbers import NamedRows, PersonRows, merged_persons
 from app.data.plane.placed_rows import PlacedRows, Placing
 from app.data.plane.summaries import PackedRows, Summary

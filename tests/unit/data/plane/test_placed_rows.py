@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.plane.countings import LabelCounts, PlacedCodes
+from app.data.plane.part_computations import LabelCounts, PlacedCodes
 from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.data.plane.summaries import PackedRows, Summary
 from app.learning.chunks import chunk_offsets

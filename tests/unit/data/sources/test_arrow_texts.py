@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from app.data.field_values import ERRORS, CellError
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources import csv_records, csv_source
 from app.data.sources.arrow_texts import ArrowTexts, divided
 from app.data.sources.cells import SourceColumn, column_reader, source_columns
 from app.data.sources.csv_dialect import CsvDialect
 from app.data.sources.sources import read_rows
-from app.data.spelling import ERRORS, CellError
 from app.errors import DataError
 
 if TYPE_CHECKING:

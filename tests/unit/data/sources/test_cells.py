@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.data import rows as private_rows
+from app.data.field_values import CellError
 from app.data.rows import PrivateRows, fingerprint
 from app.data.schema import NumericFeature
 from app.data.sources.cells import NumericColumn, SourceColumn
-from app.data.spelling import CellError
 
 READER = NumericColumn(
     NumericFeature(name="number", lower=-100.0, upper=100.0), frozenset({"", "?", "-9"})

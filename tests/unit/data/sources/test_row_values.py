@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.data.field_values import CellError
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.cells import (
     CategoricalColumn,
@@ -19,7 +20,6 @@ from app.data.sources.cells import (
     Values,
     source_columns,
 )
-from app.data.spelling import CellError
 from app.data.vectors import encode, encode_keys, parse_features, replay_key
 from tests.builders.schema.golden_tables import encoded_rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.errors import ConfigurationError
-from app.http.access.door import require_safe_binding
+from app.http.access.access_control import require_safe_binding
 from app.http.access.keys import Key, KeyRing, Role, hash_of, read_key_ring
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from joserfc import jwk, jwt
 from structlog.testing import capture_logs
 
 from app.errors import ConfigurationError, OpeningError, UnauthorizedError
-from app.http.access.door import SEND_A_KEY, SEND_EITHER, Caller
+from app.http.access.access_control import SEND_A_KEY, SEND_EITHER, Caller
 from app.http.access.keys import KeyRing, Role
 from app.http.access.tokens import (
     ANOTHER,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from app.data.field_values import day_in
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, Schema
-from app.data.spelling import day_in
 from tests.http.doubles import JSON, Http
 from tests.http.v2.inference import elements, infer, infer_binary, tensor
 

@@ -15,7 +15,7 @@ from app.errors import ConfigurationError, InvariantError
 from app.learning.cells.cell_class import CellClass, CellLabels, CellSplits
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import pearson, unit_tests
 

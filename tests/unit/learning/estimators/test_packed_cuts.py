@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from app.learning.estimators.packed_cuts import single_precision
 from app.learning.estimators.packing import pack_trees, packing_of
-from app.learning.trees import packed as packed_trees
+from app.learning.trees import packed_trees
 
 COLUMNS = 5
 

@@ -23,7 +23,7 @@ from app.learning.linear.cosine_features import (
     drawn_waves,
     spreads,
 )
-from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.integer_vectors import IntegerFeatures
 from app.learning.linear.kernel_scores import KernelScores, kernel_features
 from app.learning.linear.linear_scores import SCORE_BOUND
 from app.learning.linear.whitening import PublicMap

@@ -11,7 +11,7 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.linear.conjunctions import PAIRS_MAX, RANK, SIZE, Terms, paired
-from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.integer_vectors import IntegerFeatures
 from app.learning.linear.linear_scores import SCORE_BOUND, AveragedDescent, LinearScores
 from app.learning.linear.whitening import GRID, PublicMap, Shrinkage, whitened
 

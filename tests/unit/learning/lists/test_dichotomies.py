@@ -20,8 +20,8 @@ from app.learning.registry import (
     hypothesis_class,
     row_of,
 )
-from app.learning.trees.listed import TreeList
 from app.learning.trees.tree import Tree
+from app.learning.trees.tree_lists import TreeList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ens
 from app.learning.lists.boxes import Boxes, axes_of, box_class
 from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
 from app.learning.lists.learners import fit_enumerated
-from app.learning.trees.listed import TreeList
+from app.learning.trees.tree_lists import TreeList
 from tests.unit.learning.lists.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:

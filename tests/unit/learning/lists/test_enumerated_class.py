@@ -16,7 +16,7 @@ from app.learning.lists.enumerated_class import (
     refuse_labels,
     refuse_size,
 )
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import pearson
 from tests.unit.learning.lists.test_boxes import TESTS, rows

@@ -16,7 +16,7 @@ from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import hypothesis_class
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import pearson, unit_tests
 from tests.builders.learners.labelings import shatters

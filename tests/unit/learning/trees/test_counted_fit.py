@@ -17,7 +17,7 @@ from app.learning.trees import counted_fit, tree_class
 from app.learning.trees.cell_counts import CountedRows, cell_tables, merged_tables
 from app.learning.trees.counted_fit import CountedTrees
 from app.learning.trees.learners import fit_trees
-from app.learning.trees.packed import PackedTrees
+from app.learning.trees.packed_trees import PackedTrees
 from app.learning.trees.regions import MergedRows
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words

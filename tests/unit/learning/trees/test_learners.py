@@ -13,7 +13,7 @@ from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ens
 from app.learning.hypothesis import ClassAsked
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import hypothesis_class
-from app.learning.trees import canonical
+from app.learning.trees import canonical_learner
 from app.learning.trees.learners import fit_trees
 from app.learning.trees.tree_class import TreeClass
 from tests.builders.learners.enumeration import unit_tests
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import HypothesisClass
-    from app.learning.trees.packed import PackedTrees
+    from app.learning.trees.packed_trees import PackedTrees
 
 THRESHOLDS = ThresholdClass(tests=unit_tests(3))
 TREES = TreeClass(tests=unit_tests(4), depth=2, class_count=2)
@@ -90,7 +90,7 @@ def test_a_failing_fit_votes_class_zero(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(canonical, "fit_tree", fail)
+    monkeypatch.setattr(canonical_learner, "fit_tree", fail)
     bits = np.array([[0, 0, 0, 1], [1, 1, 1, 0]] * 2, dtype=np.uint8)
     packed = _fit("canonical", TREES, bits, np.array([0, 1, 1, 1]), chunk_count=2)
     assert packed.vote_counts(bits[:1]).tolist() == [[1, 1]]

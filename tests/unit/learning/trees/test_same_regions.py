@@ -13,7 +13,7 @@ from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest, evaluate
 from app.learning.trees.region_tables import excluded_literals, first_descriptions, multisets
 from app.learning.trees.tree_class import TreeClass
-from app.learning.trees.weights import TreeWeights
+from app.learning.trees.tree_distribution import TreeWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
 from app.learning.trees.tree_class import TreeClass
-from app.noise.choice import truncation_variation
+from app.noise.exact_choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import all_errors, pearson, unit_tests
 from tests.builders.learners.remembered import Remembered

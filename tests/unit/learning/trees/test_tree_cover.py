@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.tables.representative_domain import cover
-from app.learning.trees.listed import TreeList, _all_cells, covering_trees, tree_candidate_count
+from app.learning.statistics_tables.representative_domain import cover
+from app.learning.trees.tree_lists import TreeList, _all_cells, covering_trees, tree_candidate_count
 
 TESTS = [
     BinaryTest(feature_index=0, cut=cut, category_code=None, public_frequency=0.5)

@@ -9,7 +9,7 @@ import pytest
 from app.data.vectors import encode
 from app.errors import LedgerUnavailableError
 from app.ledger.database.locks import turn_to_draw
-from app.release.classifier import learning
+from app.release.classifier import publish_at_once
 from app.release.classifier import switch as switching
 from app.release.progress import no_progress
 from app.release.statistics import opening_table as opening
@@ -69,7 +69,7 @@ def test_of_two_that_learn_at_once_one_draws(
 ) -> None:
     """The second draws nothing while the first does; it is told why, and nothing is lost."""
     again = refused(lambda: learned(small_release, noise=NoNoise()))
-    in_the_middle(monkeypatch, learning, "draw_published", again)
+    in_the_middle(monkeypatch, publish_at_once, "draw_published", again)
     learned(small_release)
     assert kinds(small_release).count("ClassifierPublished") == 1
 
@@ -80,7 +80,7 @@ def test_a_server_waits_for_who_learns_and_the_other_way_round(
     """Whoever is first draws, and the server adopts what it publishes without a draw."""
     release = at_the_switch(small_release)
     switch = refused(lambda: switching.switch_phase(release, NoNoise()))
-    in_the_middle(monkeypatch, learning, "draw_published", switch)
+    in_the_middle(monkeypatch, publish_at_once, "draw_published", switch)
     published = learned(small_release)
     switching.switch_phase(release, NoNoise())
     assert release.classifier == published

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.planning.output.plan_document import plan_document
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
-from app.planning.telling.plan_document import plan_document
 from app.privacy.budget.ensemble_size import approximate_decisions
 from app.privacy.noisy_vote.decision_votes import DecisionNoise, DecisionVotes
 from app.privacy.stability.decision_table import DecisionTable

@@ -8,15 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.agreement import Agreement
-from app.planning.trial.cliff import find_cliff, labels_at_worst
 from app.planning.trial.forecast import (
     Forecast,
     expected_answers,
     parts_of_best,
     unstable_rates,
 )
+from app.planning.trial.small_leaf_risk import find_cliff, labels_at_worst
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt

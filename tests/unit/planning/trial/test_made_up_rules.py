@@ -9,7 +9,7 @@ from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.hypothesis import ClassAsked
 from app.learning.learner_seeds import generator
 from app.learning.registry import hypothesis_class
-from app.planning.trial.people import (
+from app.planning.trial.made_up_records import (
     ATTEMPTS_MAX,
     ColumnLaw,
     MadeUpRules,

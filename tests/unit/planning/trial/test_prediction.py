@@ -16,10 +16,10 @@ from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
+from app.planning.output.prediction_sentences import prediction_words
 from app.planning.plan import plan_release
-from app.planning.telling.prediction_words import prediction_words
 from app.planning.trial.agreement import try_out
-from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
+from app.planning.trial.made_up_records import ColumnLaw, MadeUpRules, Population
 from app.planning.trial.prediction import as_printed
 from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
 from app.planning.trial.run_trial import predict

@@ -14,10 +14,10 @@ from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
-from app.planning.mechanisms.planned import forecast_answers
+from app.planning.mechanisms.planning_table import forecast_answers
 from app.planning.trial.agreement import try_out
 from app.planning.trial.forecast import expected_answers
-from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
+from app.planning.trial.made_up_records import ColumnLaw, MadeUpRules, Population
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.voting.votes import aggregate
 from tests.builders.release.small_release import seeded_noise

@@ -23,7 +23,7 @@ from app.privacy.budget.composition import (
     charges,
     mechanism_epsilon,
 )
-from app.privacy.budget.pipeline import joint_budget
+from app.privacy.budget.sampled_budget import joint_budget
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.noisy_gradient import calibration as noise_calibration

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from app.errors import ConfigurationError, InvariantError
-from app.learning.linear.integers import HALF, SCORE_STEPS, residuals, squared_length_bound
+from app.learning.linear.integer_vectors import HALF, SCORE_STEPS, residuals, squared_length_bound
 from app.privacy.noisy_gradient.calibration import (
     DRAWS_MAX,
     LN_ROUNDING,

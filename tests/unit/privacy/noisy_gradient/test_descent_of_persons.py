@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import InvariantError
-from app.learning.linear.integers import HALF, score_count, shared_out
+from app.learning.linear.integer_vectors import HALF, score_count, shared_out
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_gradient import mechanism
 from app.privacy.noisy_gradient.mechanism import (

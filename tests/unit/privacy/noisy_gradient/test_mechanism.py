@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.auditing.draws import gradient_bound, shown_epsilon
+from app.auditing.hypothesis_draws import gradient_bound, shown_epsilon
 from app.errors import InvariantError
-from app.learning.linear.integers import score_count
+from app.learning.linear.integer_vectors import score_count
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
@@ -38,7 +38,7 @@ from tests.builders.mechanisms.kernel_descent import kernel_inputs, kernel_param
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.linear.integers import IntegerFeatures
+    from app.learning.linear.integer_vectors import IntegerFeatures
     from app.noise.source import NoiseSource
 
 ROWS = st.tuples(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.auditing.draws import grid_bound
+from app.auditing.hypothesis_draws import grid_bound
 from app.errors import InvariantError
 from app.learning.encoding.encoded_rows import Tally
 from app.noise.scripted import ScriptedNoise, seeded_words

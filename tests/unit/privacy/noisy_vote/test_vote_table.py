@@ -13,7 +13,12 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.noisy_vote.bit_vote import Parameters
 from app.privacy.noisy_vote.vote_table import VoteTable, calibrate, check, quick
-from app.privacy.stability.inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.privacy.stability.threshold_inequality import (
+    MARGIN,
+    WORD_RANGE,
+    precise_context,
+    to_decimal,
+)
 
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)
 HALF = Fraction(1, 2)

@@ -11,7 +11,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.lists.boxes import Axis, box_class, box_dichotomies
-from app.learning.tables.representative_domain import (
+from app.learning.statistics_tables.representative_domain import (
     Projection,
     RepresentativeDomain,
     product_domain,

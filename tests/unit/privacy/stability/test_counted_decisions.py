@@ -13,7 +13,7 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.stability import decision_table
 from app.privacy.stability.decision_table import DecisionTable, calibrate, check
-from app.privacy.stability.inequality import WORD_RANGE, Entry, Excess, Inequality
+from app.privacy.stability.threshold_inequality import WORD_RANGE, Entry, Excess, Inequality
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

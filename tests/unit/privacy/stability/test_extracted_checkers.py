@@ -27,12 +27,12 @@ from app.privacy.stability.hit_table import (
     calibrate,
     find_thresholds,
 )
-from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE
 from app.privacy.stability.profile_parameters import (
     LN_RATIO_GRID,
     RELEASE_DELTA_PER_HIT_MIN,
     choose_ln_ratio,
 )
+from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE
 from proofs.build import SOURCES, check_file
 from proofs.certificate import (
     TableNumbers,

@@ -15,21 +15,19 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.stability import (
-    curve as profile_curve,
-)
-from app.privacy.stability import (
     hit_table as profile,
 )
 from app.privacy.stability import hit_table as profile_search
-from app.privacy.stability.curve import (
+from app.privacy.stability import probability_curve as profile_curve
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check
+from app.privacy.stability.probability_curve import (
     CurveInequality,
     curve_points,
     estimated_count,
     logit_of,
     point,
 )
-from app.privacy.stability.hit_table import ProfileTable, calibrate, check
-from app.privacy.stability.inequality import WORD_RANGE, Inequality
+from app.privacy.stability.threshold_inequality import WORD_RANGE, Inequality
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 CASES = VECTORS["profile_without_safety_factor"]

@@ -17,7 +17,7 @@ from app.errors import ConfigurationError, ReleaseMismatchError
 from app.learning.linear.kernel_scores import NumberedTerms
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
-from app.planning.telling.words import summary
+from app.planning.output.plan_sentences import summary
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient.descent import score_bins
 from app.privacy.published_learners import LEARNERS, PublicNumbers, learner_of
@@ -30,8 +30,8 @@ from app.release.classifier.learner_table import (
     chosen_learner,
     inputs_rule,
 )
-from app.release.classifier.learning import labels_given_to_nobody
 from app.release.classifier.linear import linear_draw, numbers_asked
+from app.release.classifier.publish_at_once import labels_given_to_nobody
 from app.release.classifier.switch import switch_phase
 from app.release.terms.configuration import charges_by_mechanism
 from app.release.views.parameters_in_words import explained

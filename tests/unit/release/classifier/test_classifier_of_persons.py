@@ -8,7 +8,7 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.release.classifier.learner_table import chosen_learner, classifier_draw
-from app.release.classifier.published import draw_published
+from app.release.classifier.published_classifier import draw_published
 from tests.builders.release.rows_of_persons import of_persons, rows_of
 from tests.builders.release.small_release import SmallRelease, seeded_noise
 

@@ -15,7 +15,7 @@ from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.ledger.ledger import AnswerRow, RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.privacy.voting.universal import Phase, Sequel
+from app.privacy.voting.query_decision import Phase, Sequel
 from app.release.classifier import drawn_student as module
 from app.release.classifier.drawn_student import taught, train_student
 from app.release.classifier.switch import classifier_of, switch_phase
@@ -36,7 +36,7 @@ from tests.builders.release.student_release import NEIGHBORS, STUDENT, TREE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.release.classifier.published import TrainedStudent
+    from app.release.classifier.published_classifier import TrainedStudent
     from app.release.release import Release
     from tests.builders.ledger.faulty_ledger import Fault
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, ReleaseMismatchError
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier.grid import DRAWS_MAX, GridDraw
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import GRID_VERSION, read_published
+from app.release.classifier.published_classifier import GRID_VERSION, read_published
 from app.release.classifier.switch import switch_phase
 from tests.builders.release.learning import POINTS, crash_after_the_charge, learned
 from tests.builders.release.onnx_models import model_labels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, VerificationError
@@ -23,7 +23,7 @@ from app.privacy.noisy_gradient.descent import WAVE_COUNT
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.kernel import KernelDraw, kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
-from app.release.classifier.published import (
+from app.release.classifier.published_classifier import (
     WAVES_VERSION,
     PublishedClassifier,
     draw_published,

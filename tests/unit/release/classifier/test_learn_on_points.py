@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from tests.builders.release.learning import LEARNED, POINTS, crash_after_the_charge, learned
 from tests.builders.release.opened_release import NoNoise, changed, kinds
 from tests.builders.release.small_release import SmallRelease

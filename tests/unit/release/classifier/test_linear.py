@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, ReleaseMismatchError, VerificationError
@@ -16,12 +16,16 @@ from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import chosen_learner
-from app.release.classifier.learning import check_learnable
 from app.release.classifier.linear import LinearDraw, linear_draw
-from app.release.classifier.published import NUMBERS_VERSION, SCORES_VERSION, read_published
+from app.release.classifier.publish_at_once import check_learnable
+from app.release.classifier.published_classifier import (
+    NUMBERS_VERSION,
+    SCORES_VERSION,
+    read_published,
+)
 from app.release.classifier.switch import switch_phase
 from tests.builders.release.learning import POINTS, crash_after_the_charge, learned
 from tests.builders.release.onnx_models import model_labels

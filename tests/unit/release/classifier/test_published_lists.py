@@ -19,7 +19,7 @@ from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypot
 from app.learning.registry import dichotomy_class, hypothesis_class
 from app.learning.trees.tree import Tree
 from app.ledger.entries.entry_kinds import ClassifierPublished
-from app.release.classifier.published import publish_drawn, read_published
+from app.release.classifier.published_classifier import publish_drawn, read_published
 
 SCHEMA = Schema(
     label="income",

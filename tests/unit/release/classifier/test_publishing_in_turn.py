@@ -18,16 +18,16 @@ from app.ledger.verification import verify
 from app.main import learn_from_settings
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.appending import shares_of
-from app.release.generations.publishing import Part, generation_draw, mean_share
-from app.release.generations.requests import erasures_of, take_down
+from app.release.generations.batch_contribution import Part, generation_draw, mean_share
 from app.release.generations.score_inputs import (
     PublicInputs,
     known_inputs,
     opened_descent,
     read_inputs,
 )
-from app.release.generations.ticking import NotFittedError, Ticker
+from app.release.generations.tick import NotFittedError, Ticker
 from app.release.generations.waiting_fits import WaitingFits
+from app.release.generations.waiting_requests import erasures_of, take_down
 from app.release.views.budget import budget_view
 from app.release.views.stated_release import read_stated
 from app.release.views.statement import PUBLISHED_IN_TURN, statement

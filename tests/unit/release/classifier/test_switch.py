@@ -11,7 +11,7 @@ from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier import switch as module
 from app.release.classifier.switch import answered_points, draw_classifier, switch_phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
@@ -26,7 +26,7 @@ from tests.builders.release.small_release import (
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
     from app.release.release import Release
     from tests.builders.ledger.faulty_ledger import Fault
 

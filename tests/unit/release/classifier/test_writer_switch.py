@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from app.answering import writer as writer_module
 from app.answering.answer_query import CONTAINED
-from app.answering.decisions import DEFERRED
+from app.answering.batch_decisions import DEFERRED
 from app.answering.writer import CLOSING, QUEUE_FULL, SWITCH_WAIT_SECONDS, SWITCHING
 from app.errors import (
     ContainedError,

@@ -10,9 +10,9 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import InvalidHypothesisError, InvariantError
-from app.learning.tables.representative_domain import product_domain
-from app.learning.trees.listed import TreeList
-from app.release.statistics import released as module
+from app.learning.statistics_tables.representative_domain import product_domain
+from app.learning.trees.tree_lists import TreeList
+from app.release.statistics import released_table as module
 from app.release.statistics.posted_hypotheses import (
     NEEDS_OUTCOMES,
     AskedNode,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.release.statistics.posted_hypotheses import AskedHypothesis
-    from app.release.statistics.released import ReleasedStatistics
+    from app.release.statistics.released_table import ReleasedStatistics
     from app.release.terms.configuration import Configuration
 
 CLASSES = ("no", "yes", "maybe")

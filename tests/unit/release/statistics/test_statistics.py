@@ -19,7 +19,7 @@ from app.errors import (
 )
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier.switch import switch_phase
 from app.release.progress import no_progress
 from app.release.statistics import opening_table as module
@@ -30,7 +30,7 @@ from app.release.statistics.opening_table import (
     table_of,
 )
 from app.release.statistics.posted_hypotheses import parse_hypotheses
-from app.release.statistics.released import POINTS_PIECE, DrawnStatistics, released_table
+from app.release.statistics.released_table import POINTS_PIECE, DrawnStatistics, released_table
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import statement_of

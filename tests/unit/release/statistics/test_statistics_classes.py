@@ -9,9 +9,9 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, InvalidHypothesisError, InvariantError, TooLargeError
-from app.release.statistics import released as module
+from app.release.statistics import released_table as module
 from app.release.statistics.posted_hypotheses import parse_hypotheses
-from app.release.statistics.released import (
+from app.release.statistics.released_table import (
     ReleasedStatistics,
     drawn_statistics,
     read_statistics,

@@ -10,7 +10,7 @@ import pytest
 from app.data.rows import PrivateRows
 from app.release.progress import no_progress
 from app.release.statistics.opening_table import open_at_once
-from app.release.statistics.released import released_table
+from app.release.statistics.released_table import released_table
 from app.release.statistics.statistics_table import statistics_draw
 from tests.builders.release.rows_of_persons import of_persons, rows_of
 from tests.builders.release.small_release import SmallRelease, seeded_noise
@@ -18,7 +18,7 @@ from tests.builders.release.small_release import SmallRelease, seeded_noise
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.release.statistics.released import StatisticsDocument
+    from app.release.statistics.released_table import StatisticsDocument
 
 PERSON_COUNT = 60
 ONE_EACH = [1] * PERSON_COUNT

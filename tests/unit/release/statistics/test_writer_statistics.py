@@ -15,7 +15,7 @@ from tests.builders.release.scripted_answerer import ScriptedAnswerer, answered,
 from tests.builders.release.writer_calls import run, running, submit, until
 
 if TYPE_CHECKING:
-    from app.answering.decisions import Decision
+    from app.answering.batch_decisions import Decision
     from app.answering.queries import IdentifiedQueries
 
 

@@ -26,7 +26,7 @@ from app.planning.from_settings import plan_settings
 from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT, Account, Draw
 from app.release.classifier.exponential import ExponentialDraw
 from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.learning import learn
+from app.release.classifier.publish_at_once import learn
 from app.release.classifier.switch import switch_phase
 from app.release.progress import no_progress
 from app.release.statistics.opening_table import open_at_once, open_statistics

@@ -24,8 +24,8 @@ from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESH
 
 if TYPE_CHECKING:
     Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration | VoteTable
-    from app.privacy.budget.pipeline import PipelineBudget
-    from app.privacy.voting.universal import Parameters
+    from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.voting.query_decision import Parameters
     from app.settings.settings import Settings
     from tests.builders.release.small_release import SmallRelease
 

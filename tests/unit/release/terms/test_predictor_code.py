@@ -11,7 +11,7 @@ import pytest
 from app.errors import ConfigurationError, ReleaseMismatchError
 from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.ledger.entries.entry_kinds import ClassifierPublished
-from app.release.classifier.published import publish_drawn, read_published
+from app.release.classifier.published_classifier import publish_drawn, read_published
 from app.release.terms.bound_settings import bound_parameters, check_bound, predictor_source
 from app.release.terms.configuration import configure, public_class, published_class
 from app.settings.settings import Settings, load_settings

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import ConfigurationError
 from app.planning.from_settings import plan_settings
-from app.planning.telling.plan_document import plan_document
+from app.planning.output.plan_document import plan_document
 from app.release.statistics.statistics_table import statistics_forecasts
 from tests.builders.release.rows_of_persons import of_persons
 from tests.builders.release.small_release import SmallRelease

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from app.privacy.voting.universal import Phase
+from app.privacy.voting.query_decision import Phase
 from app.release.classifier.switch import switch_phase
 from app.release.views.budget import budget_view
 from tests.builders.release.small_release import (

@@ -33,7 +33,7 @@ from app.privacy.stability.certified.certified_table import (
     check,
     factor_below,
 )
-from app.privacy.stability.inequality import WORD_RANGE
+from app.privacy.stability.threshold_inequality import WORD_RANGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

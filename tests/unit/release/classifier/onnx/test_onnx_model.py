@@ -27,7 +27,7 @@ from app.release.classifier.classifier_document import (
     read_document,
 )
 from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
-from app.release.classifier.published import PublishedClassifier
+from app.release.classifier.published_classifier import PublishedClassifier
 from app.release.classifier.written_hypotheses import Condition
 from tests.builders.release.classifier_documents import documents, published_tree, vectors
 from tests.builders.release.onnx_models import labels_of, model_labels

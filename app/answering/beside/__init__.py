@@ -1,7 +1,0 @@
-"""Coordination with other servers of the same ledger, and with rows that are added later.
-
-* ``other_servers.py`` reads the ledger again where several servers share one.
-* ``forwarding.py`` lets one server commit for all, where several share a ledger.
-* ``living_answerer.py`` answers batches by all active generations, which retire one by one.
-* ``tick_clock.py`` fits what was appended and has the writer make the ticks that are due.
-"""

@@ -1,0 +1,311 @@
+"""The audit of the hypotheses (rules) that a configuration would draw at random, once each.
+
+The exponential mechanism on records that are all alike but for one label.
+
+All records have the same features.  The event is that the hypothesis drawn gives them the
+label that one record has on one side and none on the other.  Its probability follows from
+the class's own sums of weights, so the law is that of the tables which the draw uses.
+
+A noisy descent on two records that move its sums as far as any two were found to.
+
+The noise is discrete Gaussian, so wide that its law along the shift is the normal one;
+what is wrong by that is far below a rounding of epsilon.  The shift is computed by the
+mechanism's own sums, at the iterate where the descent starts; a record whose score is
+zero at every iterate moves each step's sum as much.
+
+Where the unit is a person, the one who differs has :data:`ROWS_OF_A_PERSON` rows, all of which
+are replaced, and everybody else has one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.auditing.outcome_events import ROUNDING, Bound, epsilon_shown, strongest
+from app.data.persons import IDENTITY_BYTES, Persons
+from app.data.schema import NumericFeature
+from app.learning.linear.integer_vectors import score_count
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential.mechanism import Parameters
+from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
+from app.privacy.noisy_grid.mechanism import level_counts
+from app.privacy.published_learners import EXPONENTIAL, GRID, KERNEL, LINEAR
+from app.release.classifier.exponential import exponential_draw
+from app.release.classifier.grid import grid_draw
+from app.release.classifier.kernel import kernel_draw
+from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_table import chosen_learner
+from app.release.classifier.linear import linear_draw
+from app.release.terms.answer_terms import release_budget
+from app.release.terms.configuration import charges_by_mechanism, no_points, public_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.privacy.budget.composition import Charge
+    from app.privacy.noisy_gradient.mechanism import Parameters as GradientParameters
+    from app.privacy.noisy_grid.mechanism import Parameters as GridParameters
+    from app.settings.settings import Settings
+
+LOG_ODDS: Final = 18.0
+"""So rare is the event that its complement hardly moves, and still far above any delta."""
+ROWS_MAX: Final = 20_000
+ROWS_OF_A_PERSON: Final = 50
+"""Rows of the person who is replaced, where persons are the unit."""
+# Waves whose lengths are audited: the claim holds for every choice of them.
+COINS: Final = 1
+
+
+def rows_wanted(epsilon: float) -> int:
+    """Return the number of identical records for which the audited event of a draw is rare."""
+    return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
+
+
+def draw_bound(
+    parameters: Parameters, point: NDArray[np.float64], rows_each: int | None = None
+) -> Bound:
+    """Return the largest lower bound on epsilon from one draw of a hypothesis.
+
+    Args:
+        parameters: of the draw, over as many rows as are wanted.
+        point: encoded features, shape (d,); a public choice.
+        rows_each: of the record that differs, where records are persons; None where they are rows.
+
+    """
+    records, rows = parameters.row_count, rows_each or 1
+    count = records - 1 + rows
+    encoded = parameters.hypotheses.encode(np.repeat(point[None, :], count, axis=0))
+    epsilon = parameters.mechanism_epsilon
+    weights = None if rows_each is None else _first_with(rows, others=records - 1).weights
+    # What the record that differs counts for: 1, or a little less.
+    own = 1.0 if weights is None else float(weights[:rows].sum())
+
+    def log_sum(first: int, others: int) -> float:
+        labels = np.full(count, others, dtype=np.int64)
+        labels[:rows] = first
+        return parameters.hypotheses.log_normaliser(encoded, labels, epsilon, weights)
+
+    found = []
+    for label, other in ((0, 1), (1, 0)):
+        log_count = _log_count(parameters, log_sum(label, label), epsilon, records - 1 + own)
+        log_chances = (
+            log_count - epsilon * (records - 1 + own - with_label) / 2 - log_sum(first, other)
+            for with_label, first in ((own, label), (0.0, other))
+        )
+        likely, unlikely = (np.exp(np.array([chance])) for chance in log_chances)
+        shown = epsilon_shown(likely, unlikely, float(parameters.delta_truncation))
+        text = f"{records} equal records, one of which alone has label {label}: its label is drawn"
+        found.append(Bound(float(shown[0]), text))
+    return strongest(found)
+
+
+def _first_with(rows: int, *, others: int) -> Persons:
+    """Return persons of whom the first has so many rows, and others one each."""
+    numbers = np.concatenate([np.zeros(rows, dtype=np.int64), np.arange(1, others + 1)])
+    return Persons(numbers, np.zeros((others + 1, IDENTITY_BYTES), dtype=np.uint8))
+
+
+def _log_count(parameters: Parameters, log_sum: float, epsilon: float, counted: float) -> float:
+    """Return the log of how many hypotheses give all records the label that they have.
+
+    Of the others each weighs ``e^(-epsilon counted / 2)``, all records counting for so many.
+    """
+    log_weight = -epsilon * counted / 2
+    others = math.exp(math.log(parameters.hypotheses.size) + log_weight - log_sum)
+    if others >= 1.0:
+        return -math.inf
+    return log_sum + math.log1p(-others) - math.log1p(-math.exp(log_weight))
+
+
+BISECTIONS: Final = 100
+EPSILON_MAX: Final = 2000.0
+
+
+def gradient_bound(
+    parameters: GradientParameters, *, delta: float, rows_each: int | None = None
+) -> Bound:
+    """Return the epsilon of all noisy gradient steps together, at delta, if one label changes.
+
+    Args:
+        parameters: of the draw.
+        delta: what the charge allows.
+        rows_each: of the person who is replaced, all of one label; None where rows are records.
+
+    """
+    features, rows = parameters.features, rows_each or 1
+    vectors = np.zeros((rows, features.width), dtype=np.int16)
+    vectors[:, 0] = features.norm_bound
+    weights = whole_weights(np.zeros((features.width, score_count(parameters.class_count))))
+    counts = None if rows_each is None else np.full(rows, rows)
+    sums = [
+        gradient_sum(features, vectors, np.full(rows, label, dtype=np.int64), weights, counts)
+        for label in (0, 1)
+    ]
+    moved = float(np.sqrt(((sums[0] - sums[1]).astype(np.float64) ** 2).sum()))
+    steps = parameters.step_count
+    # Steps that move alike add up: squares of what each moves, in deviations of its noise.
+    separation = sum(moved**2 / float(parameters.step_variance(step)) for step in range(steps))
+    shown = shown_epsilon(math.sqrt(separation), delta)
+    return Bound(shown, f"the label of one record at full length is replaced, in {steps} steps")
+
+
+def shown_epsilon(separation: float, delta: float) -> float:
+    """Return the epsilon, at delta, of two unit normals whose means differ by ``separation``."""
+    if _delta_at(0.0, separation) <= delta:
+        return 0.0
+    low, high = 0.0, EPSILON_MAX
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _delta_at(middle, separation) > delta else (low, middle)
+    return low
+
+
+def _delta_at(epsilon: float, separation: float) -> float:
+    """Return the delta of two normal laws at an epsilon."""
+    first = _above(epsilon / separation - separation / 2)
+    second = _above(epsilon / separation + separation / 2)
+    return first - math.exp(min(epsilon, 700.0)) * second
+
+
+def _above(deviations: float) -> float:
+    """Return the chance of a standard normal beyond so many deviations."""
+    return math.erfc(deviations / math.sqrt(2)) / 2
+
+
+def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
+    """Return the epsilon between the noisy grid counts of data sets that differ in one label.
+
+    The event is that every number of its cells is larger than the rows are many: far out in the
+    noise, where the chances of neighbours have the ratio of the law's own steps.
+
+    Args:
+        parameters: of the draw.
+        rows_each: of the person who is replaced, all of one label; None where rows are records.
+
+    """
+    grid, records, rows = parameters.grid, parameters.row_count, rows_each or 1
+    one = replace(parameters, row_count=1)
+    ranks = np.zeros((rows, len(grid.features)), dtype=np.uint8)
+    weights = None if rows_each is None else _first_with(rows, others=0).weights
+    first, second = (
+        level_counts(one, ranks, np.full(rows, label, dtype=np.int64), weights) for label in (0, 1)
+    )
+    moved = [np.abs(ours - theirs).sum() for ours, theirs in zip(first, second, strict=True)]
+    shown = sum(
+        Fraction(int(by)) / scale for by, scale in zip(moved, parameters.scales, strict=True)
+    )
+    text = f"the label of one of {records} records is replaced: its cells' numbers are all large"
+    return Bound(float(shown), text)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawReport:
+    """The lower bound on epsilon from one random draw, with its claimed epsilon.
+
+    Attributes:
+        mechanism: what it is drawn for.
+        epsilon: what it may cost.
+        delta: withheld for its integer weights, or all of it where noise is added.
+        exact: the largest bound.
+
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    exact: Bound
+
+    @property
+    def holds(self) -> bool:
+        """Whether the lower bound on epsilon stays within the claim."""
+        return self.exact.epsilon <= self.epsilon + ROUNDING
+
+
+def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
+    """Return a lower bound on epsilon for each hypothesis that the configuration would draw.
+
+    A class of the rows' own labellings is fixed by no public choice, and is left out.
+    """
+    budget, charges = release_budget(settings), charges_by_mechanism(settings)
+    reports = []
+    if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
+        epsilon, delta = budget.relabel_epsilon, budget.relabel_delta
+        parameters = Parameters(
+            epsilon=epsilon,
+            delta_truncation=delta,
+            row_count=rows_wanted(float(epsilon)),
+            hypotheses=public_class(settings),
+            account_epsilon=None if budget.account is None else budget.account.epsilon,
+        )
+        bound = draw_bound(parameters, _point(settings), _rows_each(settings))
+        reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))
+    charge = charges.get(Mechanism.CLASSIFIER)
+    if charge is not None:
+        name = chosen_learner(
+            settings, row_count=settings.data.unit_count, opened=None
+        ).row.learner.name
+        bound = AUDITED_LEARNERS[name](settings, charge)
+        claimed = (float(charge.epsilon), float(charge.delta))
+        reports.append(DrawReport("published classifier", *claimed, bound))
+    return tuple(reports)
+
+
+def _of_class(settings: Settings, charge: Charge) -> Bound:
+    """Bound what a draw from the published class shows."""
+    rows = rows_wanted(float(charge.epsilon))
+    asked = ClassifierAsked(settings, charge, no_points(settings), rows)
+    return draw_bound(exponential_draw(asked).parameters, _point(settings), _rows_each(settings))
+
+
+def _of_descent(settings: Settings, charge: Charge) -> Bound:
+    """Bound what all steps of a descent show."""
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
+    parameters, delta = linear_draw(asked).parameters, float(charge.delta)
+    return gradient_bound(parameters, delta=delta, rows_each=_rows_each(settings))
+
+
+def _of_waves(settings: Settings, charge: Charge) -> Bound:
+    """Bound what all steps of a descent over waves show, for coins that are as good as any."""
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
+    draw = kernel_draw(asked)
+    parameters = draw.parameters(draw.inputs(ScriptedNoise(seeded_words(COINS))))
+    delta = float(charge.delta)
+    return gradient_bound(parameters, delta=delta, rows_each=_rows_each(settings))
+
+
+def _of_grid(settings: Settings, charge: Charge) -> Bound:
+    """Bound what all levels of a grid show."""
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
+    return grid_bound(grid_draw(asked).parameters, rows_each=_rows_each(settings))
+
+
+def _rows_each(settings: Settings) -> int | None:
+    """Return how many rows the record that differs has; None where records are rows."""
+    return None if settings.data.unit == "row" else ROWS_OF_A_PERSON
+
+
+AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {
+    EXPONENTIAL.name: _of_class,
+    LINEAR.name: _of_descent,
+    KERNEL.name: _of_waves,
+    GRID.name: _of_grid,
+}
+"""The table of audited learners, under the names of ``app.privacy.published_learners``."""
+
+
+def _point(settings: Settings) -> NDArray[np.float64]:
+    """Return the middle of every feature's bounds, and the first of its categories."""
+    return np.array(
+        [
+            (feature.lower + feature.upper) / 2 if isinstance(feature, NumericFeature) else 0.0
+            for feature in settings.data.public_schema().features
+        ]
+    )

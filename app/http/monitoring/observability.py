@@ -1,0 +1,54 @@
+"""The options by which requests are recorded for operators: times, log lines, trace spans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.http.monitoring.request_ids_and_times import SECRET_BYTES, RequestIds
+from app.http.monitoring.tracing import Tracing, open_tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The options for recording requests: metrics of times, log lines, traces.
+
+    Attributes:
+        times: whether their times are counted, in coarse buckets.
+        log_requests: whether each has a line in the log.
+        ids: makes the names of those that came without.
+        tracing: makes their spans; None makes none.
+        key_metrics: whether metrics have the answers of each key.
+
+    """
+
+    times: bool = True
+    log_requests: bool = False
+    ids: RequestIds = field(default_factory=lambda: RequestIds(bytes(SECRET_BYTES)))
+    tracing: Tracing | None = None
+    key_metrics: bool = False
+
+
+def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
+    """Return the options that an operator configured.
+
+    Args:
+        settings: the whole configuration.
+        secret: draws as many random bytes as it is told.
+
+    Raises:
+        ConfigurationError: traces are asked for and their libraries are not installed.
+
+    """
+    return Watching(
+        times=settings.server.time_metrics,
+        log_requests=settings.logs.requests,
+        ids=RequestIds(secret(SECRET_BYTES)),
+        tracing=open_tracing(settings.telemetry, secret),
+        key_metrics=settings.server.key_metrics,
+    )

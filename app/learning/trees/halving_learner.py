@@ -1,0 +1,178 @@
+"""The halving learner: it votes by the plurality of random trees without training errors.
+
+Each chunk draws its trees uniformly from all parametrised trees that make no
+error on it, by the same factorisation as the exponential mechanism: a leaf
+weighs the number of labels c such that it holds no other label.  Where no
+tree is without error, trees are drawn with weights ``exp(-2 errors)``.  The
+draws come from the chunk's own seed and rest on no privacy claim.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.trees.tree_search import Chunk, grow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.learner_seeds import LearnerGenerator
+
+TREES_PER_VOTE = 100
+ERROR_PENALTY = 2.0
+
+
+def fit_trees(
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    *,
+    depth: int,
+    class_count: int,
+    generator: LearnerGenerator,
+) -> NDArray[np.int64]:
+    """Return the random trees that vote for one chunk.
+
+    Args:
+        bits: outcomes of the tests, shape ``(m, t)``.
+        labels: shape ``(m,)``.
+        depth: levels of tests.
+        class_count: number of labels.
+        generator: the chunk's own.
+
+    Returns:
+        Shape ``(100, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
+
+    """
+    chunk = Chunk.of(bits, labels, class_count)
+    try:
+        return grow(chunk, depth=depth, tree_count=TREES_PER_VOTE, rule=ZeroErrorRule(generator))
+    except NoZeroErrorTreeError:
+        return grow(chunk, depth=depth, tree_count=TREES_PER_VOTE, rule=PenaltyRule(generator))
+
+
+def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) -> NDArray[np.int64]:
+    """Return the indices of a hundred hypotheses, drawn at random by their numbers of errors."""
+    least = int(errors.min())
+    weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
+    cumulative = weights.cumsum(dtype=np.float64)
+    uniform = generator.random(TREES_PER_VOTE) * cumulative[-1]
+    drawn: NDArray[np.int64] = np.searchsorted(cumulative, uniform, side="right")
+    # Rounding may carry the uniform onto the total; the last index stands for it.
+    kept: NDArray[np.int64] = np.minimum(drawn, len(weights) - 1)
+    return kept
+
+
+class NoZeroErrorTreeError(Exception):
+    """No tree is without error on a chunk, so that another rule must choose."""
+
+
+class ZeroErrorRule:
+    """The rule that draws uniformly among the trees without errors on a chunk.
+
+    Args:
+        generator: the chunk's own.
+
+    """
+
+    def __init__(self, generator: LearnerGenerator) -> None:
+        """Store the chunk's random generator."""
+        self._generator = generator
+
+    def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
+        """Return how many labels make no error in a leaf: all if it is empty, else one or none."""
+        weights = np.zeros(len(counts) + 1)
+        weights[:2] = len(counts), 1.0
+        nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)
+        return np.take(weights, nonzero)
+
+    def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the number of error-free trees below a test, the product of both sides."""
+        trees: NDArray[np.floating] = np.multiply(left, right)
+        return trees
+
+    def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the number of error-free trees, summed over all tests at a node."""
+        count: NDArray[np.floating] = scores.sum(axis=-1)
+        return count
+
+    def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Return a random test at every node, weighted by the error-free trees below it.
+
+        Raises:
+            NoZeroErrorTreeError: a node has none, which only a root can lack.
+
+        """
+        if not bool(scores.sum(axis=-1).all()):
+            raise NoZeroErrorTreeError
+        return _draw(scores, self._generator)
+
+    def label(
+        self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Return a random error-free label for every leaf.
+
+        Raises:
+            NoZeroErrorTreeError: a tree of depth 0 over several labels.
+
+        """
+        del parent_counts
+        others = leaf_counts.sum(axis=0) - leaf_counts
+        return self.choose(np.moveaxis((others == 0) * 1.0, 0, -1))
+
+
+class PenaltyRule:
+    """The rule that draws trees, each with a weight of ``exp(-2 errors)``.
+
+    Args:
+        generator: the chunk's own.
+
+    """
+
+    def __init__(self, generator: LearnerGenerator) -> None:
+        """Store the chunk's random generator."""
+        self._generator = generator
+
+    def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
+        """Return the log of the summed weights of all labels of a leaf."""
+        return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
+
+    def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the log weight of the trees below a test: the sum of both sides' logs."""
+        log_weights: NDArray[np.floating] = np.add(left, right)
+        return log_weights
+
+    def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the log of the trees' weights, summed over all tests at a node."""
+        largest: NDArray[np.floating] = scores.max(axis=-1)
+        total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
+        log_weights: NDArray[np.floating] = largest + np.log(total)
+        return log_weights
+
+    def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Return a random test at every node, in proportion to its weight."""
+        return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
+
+    def label(
+        self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Return a random label for every leaf, in proportion to its weight."""
+        del parent_counts
+        return self.choose(np.moveaxis(_label_log_weights(leaf_counts), 0, -1))
+
+
+def _label_log_weights(counts: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return ``-2 errors`` of each label of a leaf, shape ``(L, ...)``."""
+    errors: NDArray[np.float64] = counts.sum(axis=0, dtype=np.float64) - counts
+    return np.multiply(errors, -ERROR_PENALTY)
+
+
+def _draw(weights: NDArray[np.floating], generator: LearnerGenerator) -> NDArray[np.int64]:
+    """Draw an index over the last axis in proportion to ``weights``, independently."""
+    cumulative = weights.cumsum(axis=-1, dtype=np.float64)
+    uniform = generator.random(weights.shape[:-1]) * cumulative[..., -1]
+    drawn: NDArray[np.int64] = (cumulative <= uniform[..., np.newaxis]).sum(axis=-1)
+    # Rounding may carry the uniform onto the total; the last index stands for it.
+    kept: NDArray[np.int64] = np.minimum(drawn, weights.shape[-1] - 1)
+    return kept

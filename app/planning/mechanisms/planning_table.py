@@ -1,0 +1,145 @@
+"""The planning functions of every answering mechanism, looked up by the mechanism's name.
+
+Which of them would need the fewest votes at a release's own budget.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from app.errors import ConfigurationError
+from app.planning.mechanisms.noisy_vote_plan import (
+    PLANNED_NOISY_BIT,
+    PLANNED_NOISY_BIT_OF_CELLS,
+    PLANNED_NOISY_VOTE,
+    PLANNED_NOISY_VOTE_OF_CELLS,
+)
+from app.planning.mechanisms.paper_plan import PLANNED_PAPER
+from app.planning.mechanisms.stability_plan import (
+    PLANNED_CERTIFIED,
+    PLANNED_PROFILE,
+    PLANNED_PROFILE_OF_CELLS,
+    PLANNED_SVT,
+)
+from app.privacy.mechanisms import row_of, size_wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from app.planning.capacity import Capacity
+    from app.planning.mechanisms.planning_row import Document, PlannedRow
+    from app.planning.plan_result import Verdict
+    from app.planning.request import PlanRequest
+    from app.planning.trial.agreement import Agreement
+    from app.planning.trial.forecast import Forecast, Weighed
+    from app.privacy.answering_rows import Calibration
+
+PLANNED: dict[str, PlannedRow] = {
+    planned.row.name: planned
+    for planned in (
+        PLANNED_PROFILE,
+        PLANNED_SVT,
+        PLANNED_PAPER,
+        PLANNED_CERTIFIED,
+        PLANNED_NOISY_VOTE,
+        PLANNED_NOISY_BIT,
+        PLANNED_PROFILE_OF_CELLS,
+        PLANNED_NOISY_VOTE_OF_CELLS,
+        PLANNED_NOISY_BIT_OF_CELLS,
+    )
+}
+
+
+def planned_row(calibration: object) -> PlannedRow:
+    """Return the planning functions of the mechanism for which a calibration was made."""
+    return PLANNED[row_of(calibration).name]
+
+
+def capacity(calibration: Weighed, *, ensemble_size: int, agreement: Fraction) -> Capacity:
+    """Return the number of answers to queries on which a given fraction of learners agrees.
+
+    Args:
+        calibration: of the answers' budget.
+        ensemble_size: k.
+        agreement: share f, above a half and up to 1.
+
+    """
+    lead = max(0, 2 * math.floor(agreement * ensemble_size) - ensemble_size)
+    return planned_row(calibration).capacity(calibration, agreement, lead)
+
+
+def forecast_answers(
+    calibration: Weighed, agreement: Agreement, *, ensemble_size: int, limit: int
+) -> Forecast:
+    """Return the forecast number of answers of a mechanism with k votes.
+
+    Args:
+        calibration: of the answers' budget.
+        agreement: of learners on chunks of the size that k gives.
+        ensemble_size: k.
+        limit: m, fresh answers at most.
+
+    """
+    return planned_row(calibration).forecast(calibration, agreement, ensemble_size, limit)
+
+
+def calibration_documents(verdict: Verdict) -> Document:
+    """Return calibrations as JSON by name; null for all but the planned mechanism's."""
+    documents: Document = dict.fromkeys(each.key for each in PLANNED.values() if each.key)
+    if verdict.calibration is not None:
+        planned = planned_row(verdict.calibration)
+        documents[planned.key] = planned.document(verdict)
+    return documents
+
+
+def calibrations(
+    request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
+) -> dict[str, Weighed]:
+    """Return the noise calibration of each mechanism for the same budget.
+
+    Args:
+        request: gives m, T and the number of labels.
+        epsilon: what the answers may cost, with draws that share their account.
+        delta: their delta.
+        known: a calibration for this budget that is made already, or None.
+
+    Returns:
+        By calibration (``svt`` by variant), and for ``noisy-vote``; a mechanism that
+        has no parameters for this budget is left out.
+
+    """
+    found: dict[str, Weighed] = {}
+    for planned in PLANNED.values():
+        most = planned.cutoff_compared_max
+        if not planned.is_compared_by(request) or (most is not None and request.cutoff > most):
+            continue
+        for name, calibrate in planned.variants.items():
+            if (
+                name == planned.row.shown
+                and known is not None
+                and type(known) is planned.row.calibrations[0]
+            ):
+                found[name] = known
+                continue
+            asked, own = request.asked_of(planned.row, epsilon)
+            with suppress(ConfigurationError):
+                found[name] = calibrate(asked, epsilon=own, delta=delta)
+    return found
+
+
+def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
+    """Return the number of votes that each mechanism needs if two thirds of learners agree."""
+    return {
+        name: size_wanted(table=calibration, query_count=request.query_count)
+        for name, calibration in found.items()
+    }
+
+
+def best_mechanism(needed: dict[str, int]) -> str | None:
+    """Return the name of the mechanism that needs the fewest votes."""
+    if not needed:
+        return None
+    return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]

@@ -1,0 +1,116 @@
+"""The risk that models disagree on tree leaves in which a chunk has only one or two rows.
+
+A learner labels a leaf right if its chunk has a row there, which of r rows on average it
+has with probability ``1 - e^-r``, and takes another label for it otherwise.  So learners
+agree on a leaf of many rows, agree to overlook one of none, and are divided between.
+The rows that are most dangerous follow from the calibration: those at which queries of
+that leaf alone, as frequent as its rows, halve the answers of votes that else agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.planning.mechanisms.planning_table import planned_row
+from app.planning.trial.agreement import Agreement
+from app.planning.trial.forecast import expected_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.planning.trial.forecast import Forecast, Weighed
+
+# Rows of a leaf in a chunk that are looked at, evenly in their logarithm.
+LEAF_ROWS: Final = np.geomspace(1 / 32, 32, 161)
+HALF: Final = 0.5
+TESTS_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cliff:
+    """The risk that models disagree on small tree leaves, so that few answers are stable.
+
+    Attributes:
+        leaf_rows: rows in a chunk, from and to, of leaves that halve the answers.
+        leaf_shares: the share of people that such a leaf has, from and to.
+        tests: names of tests whose rarer side is so rare, as many as are worth naming.
+        labels: what is left with the worst of these leaves.
+        hypotheses_at_risk: share of the made-up hypotheses that give less than half of
+            the mean.
+
+    """
+
+    leaf_rows: tuple[float, float]
+    leaf_shares: tuple[float, float]
+    tests: tuple[str, ...]
+    labels: float
+    hypotheses_at_risk: float
+
+
+def find_cliff(
+    calibration: Weighed,
+    forecast: Forecast,
+    *,
+    ensemble_size: int,
+    chunk_row_count: int,
+    limit: int,
+    tests: Sequence[tuple[str, float]],
+) -> Cliff | None:
+    """Return the risk that small tree leaves use up the answers; None if there is none.
+
+    Args:
+        calibration: of the answers' budget.
+        forecast: of the release on made-up people.
+        ensemble_size: k.
+        chunk_row_count: rows of a chunk.
+        limit: m.
+        tests: names of tests with the share of people on the rarer side.
+
+    """
+    shares, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
+    is_bad = (labels[:-1] < HALF * labels[-1]) & (shares < HALF)
+    if not is_bad.any():
+        return None
+    rows = LEAF_ROWS[is_bad]
+    low, high = float(shares[is_bad][0]), float(shares[is_bad][-1])
+    named = sorted((share, name) for name, share in tests if low <= share <= high)
+    return Cliff(
+        leaf_rows=(float(rows[0]), float(rows[-1])),
+        leaf_shares=(low, high),
+        tests=tuple(name for _, name in named[:TESTS_NAMED]),
+        labels=float(labels.min()),
+        hypotheses_at_risk=float((forecast.labels < HALF * forecast.mean).mean()),
+    )
+
+
+def labels_at_worst(
+    calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
+) -> float:
+    """Return the number of labels if queries often reach the leaf on which models agree least."""
+    _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
+    return float(labels.min())
+
+
+def _over_leaves(
+    calibration: Weighed, ensemble_size: int, chunk_row_count: int, limit: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the share of people in each leaf, and the labels with it; last, without any."""
+    shares = np.minimum(LEAF_ROWS / chunk_row_count, HALF)
+    leads = np.append(np.abs(1 - 2 * np.exp(-LEAF_ROWS)), 1.0)
+    row = planned_row(calibration)
+    if row.beside_leaves is not None:
+        return shares, row.beside_leaves(calibration, leads, shares, ensemble_size, limit)
+    # Each lead is a hypothesis of its own, on one query, among all k learners.
+    found = row.forecast(
+        calibration, Agreement(leads[:, np.newaxis], ensemble_size), ensemble_size, limit
+    )
+    cutoff = calibration.cutoff or 0
+    unlimited = np.zeros(len(leads)) if found.unlimited is None else found.unlimited
+    alone_rates = cutoff / (cutoff + unlimited)
+    rates = np.append(shares * alone_rates[:-1] + (1 - shares) * alone_rates[-1], alone_rates[-1:])
+    return shares, expected_answers(rates, cutoff=cutoff, limit=limit) * (1 - rates)

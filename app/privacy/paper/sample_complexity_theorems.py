@@ -1,0 +1,503 @@
+"""The papers' theorems on sample complexity, evaluated as numbers.
+
+Each theorem gives private rows that are enough.  Where it says ``O(...)`` the value
+here is what stands in the brackets, times the constant of the proof where the proof
+states one (:attr:`Constant.PROVED`), else once (:attr:`Constant.NOT_STATED`).  Beside
+it, ``rows_explicit`` leaves no constant open.
+
+Sources: NB Theorems 7 and 11; BTT Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; PAP
+Theorem 10 by Lemma 7; the lecture notes' private PAC learner.  What differs from the
+print is in ``docs/planning.md``, "What the theorems say, and where they slip".
+
+These are real numbers for planning; no promise of a release rests on them.
+
+It has the requirements that a theorem is given, and the numbers of rows that follow.
+
+Rows that learning takes without privacy, every constant stated.
+
+The papers leave these to "standard results"; here are such results with constants.
+``d`` is the VC dimension, at least 1, and ln the natural logarithm.  Each value is a
+real number, to be rounded up, and is large enough for the growth function to be at
+most ``(2 e n / d)^d``, by Sauer's lemma.
+
+Sources: Blumer, Ehrenfeucht, Haussler, Warmuth, *Learnability and the
+Vapnik-Chervonenkis dimension*, 1989 (BEHW), Theorem 2.1 and the bound that proves it;
+Anthony, Bartlett, *Neural Network Learning: Theoretical Foundations*, 1999 (AB),
+Theorems 4.2 and 4.3.
+
+NB Theorems 7 and 11, and BTT Theorems 4.3 to 4.7: rows for an ensemble's answers.
+
+Where a theorem says ``O(...)`` its ``rows`` are what stands in the brackets, times the
+constant of the proof where the proof states one.  ``rows_explicit`` are those of the
+construction itself, with k as printed and every "standard result" by
+:mod:`app.privacy.paper.sample_complexity_theorems`.
+
+What differs from the print is in ``docs/planning.md``, "What the theorems say, and
+where they slip".
+
+PAP Theorem 10 and the lecture notes' learner: rows for a class as a whole.
+
+``rows`` and ``rows_explicit`` are as in :mod:`app.privacy.paper.sample_complexity_theorems`.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.paper.paper import (
+    SAMPLING_DIVISOR,
+    agnostic_cutoff,
+    paper_parameters,
+    public_query_count,
+    sparse_vector_parameters,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+# More rows than this are not told apart: there are no such data.
+ROWS_MAX: Final = 10**18
+
+
+class Setting(enum.Enum):
+    """A theorem's setting: a rule is right (realizable), none need be (agnostic), or statistics."""
+
+    REALIZABLE = "realizable"
+    AGNOSTIC = "agnostic"
+    STATISTICS = "statistics"
+
+
+class Constant(enum.Enum):
+    """The origin of the constant factor in a theorem's number of rows."""
+
+    PROVED = "as proved"
+    NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """The accuracy, confidence and other targets that the theorems are evaluated at.
+
+    Attributes:
+        epsilon: of the release, above 0 and at most 5.
+        delta: of the release, in (0, .036].
+        alpha: accuracy, in (0, 1).
+        beta: failure probability, in (0, 1).
+        query_count: m, at least 1.
+        dimension: d, at least 1.
+        best_error: gamma, the least error rate in the class, in [0, 1).
+        dual_dimension: p, at least 1; None takes ``2^(d+1) - 1``, the most there is
+            (PAP Fact 4).
+        hypothesis_count: size of the finite class of the lecture notes; None takes
+            ``(e m_o/d)^d``, the labellings of m_o public points (Sauer).
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    alpha: float
+    beta: float
+    query_count: int
+    dimension: int
+    best_error: float = 0.0
+    dual_dimension: int | None = None
+    hypothesis_count: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """The number of rows that one theorem requires; None above :data:`ROWS_MAX`.
+
+    Attributes:
+        rows: private rows of the printed bound, rounded up.
+        constant: where its constant is from.
+        rows_explicit: private rows with every constant of a textbook.
+        query_count: queries answered, or public points; None where there are none.
+        cutoff: T, or None.
+        ensemble_size: k, or None.
+        error: the error that is promised.
+        failure: probability at which it is exceeded.
+
+    """
+
+    rows: int | None
+    constant: Constant
+    rows_explicit: int | None
+    query_count: int | None
+    cutoff: int | None
+    ensemble_size: int | None
+    error: float
+    failure: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Theorem:
+    """A theorem with its required number of rows; None if that exceeds every double.
+
+    Attributes:
+        name: paper and number.
+        setting: what it assumes of the labels.
+        promise: the error promised, in the papers' symbols.
+        bound: what it asks for.
+
+    """
+
+    name: str
+    setting: Setting
+    promise: str
+    bound: Bound | None
+
+
+def rounded(count: float | Fraction) -> int | None:
+    """Return a number rounded up; None above the largest number that is printed."""
+    return math.ceil(count) if count <= ROWS_MAX else None
+
+
+def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
+    """Return the number of rows at which a rule right on all of them errs at rate alpha at most.
+
+    ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
+
+    Args:
+        alpha: error rate, in (0, 1).
+        beta: probability at which it fails, in (0, 1).
+        dimension: d of the class, in which one hypothesis makes no error at all.
+
+    """
+    confidence = 4 * math.log2(2 / beta)
+    capacity = 8 * dimension * math.log2(13 / alpha)
+    return max(confidence, capacity) / alpha
+
+
+def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
+    """Return the number of rows at which the best rule on them is nearly the best of all.
+
+    ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
+
+    Args:
+        alpha: excess error rate, in (0, 1).
+        beta: probability at which it fails, in (0, 1).
+        dimension: d of the class.
+
+    """
+    terms = 2 * dimension * math.log(12 / alpha) + math.log(4 / beta)
+    return 64 * terms / alpha / alpha
+
+
+def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
+    """Return how many rows estimate the disagreement of any two rules to within alpha.
+
+    ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``.  Pairs have at most the square of
+    the class's growth, so AB Theorem 4.3 asks for ``n alpha^2 / 8 >= 2 d ln(2 e n / d)
+    + ln(4/beta)``; and ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2))``.
+
+    The error rates of single hypotheses are then right within alpha as well.
+
+    Args:
+        alpha: how far a rate may be off, in (0, 1).
+        beta: probability at which one is further off, in (0, 1).
+        dimension: d of the class.
+
+    """
+    terms = 4 * dimension * math.log(8 / alpha) + math.log(4 / beta)
+    return 16 * terms / alpha / alpha
+
+
+def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
+    """Return how many points ensure that rules equal on them differ on at most alpha of all.
+
+    ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
+    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=
+    n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
+
+    Args:
+        alpha: share of the population, in (0, 1).
+        beta: probability at which two such hypotheses disagree on more, in (0, 1).
+        dimension: d of the class.
+
+    """
+    terms = math.log2(2 / beta) + 2 * dimension * math.log2(24 / alpha)
+    return 4 * terms / alpha
+
+
+# NB, proof of Lemma 9: n' is 8000 times the bracket; n is 56/epsilon times n'.
+PROVED_CONSTANT: Final = 8000 * SAMPLING_DIVISOR
+# The same proof asks learners for alpha/24 on their rows, and for alpha/24 of drift.
+ACCURACY_PARTS: Final = 24
+
+
+def agnostic_queries(targets: Targets) -> Bound:
+    """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
+
+    ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
+    min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for
+    ``m >= 8 ln(1/(alpha beta)) / alpha``; fewer queries are planned as so many.
+    """
+    alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
+    least = math.ceil(8 * math.log(1 / (alpha * beta)) / alpha)
+    count = max(targets.query_count, least)
+    delta = float(targets.delta)
+    learning = dimension * math.log(1 / alpha) + math.log(count / beta)
+    noise = math.log(2 / delta) ** 1.5 * math.log(count * alpha / min(delta, beta / 2))
+    crowd = max(1.0, math.sqrt(count * alpha) * alpha)
+    order = learning * noise * crowd / float(targets.epsilon) / alpha / alpha
+    found = paper_parameters(
+        epsilon=targets.epsilon,
+        delta=targets.delta,
+        alpha=alpha,
+        beta=beta,
+        query_count=count,
+        row_count=1,
+        dimension=dimension,
+    )
+    accuracy, size = alpha / ACCURACY_PARTS, found.ensemble_size
+    chunk = math.ceil(realizable_rows(alpha=accuracy, beta=beta / 16 / size, dimension=dimension))
+    drift = disagreement_rows(alpha=accuracy, beta=beta / 8, dimension=dimension)
+    sampled = max(size * chunk, math.ceil(drift))
+    return Bound(
+        rows=rounded(PROVED_CONSTANT * order),
+        constant=Constant.PROVED,
+        rows_explicit=rounded(SAMPLING_DIVISOR * sampled / targets.epsilon),
+        query_count=rounded(count),
+        cutoff=rounded(found.cutoff),
+        ensemble_size=rounded(size),
+        error=alpha + targets.best_error,
+        failure=beta,
+    )
+
+
+def universal_queries(targets: Targets) -> Bound:
+    """Return the row count for a published classifier with any number of answers (NB Theorem 11).
+
+    Epsilon is halved between the answers and the classifier (erratum d), whose draw
+    needs fewer rows than the answers do.
+    """
+    public = public_query_count(alpha=targets.alpha, beta=targets.beta, dimension=targets.dimension)
+    halved = replace(targets, epsilon=targets.epsilon / 2, query_count=math.ceil(public))
+    return agnostic_queries(halved)
+
+
+def ensemble_realizable(targets: Targets) -> Bound:
+    """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
+
+    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
+    (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
+    Corollary 4.1; explicitly ``k n(alpha, beta/k)`` with BEHW's n.
+    """
+    return _ensemble(targets, Setting.REALIZABLE)
+
+
+def ensemble_agnostic(targets: Targets) -> Bound:
+    """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
+
+    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
+    alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
+    ``k n(alpha, beta/k)`` with AB's n.
+    """
+    return _ensemble(targets, Setting.AGNOSTIC)
+
+
+def ensemble_as_classifier(targets: Targets) -> Bound:
+    """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
+
+    On the rows of Theorem 4.4; beta is at most alpha.
+    """
+    bound = _ensemble(_confident(targets), Setting.AGNOSTIC)
+    return replace(bound, error=7 * targets.alpha + 3 * targets.best_error)
+
+
+def student_realizable(targets: Targets) -> Bound:
+    """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
+
+    The rows of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; explicitly
+    at the m that AB's n asks of the student.
+    """
+    return replace(_student(_confident(targets), Setting.REALIZABLE), error=15 * targets.alpha)
+
+
+def student_agnostic(targets: Targets) -> Bound:
+    """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
+
+    The rows of Theorem 4.4, m as of Theorem 4.6.
+    """
+    error = 15 * targets.alpha + 7 * targets.best_error
+    return replace(_student(_confident(targets), Setting.AGNOSTIC), error=error)
+
+
+def _ensemble(targets: Targets, setting: Setting) -> Bound:
+    """BTT Algorithm 4 on at least the queries that its theorems ask for."""
+    alpha, beta = targets.alpha, targets.beta
+    least = math.ceil(4 * math.log(1 / (alpha * beta)) / alpha / alpha)
+    count = max(targets.query_count, least)
+    gamma = targets.best_error if setting is Setting.AGNOSTIC else 0.0
+    cutoff_real = agnostic_cutoff(alpha=alpha + gamma, beta=beta, query_count=count)
+    cutoff = math.ceil(cutoff_real)
+    size = sparse_vector_parameters(
+        epsilon=float(targets.epsilon),
+        delta=float(targets.delta),
+        beta=beta,
+        query_count=count,
+        cutoff=cutoff,
+    ).ensemble_size
+    learner = realizable_rows if setting is Setting.REALIZABLE else agnostic_rows
+    chunk = math.ceil(learner(alpha=alpha, beta=beta / size, dimension=targets.dimension))
+    return Bound(
+        rows=rounded(_ensemble_order(targets, setting, count=count, cutoff=cutoff_real)),
+        constant=Constant.NOT_STATED,
+        rows_explicit=rounded(size * chunk),
+        query_count=rounded(count),
+        cutoff=rounded(cutoff),
+        ensemble_size=rounded(size),
+        error=cutoff / count,
+        failure=2 * beta,
+    )
+
+
+def _ensemble_order(targets: Targets, setting: Setting, *, count: int, cutoff: float) -> float:
+    """What stands in the brackets of BTT Theorems 4.3 and 4.4, T not rounded."""
+    alpha, beta, delta = targets.alpha, targets.beta, float(targets.delta)
+    realizable = setting is Setting.REALIZABLE
+    capacity = targets.dimension * (math.log(1 / alpha) if realizable else 1.0)
+    votes = math.log(count * cutoff / min(delta, beta)) * math.sqrt(cutoff * math.log(1 / delta))
+    order = (capacity + math.log(count / beta)) * votes / float(targets.epsilon) / alpha
+    return order if realizable else order / alpha
+
+
+def _student(targets: Targets, setting: Setting) -> Bound:
+    """Return the ensemble's bound at the m of BTT Algorithm 5: printed, and explicit."""
+    alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
+    printed = math.ceil((dimension + math.log(1 / beta)) / alpha / alpha)
+    explicit = math.ceil(agnostic_rows(alpha=alpha, beta=beta, dimension=dimension))
+    order = _ensemble(replace(targets, query_count=printed), setting)
+    bound = _ensemble(replace(targets, query_count=explicit), setting)
+    return replace(bound, rows=order.rows, failure=3 * beta)
+
+
+def _confident(targets: Targets) -> Targets:
+    """BTT section 4.2 takes beta at most alpha; a smaller one asks for more."""
+    return replace(targets, beta=min(targets.beta, targets.alpha))
+
+
+def query_release(targets: Targets) -> Bound:
+    """Return the row count for a table of means, each within alpha (query release, Theorem 10).
+
+    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
+    ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a
+    cover at alpha/4, and Lemma 7 at alpha/4 (erratum i) and beta/2 with ``ln|H~| =
+    d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``.
+    """
+    alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
+    epsilon, delta = float(targets.epsilon), float(targets.delta)
+    dual = targets.dual_dimension
+    dual_dimension = 2.0 ** (dimension + 1) - 1 if dual is None else float(dual)
+    learning = dimension * math.log(1 / alpha) + math.log(1 / beta)
+    order = learning**1.5 * math.sqrt(dual_dimension * math.log(1 / delta))
+    public = math.ceil(cover_rows(alpha=alpha / 4, beta=beta / 2, dimension=dimension))
+    explicit = _multiplicative_weights_rows(
+        epsilon=epsilon,
+        delta=delta,
+        alpha=alpha / 4,
+        beta=beta / 2,
+        ln_queries=_ln_labellings(points=public, dimension=dimension),
+        dual_dimension=dual_dimension,
+    )
+    return Bound(
+        rows=rounded(order / epsilon / alpha / alpha),
+        constant=Constant.NOT_STATED,
+        rows_explicit=rounded(explicit),
+        query_count=rounded(public),
+        cutoff=None,
+        ensemble_size=None,
+        error=alpha,
+        failure=beta,
+    )
+
+
+def private_learner(targets: Targets) -> Bound:
+    """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
+
+    With ``a = alpha/3`` and ``b = beta/2`` the larger of ``2 (ln|H| + ln(1/b)) /
+    (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, for all error
+    rates on the rows to be right within a.
+    """
+    accuracy, confidence = targets.alpha / 3, math.log(2 / targets.beta)
+    size = _ln_hypotheses(targets)
+    draw = 2 * (size + confidence) / float(targets.epsilon) / accuracy
+    rates = 3 * (math.log(2) + size + confidence) / accuracy / accuracy
+    rows = rounded(max(draw, rates))
+    return Bound(
+        rows=rows,
+        constant=Constant.PROVED,
+        rows_explicit=rows,
+        query_count=None,
+        cutoff=None,
+        ensemble_size=None,
+        error=targets.alpha + targets.best_error,
+        failure=targets.beta,
+    )
+
+
+def _multiplicative_weights_rows(
+    *,
+    epsilon: float,
+    delta: float,
+    alpha: float,
+    beta: float,
+    ln_queries: float,
+    dual_dimension: float,
+) -> float:
+    """PAP Lemma 7, for queries with values in [0, 1].
+
+    ``200 sqrt(ln|X| ln(2/delta)) (ln|H~| + ln(128 ln|X| / (alpha^2 beta))) / (epsilon
+    alpha^2)``.  More than |H~| dual dimensions tell no more points apart.
+    """
+    dual = dual_dimension
+    if math.log(dual) > ln_queries:
+        dual = math.exp(ln_queries)
+    ln_points = dual * (1 + ln_queries - math.log(dual))
+    accuracy = ln_queries + math.log(128 * ln_points / alpha / alpha / beta)
+    return 200 * math.sqrt(ln_points * math.log(2 / delta)) * accuracy / epsilon / alpha / alpha
+
+
+def _ln_hypotheses(targets: Targets) -> float:
+    """Return ln|H| of the lecture notes' class."""
+    if targets.hypothesis_count is not None:
+        return math.log(targets.hypothesis_count)
+    public = public_query_count(alpha=targets.alpha, beta=targets.beta, dimension=targets.dimension)
+    return _ln_labellings(points=math.ceil(public), dimension=targets.dimension)
+
+
+def _ln_labellings(*, points: int, dimension: int) -> float:
+    """Bound ln of the labellings of some points, ``d ln(e m/d)``; d above m counts as m."""
+    rank = min(dimension, points)
+    return rank * math.log(math.e * points / rank)
+
+
+def sample_complexity(targets: Targets) -> tuple[Theorem, ...]:
+    """Return every theorem evaluated at the given targets, in the papers' order."""
+    return tuple(
+        Theorem(name=name, setting=setting, promise=promise, bound=_within_doubles(bound, targets))
+        for name, setting, promise, bound in (
+            ("NB 7", Setting.AGNOSTIC, "alpha + gamma", agnostic_queries),
+            ("NB 11", Setting.AGNOSTIC, "alpha + gamma", universal_queries),
+            ("BTT 4.3", Setting.REALIZABLE, "T/m", ensemble_realizable),
+            ("BTT 4.4", Setting.AGNOSTIC, "T/m", ensemble_agnostic),
+            ("BTT 4.5", Setting.AGNOSTIC, "7 alpha + 3 gamma", ensemble_as_classifier),
+            ("BTT 4.6", Setting.REALIZABLE, "15 alpha", student_realizable),
+            ("BTT 4.7", Setting.AGNOSTIC, "15 alpha + 7 gamma", student_agnostic),
+            ("PAP 10", Setting.STATISTICS, "alpha", query_release),
+            ("LN", Setting.AGNOSTIC, "alpha + gamma", private_learner),
+        )
+    )
+
+
+def _within_doubles(bound: Callable[[Targets], Bound], targets: Targets) -> Bound | None:
+    """Return a bound, or None where a number on the way is past every double."""
+    try:
+        return bound(targets)
+    except ArithmeticError:
+        return None

@@ -1,0 +1,304 @@
+"""The public statistics table of a release, and the answers computed from it.
+
+Once its entry is committed the document is public; answering from it is
+post-processing and costs nothing.  A hypothesis is answered by the one of the table
+that labels the public points as it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.errors import InvalidHypothesisError, InvariantError, TooLargeError, invariant
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.lists.boxes import Boxes, axes_of
+from app.learning.statistics_tables.representative_domain import Projection
+from app.learning.statistics_tables.table_hypotheses import TREE_KINDS
+from app.learning.trees.tree_lists import TreeList
+from app.privacy.query_release.mechanism import Table
+from app.release.private_state import read_piece
+from app.release.statistics.posted_hypotheses import labels_on
+from app.release.statistics.statistics_table import ALPHA_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Schema
+    from app.learning.lists.hypothesis_list import HypothesisList
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.release.statistics.posted_hypotheses import AskedHypothesis
+    from app.release.statistics.statistics_table import StatisticsDraw
+    from app.release.terms.configuration import Configuration
+
+FORMAT: Final = "conclave-statistics"
+VERSION: Final = 1
+# Whatever the number of labels: a hypothesis names the two that it is about.
+OUTCOME_COUNT: Final = 2
+POINTS_PIECE: Final = "statistics-points"
+# Half of alpha is the points' own, and a value moves by two where a label changes.
+DISAGREEMENT_PARTS: Final = 4
+MANY_OUTSIDE: Final = (
+    "{count} of the hypotheses label the public points as none of the table does, and at most "
+    "{most} such are answered at once"
+)
+# What one request may compare with the whole table: seconds, and not hours, of a core.
+SEARCH_WORDS_MAX: Final = 1 << 28
+
+
+class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A test of one feature, as in a published tree; ``code`` is the index of a category."""
+
+    feature: int
+    at_least: float | None = None
+    code: int | None = None
+
+
+class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole statistics table as a JSON document.
+
+    Attributes:
+        format: ``conclave-statistics``.
+        version: 1.
+        release: name of the release.
+        kind: the class, as in ``[statistics]``.
+        depth: levels of tests of its trees; 0 for boxes.
+        classes: of two labels those that count as -1 and +1; of more those that a hypothesis
+            may name two of.
+        tests: what the hypotheses ask.
+        hypotheses: a row of integers each.  Trees: test indices in heap order,
+            then leaf labels.  Boxes: twice an axis, the first rank inside and the
+            first above it that is outside; the axes are the tested features in
+            order, and one more that holds every row at rank 0.
+        counts: of each hypothesis, the rows, or persons, that get the second outcome.
+        row_count: the public n.
+        cell_count: cells of the hypotheses on the public feature space.
+        point_count: public points.
+        update_count: hypotheses answered with noise of their own.
+        pass_count: complete passes.
+        alpha: what values stay within, as the docs say; 2 promises nothing.
+        beta: probability at which alpha may fail.
+        calibration: parameters of the noise, as exact strings.
+
+    """
+
+    format: str
+    version: int
+    release: str
+    kind: str
+    depth: int
+    classes: tuple[str, ...]
+    tests: tuple[DocumentTest, ...]
+    hypotheses: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+    row_count: int
+    cell_count: int
+    point_count: int
+    update_count: int
+    pass_count: int
+    alpha: float
+    beta: float
+    calibration: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsAnswer:
+    """The reply with the mean outcomes of posted hypotheses.
+
+    Attributes:
+        values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
+            persons, of each the mean over the person's rows.
+        fractions: share of them that each gives the second outcome.
+        alpha: as in the document.
+        beta: as in the document.
+
+    """
+
+    values: list[float]
+    fractions: list[float]
+    alpha: float
+    beta: float
+
+
+class DrawnStatistics(msgspec.Struct, frozen=True):
+    """A drawn statistics table: the contents of its entry, and its stored public points."""
+
+    document: str
+    points: bytes
+
+
+class ReleasedStatistics:
+    """A released statistics table that is ready to answer.
+
+    Args:
+        json: its document, as the entry has it.
+        public_values: encoded public points, shape ``(m, d)``.
+        schema: the public schema.
+
+    """
+
+    def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
+        """Evaluate every hypothesis on the public points, once."""
+        document = msgspec.json.decode(json, type=StatisticsDocument)
+        invariant(document.format == FORMAT, "a released table names its format")
+        invariant(document.version == VERSION, "a released table is of a known version")
+        hypotheses = _hypotheses(document)
+        invariant(len(hypotheses) == len(document.counts), "a table has a count a hypothesis")
+        self.document = document
+        self.json = json
+        self._schema = schema
+        self._public_values = public_values
+        self._projection = Projection(hypotheses, hypotheses.encode(public_values))
+        self._table = Table(
+            document.row_count, document.counts, document.update_count, document.pass_count
+        )
+
+    def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
+        """Return the mean of each hypothesis over the released table; no private row is read.
+
+        Raises:
+            InvalidHypothesisError: no hypothesis of the table is near one of them.
+            TooLargeError: too many of them agree with none on all public points.
+
+        """
+        labels = [labels_on(self._schema, each, self._public_values) for each in asked]
+        self._refuse_long_search(labels)
+        indices = [self._index_of(number, each) for number, each in enumerate(labels)]
+        fractions = [
+            Fraction(self.document.counts[index], self.document.row_count) for index in indices
+        ]
+        return StatisticsAnswer(
+            values=[float(self._table.expectation(index)) for index in indices],
+            fractions=[float(fraction) for fraction in fractions],
+            alpha=self.document.alpha,
+            beta=self.document.beta,
+        )
+
+    def _refuse_long_search(self, asked: Sequence[NDArray[np.uint8]]) -> None:
+        """Refuse what a search of the whole table for every one of them takes too long for."""
+        words = [each for each in map(self._projection.search_word_count, asked) if each]
+        if len(words) > 1 and sum(words) > SEARCH_WORDS_MAX:
+            most = max(1, SEARCH_WORDS_MAX // words[0])
+            raise TooLargeError(MANY_OUTSIDE.format(count=len(words), most=most))
+
+    def _index_of(self, number: int, labels: NDArray[np.uint8]) -> int:
+        """Return the hypothesis of the table that has these labels of the points, or nearly."""
+        index, apart = self._projection.nearest(labels)
+        allowed = self.document.alpha / DISAGREEMENT_PARTS * self.document.point_count
+        if apart > allowed:
+            raise InvalidHypothesisError(number=number, problem=self._outside(apart))
+        return index
+
+    def _outside(self, apart: int) -> str:
+        document = self.document
+        depth = f" of depth {document.depth}" if document.depth else ""
+        return (
+            f"lies outside the table, whose nearest hypothesis labels {apart} of "
+            f"{document.point_count} public points otherwise: ask {document.kind}{depth} over "
+            "the tests that GET /statistics/table lists"
+        )
+
+
+def drawn_statistics(
+    configuration: Configuration,
+    draw: StatisticsDraw,
+    table: Table,
+    public_values: NDArray[np.float64],
+) -> DrawnStatistics:
+    """Return a drawn statistics table as a public document, with its points."""
+    covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
+    document = StatisticsDocument(
+        format=FORMAT,
+        version=VERSION,
+        release=configuration.name,
+        kind=covered.kind,
+        depth=hypotheses.depth if isinstance(hypotheses, TreeList) else 0,
+        classes=configuration.schema.classes,
+        tests=tuple(_document_test(test) for test in draw.tests),
+        hypotheses=tuple(tuple(row) for row in _integers(hypotheses).tolist()),
+        counts=table.counts,
+        row_count=table.row_count,
+        cell_count=draw.domain.cell_count,
+        point_count=len(public_values),
+        update_count=table.update_count,
+        pass_count=table.pass_count,
+        alpha=_promised(draw, table),
+        beta=float(draw.calibration.failure),
+        calibration=draw.calibration.to_plain(),
+    )
+    points = np.ascontiguousarray(public_values, dtype="<f8").tobytes()
+    return DrawnStatistics(msgspec.json.encode(document).decode(), points)
+
+
+def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
+    """Return the statistics table in a ledger entry, with its stored public points."""
+    values = np.frombuffer(points, dtype="<f8").astype(np.float64)
+    return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
+
+
+def released_statistics(
+    state: LedgerState, ledger: Ledger, schema: Schema
+) -> ReleasedStatistics | None:
+    """Return the committed statistics table; None if there is none.
+
+    Raises:
+        LedgerCorruptError: its public points are missing or altered.
+
+    """
+    if state.statistics is None:
+        return None
+    points = read_piece(ledger, POINTS_PIECE)
+    return read_statistics(state.statistics.statistics, points, schema)
+
+
+def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
+    """Return the committed statistics table, which must exist."""
+    table = released_statistics(state, ledger, schema)
+    if table is None:
+        raise InvariantError("a table is open")
+    return table
+
+
+def _promised(draw: StatisticsDraw, table: Table) -> float:
+    """Return alpha: four times what the complete passes promise, as a share of the rows."""
+    if table.pass_count == 0:
+        return ALPHA_MAX
+    threshold = draw.calibration.thresholds[table.pass_count - 1]
+    error_count = threshold + draw.calibration.test_deviation
+    return min(ALPHA_MAX, DISAGREEMENT_PARTS * error_count / table.row_count)
+
+
+def _integers(hypotheses: HypothesisList) -> NDArray[np.int64]:
+    if isinstance(hypotheses, TreeList):
+        return hypotheses.cells
+    if isinstance(hypotheses, Boxes):
+        return hypotheses.sides.reshape(len(hypotheses), -1).astype(np.int64)
+    raise InvariantError("a table covers trees or boxes")
+
+
+def _hypotheses(document: StatisticsDocument) -> HypothesisList:
+    tests = [_test_of(test) for test in document.tests]
+    integers = np.array(document.hypotheses, dtype=np.int64)
+    if document.kind in TREE_KINDS:
+        return TreeList(tests, integers, depth=document.depth, class_count=OUTCOME_COUNT)
+    return Boxes(axes_of(tests), integers.reshape(len(integers), 2, 3).astype(np.int32))
+
+
+def _document_test(test: BinaryTest) -> DocumentTest:
+    return DocumentTest(test.feature_index, test.cut, test.category_code)
+
+
+def _test_of(test: DocumentTest) -> BinaryTest:
+    return BinaryTest(
+        feature_index=test.feature,
+        cut=test.at_least,
+        category_code=test.code,
+        public_frequency=0.5,
+    )
