@@ -43,7 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield running
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("stage", [READING, FITTING])
 def test_a_killed_worker_costs_only_time(
     parts: PartsRelease,
@@ -61,7 +60,6 @@ def test_a_killed_worker_costs_only_time(
     assert _charges(parts, f"{name}-dask.db") == _charges(parts, f"{name}.db")
 
 
-@pytest.mark.long
 def test_a_killed_scheduler_is_one_line_and_charges_once(
     parts: PartsRelease, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,8 @@
 * ``static/overview.js`` shows the phase, the budget that is left, its forecast and the present
   rate.
 * ``static/notice.js`` shows the one notice at the top: alarms, cautions, and what to type.
-* ``static/requests.js`` shows answers by kind, and refusals; ``static/operator_view.js`` shows keys,
-  backup, head file and disk to the role admin.
+* ``static/requests.js`` shows answers by kind, and refusals; ``static/operator_view.js`` shows
+  keys, backup, head file and disk to the role admin.
 * ``static/history.js`` shows the two charts and their tables; ``static/chart.js`` draws one chart.
 * ``static/budget.js`` shows the shares of each mechanism, the ledger and the parameters.
 * ``static/stream.js`` reads the server's events, and connects again after a loss.

@@ -1,4 +1,4 @@
-"""The planning functions of one answering mechanism, as an entry of the table ``planning_table.py``."""
+"""The planning functions of one answering mechanism: a row of ``planning_table.py``."""
 
 from __future__ import annotations
 
