@@ -44,7 +44,6 @@ def database() -> Iterator[OwnServer]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.timeout(180)
 def test_what_a_leader_leaves_is_answered_once(
     tmp_path: Path, database: OwnServer, point: str
 ) -> None:
