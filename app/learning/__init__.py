@@ -2,7 +2,7 @@
 
 One folder a class: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/``, and
 ``predictors/`` for users' own; ``estimators/`` has scikit-learn's, ``encoding/`` their inputs,
-``tables/`` the class of a statistics table.
+``statistics_tables/`` the class of a statistics table.
 
 * ``hypothesis.py`` has the interface of a class and of one hypothesis.
 * ``registry.py`` is the table of classes by their name in a configuration.

@@ -7,5 +7,5 @@
 * ``variants.py`` calculates the same with one number changed: epsilon, T or rows.
 * ``curves.py`` has the series of these changes for ``conclave plan --plot``.
 * ``mechanisms/`` plans each mechanism, ``trial/`` predicts answers by fitting learners on made-up
-  people, and ``telling/`` writes both as documents and sentences.
+  records, and ``output/`` writes both as documents and sentences.
 """

@@ -13,6 +13,6 @@
   budgets.
 * ``simulation.py`` runs the mechanism on given votes, for ``conclave simulate``.
 * ``progress.py`` has the interface that reports the progress of an opening.
-* ``terms/`` turns settings into public parameters, ``classifier/`` and ``statistics/`` publish,
-  ``views/`` shows the public side.
+* ``terms/`` turns settings into public parameters, ``generations/`` adds and erases rows later,
+  ``classifier/`` and ``statistics/`` publish, ``views/`` shows the public side.
 """

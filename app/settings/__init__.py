@@ -3,9 +3,10 @@
 * ``settings.py`` has that object, and loads it.
 * ``toml_and_environment.py`` reads the file and the environment into tables, and makes paths
   absolute.
-* ``data_section.py``, ``release_sections.py`` (release, privacy, answers), ``learning_sections.py``
-  (hypotheses, learner, student, classifier, statistics) and ``server_sections.py`` (ledger, server,
-  logs, telemetry) declare the keys of each section.
+* ``data_section.py``, ``release_sections.py`` (release, privacy, answers),
+  ``generations_section.py``, ``learning_sections.py`` (hypotheses, learner, student, classifier,
+  statistics) and ``server_sections.py`` (ledger, server, logs, telemetry) declare the keys of each
+  section.
 * ``field_types.py`` has the types of their values: exact numbers, bounds, names, paths.
 * ``addresses.py`` says which addresses are loopback's, and which are safe to ask.
 * ``combination_checks.py`` refuses values that do not go together.

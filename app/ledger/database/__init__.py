@@ -11,5 +11,7 @@ The only folder that knows SQLAlchemy's dialects.
 * ``driver.py`` sends the frequent statements past SQLAlchemy, holds the writer's connection, and
   turns a database's errors into ours.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.
+* ``hour_counts.py`` stores counts of requests by hour, from all servers of a ledger.
+* ``notifications.py`` sends messages between these servers, and has the lock of their leader.
 * ``locks.py`` locks files, and lets one process draw at a time.
 """

@@ -3,6 +3,9 @@
 * ``living_opening.py`` opens such a release, or continues it without its source.
 * ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.
 * ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
+* ``person_batches.py`` has the generation to which each person's rows belong.
+* ``waiting_requests.py`` keeps erasures, corrections and later rows until the next tick, and
+  ``row_changes.py`` prepares them for it.
 * ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
 * ``cohort.py`` draws one labelling from the rows of the first generations together.
 * ``fitting.py`` fits a generation's learners on them.
