@@ -9,6 +9,6 @@
   section.
 * ``field_types.py`` has the types of their values: exact numbers, bounds, names, paths.
 * ``addresses.py`` says which addresses are loopback's, and which are safe to ask.
-* ``combination_checks.py`` refuses values that do not go together.
+* ``setting_checks.py`` refuses values that do not go together.
 * ``error_lines.py`` turns a failed validation into one line that names the key.
 """

@@ -28,8 +28,7 @@ from app.data.demo_data import (
 from app.errors import ConfigurationError
 from app.privacy.mechanisms import serving_row
 from app.privacy.published_learners import uses_delta
-from app.settings import combination_checks, toml_and_environment
-from app.settings.combination_checks import check_cells
+from app.settings import setting_checks, toml_and_environment
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
@@ -63,6 +62,7 @@ from app.settings.server_sections import (
     ServerSettings,
     TelemetrySettings,
 )
+from app.settings.setting_checks import check_cells
 
 
 def demo_tables() -> dict[str, object]:
@@ -150,36 +150,28 @@ class Settings(Section):
     def _check_rules(self) -> Self:
         """Check the rules that span keys."""
         if "hypotheses" not in self.model_fields_set:
-            combination_checks.check_absent_hypotheses(self.privacy, self.classifier)
-        combination_checks.check_data(self.data)
-        combination_checks.check_engine(self.engine)
-        combination_checks.check_privacy(
-            self.privacy, classifier_uses_delta=self.classifier_uses_delta
-        )
-        combination_checks.check_wanted(self.classifier)
-        combination_checks.check_answers(self.answers, self.privacy)
-        combination_checks.check_scores(self.answers, self.privacy, self.data)
-        combination_checks.check_learner("learner", self.learner)
-        combination_checks.check_learner("student", self.student)
-        combination_checks.check_tests(
-            "hypotheses", self.hypotheses, self.hypotheses.tests, self.data
-        )
-        combination_checks.check_tests(
+            setting_checks.check_absent_hypotheses(self.privacy, self.classifier)
+        setting_checks.check_data(self.data)
+        setting_checks.check_engine(self.engine)
+        setting_checks.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
+        setting_checks.check_wanted(self.classifier)
+        setting_checks.check_answers(self.answers, self.privacy)
+        setting_checks.check_scores(self.answers, self.privacy, self.data)
+        setting_checks.check_learner("learner", self.learner)
+        setting_checks.check_learner("student", self.student)
+        setting_checks.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
+        setting_checks.check_tests(
             "classifier", self.published, self.classifier.tests or {}, self.data
         )
-        combination_checks.check_statistics(self.statistics, self.covered, self.data, self.privacy)
-        combination_checks.check_predictors(
-            "hypotheses", self.hypotheses, self.hypotheses.predictors
-        )
-        combination_checks.check_predictors(
-            "classifier", self.published, self.classifier.predictors
-        )
-        combination_checks.check_path(self.hypotheses, self.published)
+        setting_checks.check_statistics(self.statistics, self.covered, self.data, self.privacy)
+        setting_checks.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
+        setting_checks.check_predictors("classifier", self.published, self.classifier.predictors)
+        setting_checks.check_path(self.hypotheses, self.published)
         check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
         check_cells("classifier", self.published, self.classifier.cells, self.data)
         if self.privacy.accounting == "joint":
-            combination_checks.check_joint(self.why_sum)
-        combination_checks.check_size(self.answers, self.data)
+            setting_checks.check_joint(self.why_sum)
+        setting_checks.check_size(self.answers, self.data)
         check_generations(
             Grown(
                 self.generations,
@@ -191,7 +183,7 @@ class Settings(Section):
                 self.erasure,
             )
         )
-        combination_checks.check_ledger(self.ledger)
+        setting_checks.check_ledger(self.ledger)
         return self
 
     @property
@@ -281,7 +273,7 @@ class Settings(Section):
     @property
     def why_sum(self) -> str:
         """Return the unmet condition of one joint privacy account; empty if all are met."""
-        return combination_checks.why_sum(
+        return setting_checks.why_sum(
             self.privacy,
             self.answers,
             self.classifier.learner if self.privacy.shares.classifier > 0 else None,
