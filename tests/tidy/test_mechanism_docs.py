@@ -32,7 +32,7 @@ OTHERS = (
     "stability/certified/certified_table.py",
     "voting/answering_mechanism.py",
     "voting/knowledge_transfer.py",
-    "voting/universal.py",
+    "voting/query_decision.py",
     "voting/votes.py",
 )
 FOLDER = ROOT / "app" / "privacy"

@@ -60,7 +60,7 @@ STATISTICS: Final = (
 )
 RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
 SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
-COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
+COMPOSITION_PROOF: Final = "app/privacy/voting/query_decision_proof.md"
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
     "answer is charged to every generation that voted, and each retires with the last that its "
