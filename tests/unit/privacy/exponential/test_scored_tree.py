@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.auditing.draws import rows_wanted, scored_tree_bound
+from app.auditing.hypothesis_draws import rows_wanted, scored_tree_bound
 from app.auditing.outcome_events import ROUNDING
 from app.errors import InvariantError
 from app.learning.trees.tree_class import TreeClass

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from app.auditing.draws import audit_draws
+from app.auditing.hypothesis_draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import decode, encode
 from app.errors import ConfigurationError
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
-from app.planning.telling.words import summary
+from app.planning.output.plan_sentences import summary
 from app.release.classifier.learner_table import DIVISION_KEY, classifier_draw
-from app.release.classifier.published import (
+from app.release.classifier.published_classifier import (
     SCORED_TREE_VERSION,
     TREE_VERSION,
     draw_published,
@@ -35,7 +35,7 @@ from tests.builders.release.small_release import (
 )
 
 if TYPE_CHECKING:
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published_classifier import PublishedClassifier
 
 MANY = 20_000
 RARE = 0.04
