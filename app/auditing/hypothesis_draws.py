@@ -33,10 +33,11 @@ from app.learning.linear.integer_vectors import score_count
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import Parameters
+from app.privacy.exponential.scored_tree import DIVISIONS, NEWEST_DIVISION, histogram
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
 from app.privacy.noisy_grid.mechanism import level_counts
-from app.privacy.published_learners import EXPONENTIAL, GRID, KERNEL, LINEAR
-from app.release.classifier.exponential import exponential_draw
+from app.privacy.published_learners import EXPONENTIAL, GRID, KERNEL, LINEAR, SCORED_TREE
+from app.release.classifier.exponential import exponential_draw, scored_tree_draw
 from app.release.classifier.grid import grid_draw
 from app.release.classifier.kernel import kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.privacy.budget.composition import Charge
+    from app.privacy.exponential.scored_tree import Parameters as ScoredTreeParameters
     from app.privacy.noisy_gradient.mechanism import Parameters as GradientParameters
     from app.privacy.noisy_grid.mechanism import Parameters as GridParameters
     from app.settings.settings import Settings
@@ -206,6 +208,36 @@ def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> B
     return Bound(float(shown), text)
 
 
+def scored_tree_bound(
+    parameters: ScoredTreeParameters, point: NDArray[np.float64], rows_each: int | None = None
+) -> Bound:
+    """Return the epsilon of a tree and its noisy counts, if one record's label changes.
+
+    The event is that both noisy numbers of rows are equal, less one than the records, so that
+    rows of both labels weigh alike; that the tree gives the records the label that one of them
+    has alone; and that of this label many more are counted in their leaf.  Its three parts favour
+    the same side, and each shows what it shows by itself; what truncation is worth is left out.
+
+    Args:
+        parameters: of the draw, over as many records as are wanted.
+        point: encoded features, shape (d,); a public choice.
+        rows_each: of the person who is replaced, all of one label; None where rows are records.
+
+    """
+    rows = rows_each or 1
+    weights = None if rows_each is None else _first_with(rows, others=0).weights
+    cells = np.zeros(rows, dtype=np.int64)
+    first, second = (
+        histogram(parameters, cells, np.full(rows, label), weights, cell_count=1)
+        for label in (0, 1)
+    )
+    moved = int(np.abs(first - second).sum())
+    counts = float(moved / parameters.label_scale + moved / parameters.leaf_scale)
+    of_tree = draw_bound(parameters.tree, point, rows_each)
+    text = f"{of_tree.adversary}, and its noisy counts are as large as the others'"
+    return Bound(of_tree.epsilon + counts, text)
+
+
 @dataclass(frozen=True, slots=True)
 class DrawReport:
     """The lower bound on epsilon from one random draw, with its claimed epsilon.
@@ -287,6 +319,14 @@ def _of_grid(settings: Settings, charge: Charge) -> Bound:
     return grid_bound(grid_draw(asked).parameters, rows_each=_rows_each(settings))
 
 
+def _of_scored_tree(settings: Settings, charge: Charge) -> Bound:
+    """Bound what the three parts of a scored tree show."""
+    rows = rows_wanted(float(charge.epsilon * DIVISIONS[NEWEST_DIVISION].tree))
+    asked = ClassifierAsked(settings, charge, no_points(settings), rows)
+    parameters = scored_tree_draw(asked).parameters
+    return scored_tree_bound(parameters, _point(settings), _rows_each(settings))
+
+
 def _rows_each(settings: Settings) -> int | None:
     """Return how many rows the record that differs has; None where records are rows."""
     return None if settings.data.unit == "row" else ROWS_OF_A_PERSON
@@ -297,6 +337,7 @@ AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {
     LINEAR.name: _of_descent,
     KERNEL.name: _of_waves,
     GRID.name: _of_grid,
+    SCORED_TREE.name: _of_scored_tree,
 }
 """The table of audited learners, under the names of ``app.privacy.published_learners``."""
 

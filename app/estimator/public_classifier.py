@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _has_scores(classifier: PublicClassifier) -> bool:
-    return classifier.published.document.scores is not None
+    return classifier.published.document.has_scores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +31,8 @@ class PublicClassifier:
     """A published classifier that predicts, and that can be exported to JSON and ONNX.
 
     Attributes:
-        learner: that published it: ``exponential``, ``linear``, ``kernel`` or ``grid``.
+        learner: that published it: ``exponential``, ``linear``, ``kernel``,
+            ``grid`` or ``scored-tree``.
         classes_: labels, sorted.
         columns: of its rows.
         published: its document, ready to predict.

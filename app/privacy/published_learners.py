@@ -81,12 +81,23 @@ GRID: Final = PublishedLearner(
     theorem="discrete Laplace noise on the counts of every cell of public grids",
     proof="app/privacy/noisy_grid/proof.md",
 )
+SCORED_TREE: Final = PublishedLearner(
+    name="scored-tree",
+    uses_delta=False,
+    has_scores=True,
+    meaning="Pays for the published classifier, a tree that is drawn once, and for the counts of "
+    "labels in its leaves.",
+    formula="a tree is drawn by balanced errors; every leaf: counts of labels + discrete Laplace "
+    "noise",
+    theorem="the exponential mechanism over trees, and discrete Laplace noise on counts of labels",
+    proof="app/privacy/exponential/scored_tree_proof.md",
+)
 AUTO: Final = "auto"
 RANKING: Final = "ranking"
 """What ``classifier.wanted`` is where scores matter more than labels."""
 
 LEARNERS: dict[str, PublishedLearner] = {
-    row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL, GRID)
+    row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL, GRID, SCORED_TREE)
 }
 
 

@@ -18,7 +18,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -36,6 +36,7 @@ from app.errors import ConfigurationError, DataError, InvariantError, invariant
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
+from app.learning.trees.tree_class import telling
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
 from app.privacy.voting import query_decision
@@ -336,9 +337,12 @@ def _relabel(
             parameters.relabel, private_class, private_points, noise
         )
     else:
-        private_encoded = sample.encoded_by(parameters.relabel.hypotheses.encode)
-        private_value = (private_encoded, sample.labels)
-        relabelled = relabel.draw(parameters.relabel, private_value, noise, sample.weights)
+        hypotheses = telling(
+            parameters.relabel.hypotheses, lambda done, total: progress(RELABELLING, done, total)
+        )
+        private_value = (sample.encoded_by(hypotheses.encode), sample.labels)
+        drawn_from = replace(parameters.relabel, hypotheses=hypotheses)
+        relabelled = relabel.draw(drawn_from, private_value, noise, sample.weights)
     progress(RELABELLING, 1, 1)
     return relabelled.private_hypothesis.to_dict(), relabelled.private_labels
 

@@ -34,10 +34,12 @@ from app.privacy.answering_rows import ORDER_KEY, RULE_KEY
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
+    DIVISION_KEY,
     INPUTS_KEY,
     auto_rule,
     check_classifier_draw,
     chosen_learner,
+    division_rule,
     inputs_rule,
     rule_parameters,
 )
@@ -99,6 +101,7 @@ FURTHER: Final = frozenset(
         REPLAYED_BY,
         AUTO_RULE_KEY,
         INPUTS_KEY,
+        DIVISION_KEY,
         RULE_KEY,
         ORDER_KEY,
         ACCOUNTING,
@@ -418,6 +421,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     opened_by_cutoff(configuration.settings, opened)
     auto_rule(opened)
     inputs_rule(opened)
+    division_rule(opened)
 
 
 def _check_same(

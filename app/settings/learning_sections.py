@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from app.learning.registry import CLASSES
-from app.privacy.published_learners import AUTO, LEARNERS
+from app.privacy.published_learners import AUTO, EXPONENTIAL, LEARNERS, RANKING, SCORED_TREE
 from app.settings.field_types import (
     Exact,
     FilePath,
@@ -129,15 +129,17 @@ class ClassifierSettings(Section):
             "(`exponential`); as a linear score of the class's tests, by noisy "
             "gradients, which use delta (`linear`); likewise, with random waves "
             "of the numbers in addition (`kernel`); by noisy counts on public "
-            "grids of up to four numbers (`grid`); or by one of the first three, "
-            "chosen by public numbers (`auto`)."
+            "grids of up to four numbers (`grid`); as a tree with noisy counts of "
+            "labels in its leaves, which give scores (`scored-tree`); or by one of "
+            "the first three, chosen by public numbers (`auto`)."
         ),
     ] = "exponential"
     wanted: Annotated[
         Literal["labels", "ranking"],
         Field(
             description="What the classifier is for: right labels, or scores that rank; for "
-            "`ranking` the learner `auto` always chooses a learner with scores."
+            "`ranking` the learner `auto` always chooses a learner with scores, and "
+            "`exponential` stands for `scored-tree`."
         ),
     ] = "labels"
     public: Annotated[
@@ -188,6 +190,16 @@ class ClassifierSettings(Section):
     cells: Annotated[
         Cells | None, Field(description="Tests that divide vectors into the class `cells`.")
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rank_by_a_tree(cls, given: object) -> object:
+        """Take the tree with scores in place of the one without, where scores are wanted."""
+        if not isinstance(given, Mapping) or given.get("wanted") != RANKING:
+            return given
+        if given.get("learner", EXPONENTIAL.name) != EXPONENTIAL.name:
+            return given
+        return {**given, "learner": SCORED_TREE.name}
 
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]

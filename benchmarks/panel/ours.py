@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from app.data.rows import PrivateRows
-from app.release.classifier.classifier_document import read_document
 from app.release.classifier.learner_table import chosen_learner, classifier_draw
 from app.release.classifier.published_classifier import draw_published
-from app.release.classifier.published_scores import PublishedScores
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings
 from benchmarks.panel.scoring import Reached, scored
@@ -42,16 +40,16 @@ def learned_by_auto(table: Table, epsilon: float, *, runs: int, wanted: str) -> 
     configuration = configure(Settings.read(settings_of(table, epsilon, wanted=wanted)))
     chosen = chosen_learner(configuration.settings, row_count=len(table.rows), opened=None)
     found = [
-        _run(table, configuration, table.points(run // SEEDS_A_SET), seed=run)
+        scored(table, *predicted(table, configuration, table.points(run // SEEDS_A_SET), seed=run))
         for run in range(runs)
     ]
     return Reached.of(found, setting={"learner": chosen.row.learner.name})
 
 
-def _run(
+def predicted(
     table: Table, configuration: Configuration, points: NDArray[np.float64], *, seed: int
-) -> tuple[float, float | None]:
-    """Draw once, and score what is published on all test rows."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Draw once, and return the labels and the scores of all test rows."""
     rows = PrivateRows(table.rows.copy(), table.labels.copy())
     prepared = classifier_draw(configuration, points, row_count=len(table.rows))
     published = draw_published(configuration, prepared, rows, SeededNoise(seed))
@@ -61,12 +59,10 @@ def _run(
     ]
     names = {CLASSES.format(index): index for index in range(table.class_count)}
     labels = np.array([names[label] for label in published.predict_many(vectors)])
-    document = read_document(published.json)
-    if document.scores is None:
-        return scored(table, labels, None)
-    reader = PublishedScores(document.scores, features=document.features, missing=document.missing)
-    scores = np.array([reader.scores(vector)[0] for vector in vectors], dtype=np.float64)
-    return scored(table, labels, scores)
+    if not published.document.has_scores:
+        return labels, None
+    scores = [first for first, *_ in published.scores_many(vectors)]
+    return labels, np.array(scores, dtype=np.float64)
 
 
 def _value(value: float, category_count: int) -> float | str | None:

@@ -71,7 +71,7 @@ def test_the_page_predicts_as_the_server(browser: Browser, name: str) -> None:
         opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
         found = opened.page.evaluate(PREDICT, written(rows))
         assert found == classifier.predict_many(rows)
-        if classifier.document.scores is not None:
+        if classifier.document.has_scores:
             scores = opened.page.evaluate(SCORE, written(rows))
             assert [[int(score) for score in row] for row in scores] == scores_of(classifier, rows)
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app.learning.trees.tree_class import TreeClass
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import seeded_words
 from app.privacy.exponential import mechanism as exponential
-from app.privacy.exponential import relabel, semi_private
+from app.privacy.exponential import relabel, scored_tree, semi_private
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels import mechanism as soft_labels
@@ -103,12 +104,14 @@ class OneShotCase:
         name: of its module.
         draw: the module's function.
         tree_of: the hypothesis in what was drawn.
+        given: its parameters, at the share and the class of a draw of trees.
 
     """
 
     name: str
-    draw: Callable[[exponential.Parameters, Any, NoiseSource], Any]
+    draw: Callable[[Any, Any, NoiseSource], Any]
     tree_of: Callable[[Any], Tree]
+    given: Callable[[exponential.Parameters], Any] = lambda given: given
 
 
 def universal_parameters(
@@ -387,9 +390,23 @@ ANSWERING_CASES = [
     _universal_with_scores(_soft_labels_vector_case()),
 ]
 
+
+def _with_counts(given: exponential.Parameters) -> scored_tree.Parameters:
+    """Return the parameters of a tree with noisy counts, at the share of a tree."""
+    hypotheses = given.hypotheses
+    assert isinstance(hypotheses, TreeClass)
+    return scored_tree.Parameters(
+        epsilon=given.epsilon,
+        delta_truncation=given.delta_truncation,
+        row_count=given.row_count,
+        hypotheses=hypotheses,
+    )
+
+
 ONE_SHOT_CASES = [
     OneShotCase("exponential", exponential.draw, lambda drawn: drawn),
     OneShotCase("relabel", relabel.draw, lambda drawn: drawn.private_hypothesis),
+    OneShotCase("scored_tree", scored_tree.draw, lambda drawn: drawn.tree, _with_counts),
     OneShotCase("semi_private", semi_private.draw, lambda drawn: drawn),
 ]
 

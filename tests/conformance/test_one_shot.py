@@ -22,7 +22,7 @@ pytestmark = pytest.mark.parametrize(
 
 def test_parameters_are_immutable_and_validate_themselves(case: OneShotCase) -> None:
     """They are frozen, and what no claim covers never comes into being."""
-    given = parameters()
+    given = case.given(parameters())
     for field in fields(given):
         with pytest.raises((FrozenInstanceError, AttributeError)):
             setattr(given, field.name, None)
@@ -35,7 +35,9 @@ def test_parameters_are_immutable_and_validate_themselves(case: OneShotCase) -> 
 def test_a_draw_is_a_function_of_its_noise(case: OneShotCase) -> None:
     """The same words give the same hypothesis: nothing else is drawn."""
     drawn = [
-        case.tree_of(case.draw(parameters(), private_rows(), ScriptedNoise(seeded_words(9))))
+        case.tree_of(
+            case.draw(case.given(parameters()), private_rows(), ScriptedNoise(seeded_words(9)))
+        )
         for _ in range(2)
     ]
     assert drawn[0] == drawn[1]
@@ -44,7 +46,9 @@ def test_a_draw_is_a_function_of_its_noise(case: OneShotCase) -> None:
 def test_other_noise_gives_other_draws(case: OneShotCase) -> None:
     """Over 40 seeds more than one hypothesis comes: the draw is random."""
     drawn = {
-        case.tree_of(case.draw(parameters(), private_rows(), ScriptedNoise(seeded_words(seed))))
+        case.tree_of(
+            case.draw(case.given(parameters()), private_rows(), ScriptedNoise(seeded_words(seed)))
+        )
         for seed in SEEDS
     }
     assert len(drawn) > 1
@@ -54,7 +58,7 @@ def test_rows_are_only_read(case: OneShotCase) -> None:
     """Arrays that cannot be written will do, and hold the same values afterwards."""
     bits, labels = private_rows()
     before = copy.deepcopy((bits, labels))
-    case.draw(parameters(), (bits, labels), ScriptedNoise(seeded_words(1)))
+    case.draw(case.given(parameters()), (bits, labels), ScriptedNoise(seeded_words(1)))
     assert np.array_equal(bits, before[0])
     assert np.array_equal(labels, before[1])
 
@@ -64,7 +68,7 @@ def test_a_drawn_hypothesis_is_one_of_the_class(case: OneShotCase) -> None:
     hypotheses = small_class()
     for seed in SEEDS:
         noise = ScriptedNoise(seeded_words(seed))
-        tree = case.tree_of(case.draw(parameters(), private_rows(), noise))
+        tree = case.tree_of(case.draw(case.given(parameters()), private_rows(), noise))
         assert tree.depth == hypotheses.depth
         assert max(tree.test_indices) < len(hypotheses.tests)
         assert max(tree.leaf_labels) < hypotheses.class_count
@@ -75,11 +79,11 @@ def test_other_rows_than_the_public_number_are_refused(case: OneShotCase, row_co
     """Rows of another number raise, and nothing is drawn."""
     noise = ScriptedNoise([])
     with pytest.raises(InvariantError):
-        case.draw(parameters(row_count=row_count), private_rows(), noise)
+        case.draw(case.given(parameters(row_count=row_count)), private_rows(), noise)
     assert noise.drawn_count == 0
 
 
 def test_noise_that_ends_is_told(case: OneShotCase) -> None:
     """Without enough words the draw fails loudly instead of making some up."""
     with pytest.raises(InvariantError, match="the scripted noise has ended"):
-        case.draw(parameters(), private_rows(), ScriptedNoise([1]))
+        case.draw(case.given(parameters()), private_rows(), ScriptedNoise([1]))

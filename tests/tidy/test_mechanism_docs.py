@@ -25,6 +25,7 @@ HEADINGS = (
 OTHERS = (
     "budget/account.py",
     "exponential/relabel.py",
+    "exponential/scored_tree.py",
     "exponential/semi_private.py",
     "generations/accounts.py",
     "generations/pooled_labels.py",

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations_with_replacement, permutations
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from app.learning.trees.regions import RegionStatistics, exact_outcomes, statist
 from app.learning.trees.tree_terms import is_narrow, pair_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -138,10 +138,21 @@ SIDES_PER_BLOCK = 1 << 18
 PAIRS_PER_BATCH = 1 << 18
 
 Tests = tuple[int, ...]
+Told: TypeAlias = "Callable[[int, int], None]"
+"""Is told how many steps of how many are done; the numbers depend on public ones only."""
+
+
+def tell_nobody(done: int, total: int) -> None:
+    """Tell nobody how far a draw has come."""
+    del done, total
 
 
 def region_tables(
-    rows: RegionRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
+    rows: RegionRows,
+    depth: int,
+    decay: float,
+    excluded: NDArray[np.bool_] | None = None,
+    told: Told = tell_nobody,
 ) -> tuple[ScaledSums, ...]:
     """Return the summed weights of the subtrees in every region that k test outcomes select.
 
@@ -154,10 +165,12 @@ def region_tables(
         excluded: pairs of literals that no row can satisfy, publicly known,
             shape ``(2 t, 2 t)``; regions that they make the same are weighed
             once.  None where nothing is known of the tests.
+        told: of the multisets of tests whose regions are weighed, as they follow each other,
+            on the caller's thread.
 
     """
     lowest = _PairTable.of(rows, depth - PAIR_DEPTH, decay, excluded)
-    lowest.fill()
+    lowest.fill(told)
     tables = [lowest.sums]
     for size in reversed(range(1, depth - PAIR_DEPTH)):
         tables.append(_table_above(tables[-1], rows.test_count, size, decay))
@@ -246,17 +259,30 @@ class _PairTable:
         stand_ins = itself if excluded is None else first_descriptions(excluded, size)
         return cls(rows, size, decay, satisfied, stand_ins, sums)
 
-    def fill(self) -> None:
+    def fill(self, told: Told) -> None:
         """Compute the weights of every region, on several threads with the same result."""
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, THREAD_COUNT_MAX)) as pool:
-            for visit in (self._count, self._weigh):
-                visit((), self.rows)
-                if self.size > 1:
-                    list(
-                        pool.map(partial(self._descend, visit, (), self.rows), self._following(()))
-                    )
+        test_count = self.rows.test_count
+        total = multiset_count(test_count, self.size)
+        self._count((), self.rows)
+        if self.size == 1:
+            for batch in self._batches(()):
+                self._weigh_batch((), self.rows, batch)
+                told(batch.stop, total)
+        else:
+            with ThreadPoolExecutor(min(os.cpu_count() or 1, THREAD_COUNT_MAX)) as pool:
+                for _ in self._visited(pool, self._count):
+                    pass
+                for first, _ in enumerate(self._visited(pool, self._weigh), start=1):
+                    # Those of tests from here on are left.
+                    told(total - multiset_count(test_count - first, self.size), total)
         self.sums.errors[:] = self.sums.errors[self.stand_ins]
         self.sums.factors[:] = self.sums.factors[self.stand_ins]
+
+    def _visited(
+        self, pool: ThreadPoolExecutor, visit: Callable[[Tests, RegionRows], None]
+    ) -> Iterator[None]:
+        """Visit the multisets that begin with each test, and yield as they are done, in order."""
+        return pool.map(partial(self._descend, visit, (), self.rows), self._following(()))
 
     def _following(self, tests: Tests) -> range:
         """Return the tests that extend a sorted multiset."""
@@ -280,10 +306,15 @@ class _PairTable:
         """Weigh the regions on all multisets that extend one by a last test."""
         if len(tests) + 1 < self.size:
             return
+        for batch in self._batches(tests):
+            self._weigh_batch(tests, rows, batch)
+
+    def _batches(self, tests: Tests) -> Iterator[range]:
+        """Yield the last tests of multisets that are weighed at once: a public number of them."""
         following = self._following(tests)
-        step = max(1, (PAIRS_PER_BATCH >> self.size) // rows.test_count**2)
+        step = max(1, (PAIRS_PER_BATCH >> self.size) // self.rows.test_count**2)
         for start in range(0, len(following), step):
-            self._weigh_batch(tests, rows, following[start : start + step])
+            yield following[start : start + step]
 
     def _weigh_batch(self, tests: Tests, rows: RegionRows, last: range) -> None:
         """Weigh the regions on multisets that differ in their last test."""

@@ -58,13 +58,17 @@ class Tree:
             Shape ``(n,)``.
 
         """
+        return np.array(self.leaf_labels, dtype=np.int64)[self.leaves(encoded)]
+
+    def leaves(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Return the index of every row's leaf, left to right, shape ``(n,)``."""
         bits = encoded.astype(np.uint8, copy=False)
         tests = np.array(self.test_indices, dtype=np.intp)
         rows = np.arange(len(bits))
-        nodes = np.zeros(len(bits), dtype=np.intp)
+        nodes = np.zeros(len(bits), dtype=np.int64)
         for _ in range(self.depth):
             nodes = 2 * nodes + 1 + bits[rows, tests[nodes]]
-        return np.array(self.leaf_labels, dtype=np.int64)[nodes - len(self.test_indices)]
+        return nodes - len(self.test_indices)
 
     def to_dict(self) -> dict[str, list[int]]:
         """Return the tree as lists of integers, to be stored or published."""

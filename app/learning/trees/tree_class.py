@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log10
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from app.learning.trees.cell_counts import (
     feature_sets,
     merged_tables,
 )
-from app.learning.trees.region_tables import excluded_literals
+from app.learning.trees.region_tables import Told, excluded_literals, tell_nobody
 from app.learning.trees.tree_distribution import (
     DEPTH_MAX,
     MEMORY_BYTES_MAX,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import HypothesisClass
     from app.learning.lists.hypothesis_list import Encoded
     from app.learning.trees.cell_counts import Tables
     from app.learning.trees.tree import Tree
@@ -57,12 +58,14 @@ class TreeClass:
         tests: the public tests; may be empty where the depth is 0.
         depth: levels of tests, 0 or more.
         class_count: number of labels, L.
+        told: of how far a draw has come, by public numbers; no part of the class.
 
     """
 
     tests: tuple[BinaryTest, ...]
     depth: int
     class_count: int
+    told: Told = field(default=tell_nobody, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a class whose exact weights are out of reach, with its size."""
@@ -213,7 +216,9 @@ class TreeClass:
 
         """
         excluded = excluded_literals(self.tests)
-        weighed = TreeWeights.over(counted, depth=self.depth, epsilon=epsilon, excluded=excluded)
+        weighed = TreeWeights.over(
+            counted, depth=self.depth, epsilon=epsilon, excluded=excluded, told=self.told
+        )
         return weighed.draw(noise)
 
     def weights(
@@ -232,6 +237,7 @@ class TreeClass:
             epsilon=epsilon,
             excluded=excluded_literals(self.tests),
             row_weights=row_weights,
+            told=self.told,
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
@@ -258,3 +264,8 @@ class TreeClass:
             f"{MEMORY_BYTES_MAX:.0e} bytes, a depth of {DEPTH_MAX} and sums in the range of "
             "doubles: lower the depth or list fewer tests"
         )
+
+
+def telling(hypotheses: HypothesisClass, told: Told) -> HypothesisClass:
+    """Return a class whose draw tells how far it has come, where it is one of trees."""
+    return replace(hypotheses, told=told) if isinstance(hypotheses, TreeClass) else hypotheses

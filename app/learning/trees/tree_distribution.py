@@ -22,9 +22,11 @@ from app.learning.trees.region_tables import (
     PAIR_DEPTH,
     PAIRS_PER_BATCH,
     THREAD_COUNT_MAX,
+    Told,
     multiset_count,
     region_tables,
     table_terms,
+    tell_nobody,
 )
 from app.learning.trees.regions import MergedRows, RegionStatistics, statistics_length
 from app.learning.trees.tree import Tree
@@ -181,6 +183,7 @@ class TreeWeights:
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
         row_weights: NDArray[np.float64] | None = None,
+        told: Told = tell_nobody,
     ) -> Self:
         """Return the weights of all trees on some rows.
 
@@ -194,10 +197,11 @@ class TreeWeights:
                 :func:`app.learning.trees.region_tables.excluded_literals`; None
                 where nothing is known of the tests.
             row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            told: of how far it has come.
 
         """
         merged = MergedRows.of(bits, labels, class_count, row_weights)
-        return cls.over(merged, depth=depth, epsilon=epsilon, excluded=excluded)
+        return cls.over(merged, depth=depth, epsilon=epsilon, excluded=excluded, told=told)
 
     @classmethod
     def over(
@@ -207,6 +211,7 @@ class TreeWeights:
         depth: int,
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
+        told: Told = tell_nobody,
     ) -> Self:
         """Return the weights of all trees, from distinct rows and their numbers, or from counts.
 
@@ -215,6 +220,7 @@ class TreeWeights:
             depth: levels of tests.
             epsilon: parameter of the weights.
             excluded: as for :meth:`of`.
+            told: as for :meth:`of`.
 
         """
         total = counted.label_counts().sum()
@@ -226,7 +232,7 @@ class TreeWeights:
             own = np.arange(len(excluded)) ^ np.repeat(turned, 2)
             excluded = excluded[np.ix_(own, own)]
             invariant(not rows.satisfies_any(excluded), "no row satisfies what tests exclude")
-        tables = region_tables(rows, depth, epsilon / 2, excluded)
+        tables = region_tables(rows, depth, epsilon / 2, excluded, told)
         return cls(rows, turned, depth, epsilon / 2, tables)
 
     def log_normaliser(self) -> float:

@@ -137,10 +137,11 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
     The test is one of ``at_least`` (a cut of a clipped number), ``category``
     (an exact string), ``other`` (a string outside the categories) and
-    ``missing``.
+    ``missing``.  A leaf of a scored tree has ``scores`` too, which decide its label.
     """
 
     label: str | None = None
+    scores: tuple[int, ...] | None = None
     feature: int | None = None
     at_least: float | None = None
     category: str | None = None
@@ -179,7 +180,8 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     ``predictor`` of the operator's own, which its code predicts by.  A
     ``student`` was trained on answers; version 3 has nothing else: a fitted
     estimator, by which its server alone predicts.  Version 4 has ``scores``, version
-    5 scores with waves, version 6 a ``grid``, and version 7 scores with ``numbers``.
+    5 scores with waves, version 6 a ``grid``, and version 7 scores with ``numbers``.  Version 8
+    has a ``tree`` whose leaves have scores; divided by ``tree_unit`` they are shares of rows.
     """
 
     format: str
@@ -190,11 +192,17 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: tuple[str, ...]
     features: tuple[FeatureDocument, ...]
     tree: NodeDocument | None = None
+    tree_unit: int | None = None
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
     student: StudentDocument | None = None
     scores: ScoresDocument | None = None
     grid: GridDocument | None = None
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether rows get scores beside labels."""
+        return self.scores is not None or self.tree_unit is not None
 
 
 def read_document(text: str | bytes) -> ClassifierDocument:

@@ -1,33 +1,45 @@
-"""The learner ``exponential``: a rule drawn from a public class by the exponential mechanism."""
+"""The learners that draw a rule from a public class by the exponential mechanism.
+
+``exponential`` publishes the rule, and ``scored-tree`` a tree with noisy counts in its leaves.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from app.data.persons import WEIGHT_UNITS
 from app.data.plane.part_computations import LabelCounts, draw_counting
 from app.data.plane.streamed_rows import StreamedRows
+from app.errors import ConfigurationError
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.registry import row_of
-from app.privacy.exponential import semi_private
+from app.learning.trees.region_tables import tell_nobody
+from app.learning.trees.tree_class import TreeClass, telling
+from app.privacy.exponential import scored_tree, semi_private
 from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
-from app.privacy.published_learners import EXPONENTIAL
+from app.privacy.published_learners import EXPONENTIAL, SCORED_TREE
 from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
-from app.release.classifier.written_hypotheses import Written, written
+from app.release.classifier.written_hypotheses import Written, scored_tree_document, written
 from app.release.terms.accounting import account
 from app.release.terms.configuration import published_class
 from app.release.terms.draw_parameters import naming_share
-from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
+from app.release.terms.work_limits import PUBLISHED, naming_section, refuse_long_draw
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.encoding.encoded_rows import Tally
     from app.learning.hypothesis import HypothesisClass
     from app.learning.trees.cell_counts import CountedRows
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.release.terms.privacy_unit import Unit
+    from app.settings.settings import Settings
 
 SIZES_SHOWN_WHOLE: Final = 1_000_000
 
@@ -66,16 +78,19 @@ class ExponentialDraw:
             f"{self.unit}s"
         )
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
         """Return a drawn hypothesis in its published form; its budget was charged before."""
-        hypotheses = self.parameters.hypotheses
+        hypotheses = telling(self.parameters.hypotheses, told)
+        parameters = replace(self.parameters, hypotheses=hypotheses)
         counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
         if counts is not None:
-            drawn = semi_private.draw_counted(self.parameters, counts, noise)
+            drawn = semi_private.draw_counted(parameters, counts, noise)
             return written(schema, hypotheses, drawn)
         held = rows.in_memory()
         private_value = (RowsByPart(hypotheses.encode, held.values), held.labels)
-        drawn = semi_private.draw(self.parameters, private_value, noise, held.weights)
+        drawn = semi_private.draw(parameters, private_value, noise, held.weights)
         return written(schema, hypotheses, drawn)
 
 
@@ -136,4 +151,103 @@ DRAWN_FROM_CLASS: Final = LearnerRow(
     prepare=exponential_draw,
     smallest_share=exponential_share,
     drawn_class=published_class,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTreeDraw:
+    """The draw of a tree with noisy counts in its leaves, prepared by public numbers.
+
+    Attributes:
+        parameters: of the mechanism.
+        beta: the probability at which a bound may fail.
+        unit: what n counts.
+
+    """
+
+    parameters: scored_tree.Parameters
+    beta: float
+    unit: Unit = "row"
+
+    def worth(self, source: str) -> str:
+        """Return a text on the accuracy to expect, by public numbers."""
+        parameters = self.parameters
+        size, epsilon = parameters.hypotheses.size, float(parameters.tree.epsilon)
+        bound = excess_error(
+            hypothesis_count=size, beta=self.beta, row_count=parameters.row_count, epsilon=epsilon
+        )
+        scale = float(parameters.leaf_scale / parameters.unit_count)
+        return (
+            f"drawing from {_count(size)} trees {source}, at epsilon {epsilon:g} on "
+            f"{parameters.row_count} {self.unit}s: except with probability {self.beta:g} the "
+            f"balanced error rate is within {bound:.3g} of their best; then counting labels in "
+            f"{1 << parameters.hypotheses.depth} leaves, with noise of scale {scale:.3g}"
+        )
+
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
+        """Return a drawn tree with scores; the budget was charged before."""
+        hypotheses = replace(self.parameters.hypotheses, told=told)
+        parameters, held = replace(self.parameters, hypotheses=hypotheses), rows.in_memory()
+        private_value = (RowsByPart(parameters.hypotheses.encode, held.values), held.labels)
+        drawn = scored_tree.draw(parameters, private_value, noise, held.weights)
+        scores = scored_tree.leaf_scores(drawn.counts, parameters.leaf_scale)
+        return scored_tree_document(schema, parameters.hypotheses.tests, drawn.tree, scores)
+
+
+def scored_tree_draw(asked: ClassifierAsked) -> ScoredTreeDraw:
+    """Return the parameters of a draw of a tree with noisy counts in its leaves.
+
+    Raises:
+        ConfigurationError: names what to change, where the class is of other rules than trees,
+            no such draw is exact, or it would take hours and nothing is charged yet.
+
+    """
+    settings = asked.settings
+    hypotheses = trees_to_score(settings, asked.public_values)
+    if asked.is_first:
+        with naming_section(PUBLISHED):
+            hypotheses.refuse_rows(asked.row_count, is_weighed=True)
+    joint = account(settings)
+    with naming_share(asked.charge.mechanism):
+        parameters = scored_tree.Parameters(
+            epsilon=asked.charge.epsilon,
+            delta_truncation=asked.charge.delta,
+            row_count=asked.row_count,
+            hypotheses=hypotheses,
+            division=scored_tree.DIVISIONS[asked.division],
+            unit_count=1 if settings.data.unit == "row" else WEIGHT_UNITS,
+            account_epsilon=None if joint is None else joint.epsilon,
+        )
+    return ScoredTreeDraw(parameters, settings.answers.beta, settings.data.unit)
+
+
+def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> TreeClass:
+    """Return the class of trees of ``[classifier]``, restricted to public points.
+
+    Raises:
+        ConfigurationError: it is a class of other rules.
+
+    """
+    hypotheses = published_class(settings, public_values)
+    if not isinstance(hypotheses, TreeClass):
+        kind = settings.published.kind
+        problem = f'is "{kind}", and "{SCORED_TREE.name}" takes trees or stumps'
+        raise ConfigurationError("classifier.class", problem)
+    return hypotheses
+
+
+def scored_tree_share(asked: ClassifierAsked) -> float:
+    """Return the fraction of rows whose count in one leaf stands out of the noise."""
+    parameters = scored_tree_draw(asked).parameters
+    lead = scored_tree.SCALES_ADDED * parameters.leaf_scale / parameters.unit_count
+    return float(lead) / asked.row_count
+
+
+SCORED_BY_LEAVES: Final = LearnerRow(
+    learner=SCORED_TREE,
+    prepare=scored_tree_draw,
+    smallest_share=scored_tree_share,
+    drawn_class=trees_to_score,
 )

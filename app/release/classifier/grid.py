@@ -22,6 +22,7 @@ from app.errors import ConfigurationError
 from app.learning.cells.nested_grid import SCALES_ABOVE, Grid, decided, equal_cuts
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.encoding.row_codes import IntegerCodes
+from app.learning.trees.region_tables import tell_nobody
 from app.privacy.noisy_grid import mechanism as noisy_grid
 from app.privacy.published_learners import GRID
 from app.release.classifier.classifier_document import GridDocument
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.data.vectors import Vector
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
@@ -85,9 +87,11 @@ class GridDraw:
         counts = noisy_grid.draw(self.parameters, private_value, noise, rows.weights)
         return decided(grid, counts, self.parameters.scales)
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
         """Return labels of cells in their published form; the budget was charged before."""
-        del schema
+        del schema, told
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
 

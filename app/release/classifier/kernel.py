@@ -13,6 +13,7 @@ from app.errors import ConfigurationError
 from app.learning.halfspaces.lattice import whole_steps
 from app.learning.linear.cosine_features import drawn_waves, spreads, wave_size
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
+from app.learning.trees.region_tables import tell_nobody
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.learning.linear.conjunctions import Terms
     from app.learning.linear.whitening import PublicMap, Shrinkage
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.release.terms.privacy_unit import Unit
@@ -136,8 +138,11 @@ class KernelDraw:
             class_count=self.class_count,
         )
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
         """Return a kernel score in its published form; its budget was charged before."""
+        del told
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from app.learning.trees.region_tables import tell_nobody
+from app.privacy.exponential.scored_tree import NEWEST_DIVISION
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
     from app.learning.hypothesis import HypothesisClass
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
     from app.privacy.published_learners import PublishedLearner
@@ -37,8 +41,18 @@ class ClassifierDraw(Protocol):
         """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
         ...
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
-        """Return a drawn classifier in its published form; its budget was charged before."""
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
+        """Return a drawn classifier in its published form; its budget was charged before.
+
+        Args:
+            schema: the public schema.
+            rows: private.
+            noise: where the draw comes from.
+            told: of how far it has come, by public numbers, where it takes long.
+
+        """
         ...
 
 
@@ -53,6 +67,7 @@ class ClassifierAsked:
         row_count: the public n.
         is_first: whether nothing is charged yet, so that a draw of hours is refused.
         inputs: version of the release's rule of inputs.
+        division: version of the rule that divides epsilon over a tree and its leaves.
 
     """
 
@@ -62,6 +77,7 @@ class ClassifierAsked:
     row_count: int
     is_first: bool = False
     inputs: int = NEWEST_INPUTS
+    division: int = NEWEST_DIVISION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Final
 from app.data.schema import NumericFeature
 from app.errors import ReleaseMismatchError
 from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential.scored_tree import DIVISIONS, NEWEST_DIVISION
 from app.privacy.published_learners import (
     AUTO,
     FIRST_AUTO_RULE,
     NEWEST_AUTO_RULE,
     RANKING,
+    SCORED_TREE,
     PublicNumbers,
     learner_of,
     may_rank,
 )
-from app.release.classifier.exponential import DRAWN_FROM_CLASS
+from app.release.classifier.exponential import DRAWN_FROM_CLASS, SCORED_BY_LEAVES
 from app.release.classifier.grid import COUNTED
 from app.release.classifier.kernel import WAVED
 from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 PUBLISHING: dict[str, LearnerRow] = {
-    row.learner.name: row for row in (DRAWN_FROM_CLASS, DESCENDED, WAVED, COUNTED)
+    row.learner.name: row for row in (DRAWN_FROM_CLASS, DESCENDED, WAVED, COUNTED, SCORED_BY_LEAVES)
 }
 
 
@@ -48,6 +50,8 @@ AUTO_RULE_KEY: Final = "classifier.auto"
 """Parameter of the first entry: the version of the rule behind ``auto``; absent, the first."""
 INPUTS_KEY: Final = "classifier.inputs"
 """Parameter of the first entry: the version of the rule of a score's inputs; absent, the first."""
+DIVISION_KEY: Final = "classifier.division"
+"""Parameter of the first entry: the version of the rule that divides a scored tree's epsilon."""
 CHOICE: Final = (
     '"auto" takes "{learner}" by its rule {rule}: {rows} at epsilon {epsilon:g}; numbers: '
     "{numbers}, other features: {others}{wanted}"
@@ -111,6 +115,16 @@ def inputs_rule(opened: ReleaseOpened | None) -> int:
     return _rule(opened, INPUTS_KEY, range(FIRST_INPUTS, NEWEST_INPUTS + 1))
 
 
+def division_rule(opened: ReleaseOpened | None) -> int:
+    """Return the version of the rule that divides epsilon over a tree and its leaves.
+
+    Raises:
+        ReleaseMismatchError: as :func:`auto_rule`.
+
+    """
+    return _rule(opened, DIVISION_KEY, range(min(DIVISIONS), NEWEST_DIVISION + 1))
+
+
 def _rule(opened: ReleaseOpened | None, key: str, known: range) -> int:
     """Return the version that a first entry has of a rule; without one, the oldest."""
     if opened is None:
@@ -125,11 +139,14 @@ def _rule(opened: ReleaseOpened | None, key: str, known: range) -> int:
 def rule_parameters(configuration: Configuration) -> dict[str, str]:
     """Return the parameters in the first ledger entry that fix the classifier's rules.
 
-    There is one of ``auto`` where it chooses a learner, and one of inputs where scores may be.
+    There is one of ``auto`` where it chooses a learner, one of inputs where scores may be sums,
+    and one of the division of epsilon where they are a tree's.
     """
     learner = configuration.settings.classifier.learner
     if not configuration.has(Mechanism.CLASSIFIER) or not may_rank(learner):
         return {}
+    if learner == SCORED_TREE.name:
+        return {DIVISION_KEY: str(NEWEST_DIVISION)}
     chosen = {AUTO_RULE_KEY: str(NEWEST_AUTO_RULE)} if learner == AUTO else {}
     return {**chosen, INPUTS_KEY: str(NEWEST_INPUTS)}
 
@@ -220,7 +237,13 @@ def classifier_draw(
     """
     settings, charge = configuration.settings, configuration.charges[Mechanism.CLASSIFIER]
     asked = ClassifierAsked(
-        settings, charge, public_values, row_count, is_first, inputs_rule(opened)
+        settings,
+        charge,
+        public_values,
+        row_count,
+        is_first,
+        inputs_rule(opened),
+        division_rule(opened),
     )
     return chosen_learner(settings, row_count=row_count, opened=opened).row.prepare(asked)
 

@@ -25,6 +25,7 @@ from app.learning.linear.kernel_scores import (
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.quantile_steps import NO_NUMBERS, Numbers
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.learning.trees.region_tables import tell_nobody
 from app.privacy.answering_rows import own
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.linear.integer_vectors import IntegerFeatures
     from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
@@ -179,8 +181,11 @@ class LinearDraw:
             return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
         return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
         """Return the linear score in its published form; its budget was charged before."""
+        del told
         return written_scores(self.draw(rows, noise), schema)
 
 

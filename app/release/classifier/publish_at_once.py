@@ -139,7 +139,13 @@ def learn(
 
     def draw() -> PublishedClassifier:
         progress(DRAWING, 0, 1)
-        drawn = draw_published(configuration, prepared, rows, noise)
+        drawn = draw_published(
+            configuration,
+            prepared,
+            rows,
+            noise,
+            lambda done, total: progress(DRAWING, done, total),
+        )
         progress(DRAWING, 1, 1)
         return drawn
 

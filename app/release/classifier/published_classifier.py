@@ -18,6 +18,7 @@ from app.data.field_values import finite_numbers
 from app.data.schema import NumericFeature
 from app.errors import InvariantError
 from app.learning.predictors.own_predictors import PublicFeature
+from app.learning.trees.region_tables import tell_nobody
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.release.classifier.classifier_document import (
     FORMAT,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
     from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.trees.region_tables import Told
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -60,6 +62,7 @@ SCORES_VERSION: Final = 4
 WAVES_VERSION: Final = 5
 GRID_VERSION: Final = 6
 NUMBERS_VERSION: Final = 7
+SCORED_TREE_VERSION: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,13 @@ class PublishedClassifier:
 
     def scores_many(self, vectors: Sequence[Vector]) -> list[list[int]]:
         """Return the scores of each feature vector, if the classifier has scores."""
-        summed = self._summed
-        if not isinstance(summed, PublishedScores):
+        summed, settled = self._summed, [self._settled(vector) for vector in vectors]
+        if isinstance(summed, PublishedScores):
+            return [summed.scores(vector) for vector in settled]
+        if not self.document.has_scores:
             message = "scores are those of a document that has some"
             raise InvariantError(message)
-        return [summed.scores(self._settled(vector)) for vector in vectors]
+        return [list(self._leaf(vector).scores or ()) for vector in settled]
 
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
@@ -112,13 +117,17 @@ class PublishedClassifier:
             return self.document.classes[self._summed.class_index(vector)]
         if self.document.halfspace is not None:
             return self.document.classes[int(holds_point(self.document.halfspace, vector))]
+        return self._leaf(vector).label or ""
+
+    def _leaf(self, vector: Vector) -> NodeDocument:
+        """Return the leaf of a tree that a row comes to."""
         node = self.document.tree
         while node is not None and node.label is None:
             node = node.true if self._holds(node, vector) else node.false
-        if node is None or node.label is None:
+        if node is None:
             message = "an inner node has two branches"
             raise InvariantError(message)
-        return node.label
+        return node
 
     def _settled(self, vector: Vector) -> Vector:
         """Return a vector with None for each number that stands for a missing one."""
@@ -167,12 +176,16 @@ def publish_drawn(
 
 
 def draw_published(
-    configuration: Configuration, prepared: ClassifierDraw, rows: AnyRows, noise: NoiseSource
+    configuration: Configuration,
+    prepared: ClassifierDraw,
+    rows: AnyRows,
+    noise: NoiseSource,
+    told: Told = tell_nobody,
 ) -> PublishedClassifier:
     """Return a newly drawn classifier as a document; its budget was charged before."""
     schema = configuration.schema
     return published_document(
-        configuration.name, schema, None, prepared.written(schema, rows, noise)
+        configuration.name, schema, None, prepared.written(schema, rows, noise, told)
     )
 
 
@@ -189,14 +202,16 @@ def published_document(
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
     """Return the document of a published classifier, given its rule or its student."""
-    other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
+    version = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
-        other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
-        other = other if written.scores.numbers is None else NUMBERS_VERSION
-    other = other if written.grid is None else GRID_VERSION
+        version = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
+        version = version if written.scores.numbers is None else NUMBERS_VERSION
+    version = version if written.grid is None else GRID_VERSION
+    if written.tree is not None:
+        version = TREE_VERSION if written.tree_unit is None else SCORED_TREE_VERSION
     document = ClassifierDocument(
         format=FORMAT,
-        version=TREE_VERSION if written.tree is not None else other,
+        version=version,
         release=release,
         label=schema.label,
         classes=tuple(schema.classes),

@@ -9,6 +9,8 @@ import msgspec
 from app.data.schema import NumericFeature
 from app.errors import InvariantError
 from app.learning.registry import row_of
+from app.learning.trees.tree import Tree
+from app.privacy.exponential.scored_tree import SCORE_UNIT
 from app.release.classifier.classifier_document import (
     GridDocument,
     HalfspaceDocument,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.lists.boxes import Boxes
-    from app.learning.trees.tree import Tree
     from app.learning.trees.tree_class import TreeClass
 
 
@@ -34,6 +35,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a classifier document that suffices to predict, in one of its forms."""
 
     tree: NodeDocument | None = None
+    tree_unit: int | None = None
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
     scores: ScoresDocument | None = None
@@ -53,19 +55,53 @@ class Condition(TypedDict, total=False):
 
 
 def node_document(
-    schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int = 0
+    schema: Schema,
+    tests: Sequence[BinaryTest],
+    tree: Tree,
+    scores: Sequence[tuple[int, ...]] | None = None,
+    *,
+    node: int = 0,
 ) -> NodeDocument:
-    """Return the document of a tree's node, by its index in heap order, with its subtree."""
+    """Return the document of a tree's node, with its subtree.
+
+    Args:
+        schema: the public schema.
+        tests: of the tree.
+        tree: the whole of it.
+        scores: of its leaves; None where they have labels alone.
+        node: its index in heap order.
+
+    """
     inner_count = len(tree.test_indices)
     if node >= inner_count:
-        return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
+        leaf = node - inner_count
+        label = schema.classes[tree.leaf_labels[leaf]]
+        return NodeDocument(label=label, scores=None if scores is None else scores[leaf])
     test = tests[tree.test_indices[node]]
     return NodeDocument(
         feature=test.feature_index,
-        false=node_document(schema, tests, tree, node=2 * node + 1),
-        true=node_document(schema, tests, tree, node=2 * node + 2),
+        false=node_document(schema, tests, tree, scores, node=2 * node + 1),
+        true=node_document(schema, tests, tree, scores, node=2 * node + 2),
         **condition(schema.features[test.feature_index], test),
     )
+
+
+def scored_tree_document(
+    schema: Schema,
+    tests: Sequence[BinaryTest],
+    tree: Tree,
+    scores: Sequence[tuple[int, ...]],
+) -> Written:
+    """Return a tree whose leaves have scores, and the labels that their scores decide."""
+    labels = tuple(decided_by(leaf) for leaf in scores)
+    labelled = Tree(test_indices=tree.test_indices, leaf_labels=labels)
+    root = node_document(schema, tests, labelled, scores)
+    return Written(tree=root, tree_unit=SCORE_UNIT)
+
+
+def decided_by(scores: Sequence[int]) -> int:
+    """Return the class that scores decide: the first of the largest, or the sign of one."""
+    return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
 
 
 def _cells_document(

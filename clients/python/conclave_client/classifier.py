@@ -42,10 +42,12 @@ FORMS: Final[Mapping[int, str]] = {
     5: "scores",
     6: "grid",
     7: "scores",
+    8: "tree",
 }
 PHASES: Final = 1 << 32
 INTEGER_BOUND: Final = 1 << 63
 ROWS_TOGETHER: Final = 4096
+BINARY: Final = 2
 NUMERIC: Final = "numeric"
 DATE: Final = "date"
 KINDS: Final = frozenset({NUMERIC, DATE, "categorical", "boolean"})
@@ -139,10 +141,10 @@ class Classifier:
             ValueError: the document has no scores, or as :meth:`predict` does.
 
         """
-        if self._form != "scores":
+        if self._form != "scores" and not _has_scored_leaves(self.document):
             raise ValueError("this classifier has no scores")
         found = list(self._parts(frame))
-        width = len(self.document["scores"]["intercepts"])
+        width = 1 if len(self.classes) == BINARY else len(self.classes)
         return np.concatenate(found) if found else np.empty((0, width), dtype=np.int64)
 
     def _parts(self, frame: Frame) -> Iterable[Integers]:
@@ -228,23 +230,31 @@ class _Tests:
         return matched
 
 
+def _has_scored_leaves(document: Document) -> bool:
+    return "tree_unit" in document
+
+
 class _Tree:
-    """Rows go down a tree together, parted at each node."""
+    """Rows go down a tree together, parted at each node, to a class or to scores."""
 
     def __init__(self, features: Sequence[Document], document: Document) -> None:
         self._tests = _Tests(features)
         self._root: Document = document["tree"]
-        self._classes = {name: index for index, name in enumerate(document["classes"])}
+        self._is_scored = _has_scored_leaves(document)
+        classes = document["classes"]
+        self._classes = {name: index for index, name in enumerate(classes)}
+        self._width = 1 if len(classes) == BINARY else len(classes)
 
     def __call__(self, columns: Columns) -> Integers:
-        found = np.empty(len(columns[0]), dtype=np.int64)
+        count = len(columns[0])
+        found = np.empty((count, self._width) if self._is_scored else count, dtype=np.int64)
         waiting = [(self._root, np.arange(len(found)))]
         while waiting:
             node, rows = waiting.pop()
             if not len(rows):
                 continue
             if "label" in node:
-                found[rows] = self._classes[node["label"]]
+                found[rows] = node["scores"] if self._is_scored else self._classes[node["label"]]
                 continue
             holds = self._tests.holds(node, columns, rows)
             waiting += [(node["true"], rows[holds]), (node["false"], rows[~holds])]

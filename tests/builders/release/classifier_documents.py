@@ -30,13 +30,19 @@ from app.release.classifier.published_classifier import (
     GRID_VERSION,
     HYPOTHESIS_VERSION,
     NUMBERS_VERSION,
+    SCORED_TREE_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
     WAVES_VERSION,
     PublishedClassifier,
     published_document,
 )
-from app.release.classifier.written_hypotheses import Condition, Written, node_document
+from app.release.classifier.written_hypotheses import (
+    Condition,
+    Written,
+    decided_by,
+    node_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +63,7 @@ VERSIONS = {
     "waves": WAVES_VERSION,
     "numbers": NUMBERS_VERSION,
     "grid": GRID_VERSION,
+    "scored tree": SCORED_TREE_VERSION,
 }
 # Names, categories and classes that an exporter could trip over.
 ODD_TEXTS = [
@@ -73,6 +80,7 @@ ODD_TEXTS = [
     "0",
 ]
 TEXTS = st.one_of(st.sampled_from(ODD_TEXTS), st.text(max_size=4))
+TREES = ("tree", "scored tree")
 NAMES = TEXTS.filter(bool)
 NUMBERS = st.floats(-BOUND, BOUND)
 HALFSPACE_STEPS = 10**6
@@ -83,16 +91,22 @@ WEIGHT_MAX = 10**6
 
 @st.composite
 def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
-    """Draw a tree, a halfspace, scores of tests or of waves too, or a grid, of few features."""
+    """Draw a tree (scored or not), a halfspace, scores of several inputs, or a grid."""
     features = tuple(
         draw(_numeric(name) if only_numbers else _of_any_kind(name))
         for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
     numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
-    kinds = ["tree", "scores", *(["halfspace", "waves", "numbers", "grid"] if numbers else [])]
+    kinds = [
+        "tree",
+        "scored tree",
+        "scores",
+        *(["halfspace", "waves", "numbers", "grid"] if numbers else []),
+    ]
     kind = draw(st.sampled_from(kinds))
     has_scores = kind in ("scores", "waves", "numbers")
+    is_scored = kind == "scored tree"
     scores = draw(_scores(features, len(classes))) if has_scores else None
     if scores is not None and kind == "waves":
         scores = structs.replace(scores, waves=draw(_waves(features, numbers, len(classes))))
@@ -108,7 +122,8 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
             draw(st.lists(st.sampled_from(["?", "n/a", "a", "7.50", "1e999"]), unique=True))
         ),
         features=features,
-        tree=draw(_trees(features, classes)) if kind == "tree" else None,
+        tree=draw(_trees(features, classes, scored=is_scored)) if kind in TREES else None,
+        tree_unit=1 << 20 if is_scored else None,
         halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,
         scores=scores,
         grid=draw(_grids(numbers, len(classes))) if kind == "grid" else None,
@@ -148,13 +163,25 @@ def _categorical(name: str) -> st.SearchStrategy[FeatureDocument]:
 
 @st.composite
 def _trees(
-    draw: st.DrawFn, features: tuple[FeatureDocument, ...], classes: tuple[str, ...]
+    draw: st.DrawFn,
+    features: tuple[FeatureDocument, ...],
+    classes: tuple[str, ...],
+    *,
+    scored: bool,
 ) -> NodeDocument:
-    """Draw a tree of up to five levels, full or not."""
+    """Draw a tree of up to five levels, full or not; scores often tie, and decide labels."""
+    width = 1 if len(classes) == BINARY else len(classes)
+    weights = st.tuples(*[st.one_of(st.integers(-1, 1), st.integers(-(2**20), 2**20))] * width)
+
+    def leaf() -> NodeDocument:
+        if not scored:
+            return NodeDocument(label=draw(st.sampled_from(classes)))
+        scores = draw(weights)
+        return NodeDocument(label=classes[decided_by(scores)], scores=scores)
 
     def node(depth: int) -> NodeDocument:
         if depth == 0 or draw(st.integers(0, 5)) == 0:
-            return NodeDocument(label=draw(st.sampled_from(classes)))
+            return leaf()
         feature = draw(st.integers(0, len(features) - 1))
         test = draw(_tests(features[feature]))
         return NodeDocument(feature=feature, true=node(depth - 1), false=node(depth - 1), **test)

@@ -85,6 +85,10 @@ LEARNERS: Final[Mapping[str, Asked]] = {
         has_kinds=True,
     ),
     "linear-of-kinds": Asked(classifier={"learner": "linear", "bins": 4}, has_kinds=True),
+    "scored-tree": Asked(classifier=_drawn("trees", learner="scored-tree")),
+    "scored-tree-of-three": Asked(
+        classifier=_drawn("trees", learner="exponential", wanted="ranking"), class_count=3
+    ),
     "cells": Asked(classifier=_drawn("cells", cells=CELLS), class_count=3),
     "intervals": Asked(classifier=_drawn("intervals", tests={"far": [], "label": []})),
     "rectangles": Asked(classifier=_drawn("rectangles", tests={"far": []})),
@@ -174,7 +178,8 @@ def asked_rows(name: str, count: int = ASKED) -> list[Vector]:
 def scores_of(classifier: PublishedClassifier, rows: Sequence[Vector]) -> list[list[int]]:
     """Return the scores that the server predicts by."""
     document = classifier.document
-    assert document.scores is not None
+    if document.scores is None:
+        return classifier.scores_many(rows)
     scores = PublishedScores(document.scores, features=document.features, missing=document.missing)
     missing = finite_numbers(document.missing)
     is_number = [feature.kind == "numeric" for feature in document.features]

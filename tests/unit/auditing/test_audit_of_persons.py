@@ -20,11 +20,13 @@ from app.auditing.hypothesis_draws import (
     gradient_bound,
     grid_bound,
     rows_wanted,
+    scored_tree_bound,
 )
 from app.auditing.outcome_events import ROUNDING
 from app.data.persons import WEIGHT_UNITS, Persons
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.exponential.mechanism import Parameters
+from app.privacy.exponential.scored_tree import Parameters as ScoredTreeParameters
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from tests.builders.learners.enumeration import unit_tests
 from tests.builders.mechanisms.descending import DELTA, descent_parameters
@@ -59,6 +61,18 @@ def grid_of_persons() -> GridParameters:
     return replace(grid_parameters(), unit_count=WEIGHT_UNITS)
 
 
+def scored_tree_of_persons() -> ScoredTreeParameters:
+    """Return the parameters of a scored tree of persons, at epsilon 1."""
+    trees = TreeClass(tests=unit_tests(3), depth=1, class_count=2)
+    return ScoredTreeParameters(
+        epsilon=Fraction(1),
+        delta_truncation=Fraction(1, 10**12),
+        row_count=rows_wanted(1.0),
+        hypotheses=trees,
+        unit_count=WEIGHT_UNITS,
+    )
+
+
 @pytest.mark.parametrize("rows", ROW_COUNTS)
 def test_a_person_uses_the_claim_and_stays_within(rows: int) -> None:
     """Draws, descents and counts show nearly epsilon of all rows of one person, and no more."""
@@ -66,6 +80,7 @@ def test_a_person_uses_the_claim_and_stays_within(rows: int) -> None:
         draw_bound(tree_parameters(), POINT, rows).epsilon,
         gradient_bound(descent_parameters(), delta=float(DELTA), rows_each=rows).epsilon,
         grid_bound(grid_of_persons(), rows_each=rows).epsilon,
+        scored_tree_bound(scored_tree_of_persons(), POINT, rows).epsilon,
     )
     for each in shown:
         assert 0.9 < each <= 1 + ROUNDING
@@ -79,6 +94,7 @@ def test_rows_that_count_for_one_each_show_more(monkeypatch: pytest.MonkeyPatch)
     assert draw_bound(tree_parameters(), POINT, rows).epsilon > 10
     assert gradient_bound(descent_parameters(), delta=float(DELTA), rows_each=rows).epsilon > 10
     assert grid_bound(grid_of_persons(), rows_each=rows).epsilon > 10
+    assert scored_tree_bound(scored_tree_of_persons(), POINT, rows).epsilon > 10
 
 
 def test_weights_to_the_nearest_show_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +125,7 @@ def test_residuals_rounded_away_from_zero_show_more(monkeypatch: pytest.MonkeyPa
     assert gradient_bound(descent_parameters(), delta=float(DELTA), rows_each=rows).epsilon > 1.2
 
 
-@pytest.mark.parametrize("learner", ["exponential", "linear", "kernel", "grid"])
+@pytest.mark.parametrize("learner", ["exponential", "linear", "kernel", "grid", "scored-tree"])
 def test_the_draws_of_a_configuration_are_audited_by_person(tmp_path: Path, learner: str) -> None:
     """``conclave audit`` replaces fifty rows where persons are named."""
     more = {"classifier__tests": '{"group": []}'} if learner == "grid" else {}

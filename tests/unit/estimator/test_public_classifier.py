@@ -127,10 +127,11 @@ def test_columns_of_a_frame_are_found_by_name() -> None:
         classifier.predict([[1, 2]])
 
 
-def test_scores_are_given_where_the_learner_has_scores() -> None:
+@pytest.mark.parametrize("learner", ["linear", "scored-tree"])
+def test_scores_are_given_where_the_learner_has_scores(learner: str) -> None:
     """They are above 0 for the second class, and a learner without scores has no method."""
     people, labels = frame()
-    private = published(classifier_learner="linear").fit(people, labels)
+    private = published(classifier_learner=learner).fit(people, labels)
     scores = private.decision_function(people)
     assert scores.shape == (len(people),)
     assert np.where(scores > 0, "yes", "no").tolist() == private.predict(people).tolist()

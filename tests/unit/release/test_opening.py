@@ -307,6 +307,22 @@ def test_the_opening_tells_stages_and_public_counts(small_release: SmallRelease)
     assert told[-1] == ("fitting learners", 5, 5)
 
 
+def test_the_opening_counts_the_regions_of_deep_trees(small_release: SmallRelease) -> None:
+    """What relabels is drawn in steps, whose number depends on the tests and the depth alone."""
+    told: list[tuple[str, int, int | None]] = []
+    opening.open_release(
+        changed(small_release, hypotheses__depth="4").configuration(),
+        ledger=small_release.ledger(),
+        rows=private_rows(),
+        noise=seeded_noise(),
+        progress=lambda stage, done, total: told.append((stage, done, total)),
+    )
+    _, *steps, last = [step for step in told if step[0] == "drawing the labelling hypothesis"]
+    assert len(steps) > 1
+    assert steps[-1][1] == steps[-1][2]
+    assert last[1:] == (1, 1)
+
+
 def test_private_bodies_are_bound_by_the_entries_beside_them(
     small_release: SmallRelease,
 ) -> None:

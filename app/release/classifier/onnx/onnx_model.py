@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from app.release.classifier.onnx.input_columns import NO_VALUE, Columns, between
 from app.release.classifier.onnx.score_graph import score_values, scores_index, weight_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from app.release.classifier.classifier_document import (
         ClassifierDocument,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LABEL: Final = "label"
 SCORES: Final = "scores"
+BINARY: Final = 2
 ABOUT: Final = "A published classifier of Conclave: a public, differentially private document."
 OWN_CODE: Final = (
     "this classifier predicts by code, which ONNX does not hold; export it as JSON instead"
@@ -65,7 +66,7 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     graph = Graph(reserved=[*input_names(document), name, scores_name])
     columns = Columns(graph, document)
     if document.tree is not None:
-        index = _tree(columns, document)
+        index = _tree(columns, document, scores_name)
     elif document.halfspace is not None:
         index = _halfspace(columns, document.halfspace)
     elif document.scores is not None:
@@ -77,14 +78,21 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     flat = graph.add("Squeeze", index, graph.indices(1))
     graph.add("Gather", graph.strings(document.classes), flat, output=name, axis=0)
     graph.label_output(name)
-    if document.scores is not None:
-        graph.scores_output(scores_name, width=weight_count(document.scores))
+    if document.has_scores:
+        graph.scores_output(scores_name, width=_score_count(document))
     return graph.model(
         name=document.release,
         version=_version(),
         about=ABOUT,
         metadata=_metadata(document),
     )
+
+
+def _score_count(document: ClassifierDocument) -> int:
+    """Return the number of scores of a row."""
+    if document.scores is not None:
+        return weight_count(document.scores)
+    return 1 if len(document.classes) == BINARY else len(document.classes)
 
 
 def output_name(document: ClassifierDocument, name: str = LABEL) -> str:
@@ -118,6 +126,10 @@ def _metadata(document: ClassifierDocument) -> dict[str, str]:
     }
 
 
+_Leaf: TypeAlias = tuple[int, tuple[int, ...] | None]
+"""The class of a leaf, and its scores where it has some."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Node:
     """Goes to ``true`` where a feature lies between two values, both included."""
@@ -133,16 +145,34 @@ class _Node:
 class _Table:
     """The nodes of a tree below its leaves, equal ones kept once.
 
-    Index c < C stands for the leaf of class c, C + i for the i-th node; what
-    hangs below a node comes before it.
+    Index i < I stands for the i-th kind of leaf, I + j for the j-th node; what
+    hangs below a node comes before it.  Leaves of one class, and of the same scores where they
+    have some, are of one kind.
     """
 
     document: ClassifierDocument
+    leaves: list[_Leaf] = field(default_factory=list)
     nodes: dict[_Node, int] = field(default_factory=dict)
     heights: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.heights = [0] * len(self.document.classes)
+        if self.document.tree_unit is None:
+            self.leaves = [(index, None) for index in range(len(self.document.classes))]
+        else:
+            self.leaves = list(dict.fromkeys(self._leaves_below(self.document.tree)))
+        self.heights = [0] * len(self.leaves)
+
+    def _leaves_below(self, node: NodeDocument | None) -> Iterator[_Leaf]:
+        """Yield the leaves below a node, left to right."""
+        if node is None:
+            return
+        if node.label is not None:
+            yield self._leaf(node.label, node.scores)
+        yield from self._leaves_below(node.false)
+        yield from self._leaves_below(node.true)
+
+    def _leaf(self, label: str, scores: tuple[int, ...] | None) -> _Leaf:
+        return self.document.classes.index(label), scores
 
     def index(self, node: NodeDocument | None) -> int:
         """Return the index of a node, which is added if it is new."""
@@ -150,7 +180,7 @@ class _Table:
             message = "an inner node has two branches"
             raise InvariantError(message)
         if node.label is not None:
-            return self.document.classes.index(node.label)
+            return self.leaves.index(self._leaf(node.label, node.scores))
         lower, upper = between(self.document.features[node.feature or 0], node)
         if lower > upper:
             return self.index(node.false)
@@ -164,11 +194,23 @@ class _Table:
         return known
 
 
-def _tree(columns: Columns, document: ClassifierDocument) -> str:
-    """Return the class index of every row, shape (N, 1): a step down for each level."""
+def _tree(columns: Columns, document: ClassifierDocument, name: str) -> str:
+    """Return the class index of every row, shape (N, 1); scores are an output by name."""
+    graph, table = columns.graph, _Table(document)
+    leaf = _leaf_reached(columns, table)
+    if document.tree_unit is None:
+        return leaf
+    classes = graph.constant(np.array([each for each, _ in table.leaves], dtype=np.int64))
+    scores = graph.constant(np.array([scores for _, scores in table.leaves], dtype=np.int64))
+    flat = graph.add("Squeeze", leaf, graph.indices(1))
+    graph.add("Gather", scores, flat, output=name, axis=0)
+    return graph.add("Gather", classes, leaf, axis=0)
+
+
+def _leaf_reached(columns: Columns, table: _Table) -> str:
+    """Return the kind of leaf of every row, shape (N, 1): a step down for each level."""
     graph = columns.graph
-    table = _Table(document)
-    root = table.index(document.tree)
+    root = table.index(table.document.tree)
     place = graph.add("Expand", graph.constant(np.array([[root]], dtype=np.int64)), columns.shape)
     if not table.nodes:
         return place
@@ -192,9 +234,7 @@ class _Arrays:
 
     def __init__(self, graph: Graph, table: _Table, used: Sequence[int]) -> None:
         """Start with one empty array for each attribute of the nodes."""
-        leaves = [
-            _Node(used[0], *NO_VALUE, leaf, leaf) for leaf in range(len(table.document.classes))
-        ]
+        leaves = [_Node(used[0], *NO_VALUE, leaf, leaf) for leaf in range(len(table.leaves))]
         nodes = [*leaves, *table.nodes]
         column = {feature: index for index, feature in enumerate(used)}
         self.feature = graph.indices(*(column[node.feature] for node in nodes))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.outcome_events import Bound
+from app.learning.trees.region_tables import tell_nobody
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.privacy.published_learners import PublishedLearner
 from app.release.classifier.classifier_document import NodeDocument
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.learning.trees.region_tables import Told
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
     from app.settings.settings import Settings
@@ -48,8 +50,11 @@ class MajorityDraw:
         """Say what is about to be spent."""
         return f"counting the labels {source} of {self.row_count} rows"
 
-    def written(self, schema: Schema, rows: AnyRows, noise: NoiseSource) -> Written:
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
         """Write the label as a tree of one leaf."""
+        del told
         noisy_count = int(rows.in_memory().labels.sum()) + DiscreteLaplace(1 / self.epsilon).draw(
             noise
         )

@@ -68,7 +68,7 @@ def _rows(release: Release) -> tuple[StreamedRows, AnyRows]:
     return rows, rows.in_memory()
 
 
-@pytest.mark.parametrize("name", ["exponential", "grid", "linear", "kernel"])
+@pytest.mark.parametrize("name", ["exponential", "grid", "linear", "kernel", "scored-tree"])
 def test_a_classifier_is_drawn_alike(release: Release, name: str) -> None:
     """The published form is the same from the same noise."""
     row = PUBLISHING[name]

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from app.learning.trees import region_tables, regions
+from app.learning.trees.region_tables import PAIR_DEPTH, multiset_count
+from app.learning.trees.tree_class import TreeClass
 from app.learning.trees.tree_distribution import Path, TreeSize, TreeWeights, draw_log_error
 from app.noise.scripted import ScriptedNoise, seeded_words
-from tests.builders.learners.enumeration import pearson
+from tests.builders.learners.enumeration import pearson, unit_tests
 from tests.builders.learners.exact_recursion import ARITHMETIC, ExactRecursion
 from tests.builders.learners.remembered import Remembered
 
@@ -168,3 +170,31 @@ def test_without_rows_every_region_weighs_all_its_trees() -> None:
         expected = TreeSize(test_count=3, depth=depth, class_count=2).tree_count
         computed = _weights(empty, depth=depth, class_count=2, epsilon=0.1).log_normaliser()
         assert computed == pytest.approx(math.log(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize(("test_count", "depth"), [(4, 2), (5, 3), (4, 4), (3, 5)])
+def test_the_steps_that_are_told_follow_from_public_numbers(test_count: int, depth: int) -> None:
+    """Whatever the rows, the same steps are told in the same order, up to all of them."""
+
+    def told_of(seed: int, row_count: int) -> list[tuple[int, int]]:
+        generator = np.random.default_rng(seed)
+        told: list[tuple[int, int]] = []
+        trees = TreeClass(
+            tests=unit_tests(test_count),
+            depth=depth,
+            class_count=2,
+            told=lambda done, total: told.append((done, total)),
+        )
+        bits = (generator.random((row_count, test_count)) < seed / 4).astype(np.uint8)
+        trees.weights(bits, generator.integers(0, 2, row_count), 1.0)
+        return told
+
+    steps = told_of(0, 1)
+    assert all(told_of(seed, count) == steps for seed, count in ((1, 40), (2, 200), (4, 7)))
+    if depth <= PAIR_DEPTH:
+        assert not steps
+    else:
+        done, totals = zip(*steps, strict=True)
+        assert list(done) == sorted(set(done))
+        assert done[-1] == totals[-1] == multiset_count(test_count, depth - PAIR_DEPTH)
+        assert len(set(totals)) == 1

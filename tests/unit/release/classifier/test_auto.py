@@ -25,9 +25,11 @@ from app.release.classifier.kernel import kernel_draw
 from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
+    DIVISION_KEY,
     INPUTS_KEY,
     auto_rule,
     chosen_learner,
+    division_rule,
     inputs_rule,
 )
 from app.release.classifier.linear import linear_draw, numbers_asked
@@ -242,7 +244,11 @@ def test_a_rule_that_is_not_known_is_refused(small_release: SmallRelease) -> Non
     release = auto(small_release)
     opened = release.open().state.release
     assert opened is not None
-    for key, rule in ((AUTO_RULE_KEY, auto_rule), (INPUTS_KEY, inputs_rule)):
+    for key, rule in (
+        (AUTO_RULE_KEY, auto_rule),
+        (INPUTS_KEY, inputs_rule),
+        (DIVISION_KEY, division_rule),
+    ):
         later = structs.replace(opened, parameters={**opened.parameters, key: "9"})
         with pytest.raises(ReleaseMismatchError, match=rf"^{re.escape(key)}: .*rule 9"):
             rule(later)
@@ -293,11 +299,8 @@ def test_ranking_takes_a_learner_with_scores(small_release: SmallRelease) -> Non
     assert learned(release, PEOPLE).document.scores is not None
     with pytest.raises(ReleaseMismatchError, match=r"^classifier\.wanted: "):
         auto(small_release).open()
-    for learner in ("exponential", "grid"):
-        with pytest.raises(ConfigurationError, match=r"^classifier\.wanted: .*scores"):
-            changed(
-                small_release, classifier__learner=learner, classifier__wanted="ranking"
-            ).settings()
+    with pytest.raises(ConfigurationError, match=r"^classifier\.wanted: .*scores"):
+        changed(small_release, classifier__learner="grid", classifier__wanted="ranking").settings()
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

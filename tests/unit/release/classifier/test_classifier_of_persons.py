@@ -24,7 +24,7 @@ ALONE = {
     "privacy__shares__classifier": "1",
 }
 POINTS = rows_of([1] * 20).values + 0.25
-LEARNERS = ("exponential", "linear", "kernel", "grid")
+LEARNERS = ("exponential", "linear", "kernel", "grid", "scored-tree")
 
 
 def drawn(small: SmallRelease, rows: PrivateRows) -> bytes:
@@ -62,7 +62,7 @@ def test_rows_of_persons_give_a_classifier(tmp_path: Path, learner: str) -> None
     assert found.predict_many(asked) == ["no", "no", "yes", "yes"]
 
 
-@pytest.mark.parametrize("learner", ["exponential", "grid"])
+@pytest.mark.parametrize("learner", ["exponential", "grid", "scored-tree"])
 def test_copies_of_a_row_are_one(tmp_path: Path, learner: str) -> None:
     """A person with eight copies of a row counts as with one: the weights add up to the same."""
     small = of_persons(tmp_path, **changes(learner))

@@ -58,7 +58,7 @@ def test_document_model_and_client_predict_as_the_server(tmp_path: Path, name: s
     client = load_classifier(tmp_path / "classifier.json")
     frame = dict(zip(client.features, map(list, zip(*rows, strict=True)), strict=True))
     assert client.predict(frame).tolist() == expected
-    if classifier.document.scores is not None:
+    if classifier.document.has_scores:
         scores = scores_of(classifier, rows)
         assert scores_of_model(model, classifier.document, rows) == scores
         assert client.scores(frame).tolist() == scores
@@ -87,4 +87,4 @@ def test_labels_come_first_and_scores_second(name: str) -> None:
     document = classifier_of(name).document
     labels, *others = output_names(document)
     assert labels.rstrip("_") == "label"
-    assert others == ([] if document.scores is None else ["scores"])
+    assert others == (["scores"] if document.has_scores else [])

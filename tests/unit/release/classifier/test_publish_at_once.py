@@ -234,6 +234,18 @@ def test_progress_has_the_draw(small_release: SmallRelease) -> None:
     assert stages[-2:] == [(module.DRAWING, 0), (module.DRAWING, 1)]
 
 
+def test_progress_counts_the_regions_of_deep_trees(small_release: SmallRelease) -> None:
+    """Between the start and the end of a draw of depth 4 come steps of a public number."""
+    told: list[tuple[str, int, int | None]] = []
+    release = changed(small_release, classifier__depth="4", hypotheses__depth="4")
+    learned(release, progress=lambda *step: told.append(step))
+    of_draw = [step for step in told if step[0] == module.DRAWING]
+    _, *steps, last = of_draw
+    assert last == (module.DRAWING, 1, 1)
+    assert len(steps) > 1
+    assert steps[-1][1] == steps[-1][2]
+
+
 # -- refusals ----------------------------------------------------------------------
 
 
