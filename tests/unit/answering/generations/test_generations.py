@@ -376,7 +376,7 @@ def test_a_backup_draws_nothing_and_gives_recorded_answers(growing: GrowingRelea
     assert isinstance(refused, BudgetExhaustedError)
 
 
-@pytest.mark.parametrize("kind", ["stumps", "thresholds"])
+@pytest.mark.parametrize("kind", ["trees", "thresholds"])
 def test_later_generations_inherit_the_first_labelling(tmp_path: Path, kind: str) -> None:
     """Its rows are labelled by the kept draw, at no charge, after the first has retired too."""
     changes = {"generations__labelling": "inherit", "hypotheses__class": kind}
