@@ -89,8 +89,11 @@ class Plan:
 
     @property
     def publishes_at_once(self) -> bool:
-        """Whether a classifier may be published at once, which is better than online answers."""
-        return not self.request.with_estimator
+        """Whether a classifier may be published at once, which is better than online answers.
+
+        A release that grows draws each generation's part itself, and takes no ``conclave learn``.
+        """
+        return not (self.request.with_estimator or self.request.is_growing)
 
     @property
     def best(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,7 +14,7 @@ from app.http import problems
 from app.http.routes import ROUTES
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from tests.docs import settings_page
-from tests.docs.pages import PAGES, ROOT, anchors, code_names, examples, links, page_id, text
+from tests.docs.pages import PAGES, ROOT, anchors, code_names, examples, links, page_id, prose, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,24 @@ def test_every_path_that_is_named_exists(page: Path) -> None:
     named = [name for name in code_names(page) if name.startswith(FOLDERS) and " " not in name]
     missing = [name for name in named if not list(ROOT.glob(name.rstrip("/").split("::")[0]))]
     assert not missing, "\n".join(missing)
+
+
+COLUMNS_MAX: Final = 100
+WRITTEN: Final = re.compile(r"<!-- .* from here -->.*?to here -->", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [each for each in PAGES if each.name != "CHANGELOG.md"], ids=page_id
+)
+def test_lines_of_prose_are_short(page: Path) -> None:
+    """They have 100 columns, but for tables, pictures and a word that is longer by itself.
+
+    Sections that programs write, and examples, are as they are printed.
+    """
+    own = WRITTEN.sub("", prose(page)).splitlines()
+    wrapped = [line for line in own if not line.lstrip().startswith(("|", "!["))]
+    long = [line for line in wrapped if len(line) > COLUMNS_MAX and " " in line.strip()]
+    assert not long, "\n".join(long)
 
 
 def test_the_settings_page_is_what_the_settings_print() -> None:

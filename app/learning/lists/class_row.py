@@ -83,7 +83,6 @@ THRESHOLDS: Final = replace(
     dichotomy_bound=_bound,
     counted=INTERVALS.counted,
     packed=None,
-    read_drawn=None,
     search_seconds=None,
     refuse_search=INTERVALS.refuse_search,
     refuse_rows=INTERVALS.refuse_rows,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import tempfile
 import threading
 import time
@@ -42,6 +43,7 @@ NOWHERE: Final = "is no path of a file: it has a zero byte, or links that lead n
 FILE_BYTES_MAX: Final = 2**20
 LOCK_TRIES_MAX: Final = 300
 LOCK_WAIT_SECONDS: Final = 0.01
+TEMPORARY_SUFFIX: Final = ".tmp"
 _TAKEN_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX, NOTE_SUFFIX)
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -124,6 +126,7 @@ class HeadFile:
     def __init__(self, path: Path) -> None:
         """Store the path of the file, which need not exist; its folder must."""
         self.path: Final = path
+        self._is_cleared = False
 
     def read(self) -> dict[str, NotedHead]:
         """Return the notes of newest ledger entries by release id; none if there is no file.
@@ -160,7 +163,9 @@ class HeadFile:
             OSError: it cannot be written; what was noted before stays.
 
         """
-        with self._locked_folder() as folder:
+        with self._locked_folder() as (folder, is_locked):
+            if is_locked and not self._is_cleared:
+                self._clear()
             noted = self.read()
             before = noted.get(head.release_id)
             if before is not None and before.sequence >= head.sequence:
@@ -181,21 +186,35 @@ class HeadFile:
         return {head.release_id: head for head in document.releases}
 
     @contextmanager
-    def _locked_folder(self) -> Iterator[int]:
-        """Yield the folder's descriptor, locked against other processes that note here."""
+    def _locked_folder(self) -> Iterator[tuple[int, bool]]:
+        """Yield the folder's descriptor, and whether it is locked against other processes."""
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _lock(folder)
-            yield folder
+            yield folder, _lock(folder)
         finally:
             os.close(folder)
+
+    def _clear(self) -> None:
+        """Remove the temporary files of killed processes; the folder is locked.
+
+        Whoever writes one holds the lock, so that one found under it has no writer.
+        """
+        ours = re.compile(re.escape(f".{self.path.name}.") + "[a-z0-9_]{8}" + TEMPORARY_SUFFIX)
+        with suppress(OSError), os.scandir(self.path.parent) as entries:
+            for entry in entries:
+                if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        Path(entry.path).unlink()
+        self._is_cleared = True
 
     def _replace(self, noted: Mapping[str, NotedHead], folder: int) -> None:
         """Write a whole new file beside the old one, and let it take its place."""
         document = _Document("conclave-head-file", 1, list(noted.values()))
         body = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
         # The name begins with a dot; only the owner may read it, from the start.
-        descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        descriptor, name = tempfile.mkstemp(
+            prefix=f".{self.path.name}.", suffix=TEMPORARY_SUFFIX, dir=self.path.parent
+        )
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
@@ -217,8 +236,8 @@ def _resolved(path: Path, refusal: ConfigurationError) -> Path:
         raise refusal from None
 
 
-def _lock(folder: int) -> None:
-    """Wait a little for another process's note; where there are no locks, do without.
+def _lock(folder: int) -> bool:
+    """Wait a little for another process's note; return False where there are no locks.
 
     Raises:
         OSError: another process holds it for long.
@@ -230,9 +249,9 @@ def _lock(folder: int) -> None:
         except BlockingIOError:
             time.sleep(LOCK_WAIT_SECONDS)
         except OSError:
-            return  # some network file systems lock no folder
+            return False  # some network file systems lock no folder
         else:
-            return
+            return True
     raise OSError(errno.EAGAIN, "another process holds the folder")
 
 

@@ -25,6 +25,11 @@ VOTE: Final = (
     " can be drawn at once."
 )
 
+GROW: Final = (
+    "A release that grows takes no conclave learn: where the classifier has a share, its server"
+    " publishes each generation's part."
+)
+
 
 def prediction_words(plan: Plan) -> tuple[str, ...]:
     """Return sentences on a plan's prediction and recommendation, or on why there is none."""
@@ -38,6 +43,8 @@ def prediction_words(plan: Plan) -> tuple[str, ...]:
 
 def _instead(plan: Plan) -> str:
     """Say what would be better, or that nothing is."""
+    if plan.request.is_growing:
+        return GROW
     learner = learner_at_once(plan)
     return VOTE if learner is None else PUBLISH.format(learner=learner)
 

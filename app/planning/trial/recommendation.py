@@ -87,7 +87,7 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     Relabelling and answers together get what they have; other shares stay.  Of choices
     that give about as many labels, it is the one that the worst leaf harms least.  With its k
     the mechanism and T are those with the largest expected part of the best
-    (:func:`app.planning.trial.forecast.parts_of_best`), or about as large.
+    (:func:`app.planning.trial.forecast.parts_of_best`).
 
     Args:
         request: the release as planned, with n.
@@ -104,19 +104,20 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     most = max(choice.forecast.mean for choice in choices)
     good = [choice for choice in choices if choice.forecast.mean >= AS_GOOD * most]
     size = max(good, key=_safety).ensemble_size
-    best = _picked([choice for choice in choices if choice.ensemble_size == size])
+    best = picked([choice for choice in choices if choice.ensemble_size == size])
     # Many labels are worth little where they are all the same one.
     accuracy, likeliest = rules.worth(RULES_JUDGED)
     return replace(best, accuracy=accuracy, likeliest=likeliest)
 
 
-def _picked(choices: Sequence[Choice]) -> Choice:
-    """Return the mechanism and T of one k with about the largest expected part of the best."""
-    parts = parts_of_best([choice.forecast for choice in choices])
-    good = [
-        choice for choice, part in zip(choices, parts, strict=True) if part >= AS_GOOD * parts.max()
-    ]
-    return max(good, key=_safety)
+def picked(choices: Sequence[Choice]) -> Choice:
+    """Return the mechanism and T of one k with the largest expected part of the best.
+
+    Of equal parts it is the one that the worst leaf harms least.  No wider tie is broken so: a
+    part of all but a twentieth, or a thousandth, may hide a mechanism that measures as a tenth.
+    """
+    parts = parts_of_best([choice.forecast for choice in choices]).tolist()
+    return max(zip(parts, choices, strict=True), key=lambda each: (each[0], _safety(each[1])))[1]
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:

@@ -162,10 +162,21 @@ POOLED = {
 }
 
 
-@pytest.mark.parametrize("labelling", ["own", "inherit", "pooled", "cohort"])
-def test_a_correction_replaces_a_record_and_its_label(tmp_path: Path, labelling: str) -> None:
+@pytest.mark.parametrize(
+    ("labelling", "kind"),
+    [
+        ("own", {}),
+        ("own", {"hypotheses__class": "thresholds"}),
+        ("inherit", {}),
+        ("pooled", POOLED),
+        ("cohort", {}),
+    ],
+)
+def test_a_correction_replaces_a_record_and_its_label(
+    tmp_path: Path, labelling: str, kind: dict[str, str]
+) -> None:
     """The new version has the label that the labelling gives it; no other slot changes."""
-    changes = {"generations__labelling": labelling, **(POOLED if labelling == "pooled" else {})}
+    changes = {"generations__labelling": labelling, **kind}
     growing = NamedRelease(tmp_path, changes)
     answerer = LivingAnswerer(growing.open(), ScriptedNoise([]))
     ledger, ticker = answerer.release.ledger, growing.ticker(answerer.release.ledger)

@@ -51,6 +51,7 @@ CELLS = {
 LABELLINGS = {
     "own": {},
     "own, in cells": CELLS,
+    "own, of thresholds": {"hypotheses__class": "thresholds"},
     "inherit": {"generations__labelling": "inherit"},
     "pooled": {"generations__labelling": "pooled", **CELLS},
     "their own labels": {"privacy__shares__relabel": "0"},

@@ -376,9 +376,11 @@ def test_a_backup_draws_nothing_and_gives_recorded_answers(growing: GrowingRelea
     assert isinstance(refused, BudgetExhaustedError)
 
 
-def test_later_generations_inherit_the_first_labelling(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["trees", "thresholds"])
+def test_later_generations_inherit_the_first_labelling(tmp_path: Path, kind: str) -> None:
     """Its rows are labelled by the kept draw, at no charge, after the first has retired too."""
-    growing = GrowingRelease(tmp_path, {"generations__labelling": "inherit"})
+    changes = {"generations__labelling": "inherit", "hypotheses__class": kind}
+    growing = GrowingRelease(tmp_path, changes)
     answerer = growing.answerer([HIT, HIT], generations=2)
     known = generations_of(answerer.release.state.generations)
     assert [sorted(each.shares) for each in known.all] == [["answers", "relabel"], ["answers"]]

@@ -40,6 +40,22 @@ def test_the_quorum_is_advised(living: Path, capsys: pytest.CaptureFixture[str])
     assert "Quorum: none" in capsys.readouterr().out
 
 
+def test_a_growing_release_is_not_advised_to_learn(
+    living: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes no ``conclave learn``; the same release without generations is advised to."""
+    for text, takes in ((LIVING, False), (LIVING.replace("[generations]\n", ""), True)):
+        living.write_text(text)
+        assert run(plan("--config", str(living))) == 0
+        assert ("conclave learn" in capsys.readouterr().out) is takes
+        assert run(plan("--config", str(living), "--json")) == 0
+        recommended = json.loads(capsys.readouterr().out)["recommendation"]
+        assert recommended["publish_at_once"] is takes
+        assert (recommended["classifier_learner"] is not None) is takes
+        assert run(plan("--config", str(living), "--verbose")) == 0
+        assert ("takes no conclave learn" in capsys.readouterr().out) is not takes
+
+
 @pytest.mark.parametrize(("learner", "steps"), [("linear", 30), ("kernel", 32)])
 def test_what_a_generation_publishes_is_told(
     living: Path, capsys: pytest.CaptureFixture[str], learner: str, steps: int

@@ -6,11 +6,14 @@ import errno
 import fcntl
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -275,6 +278,58 @@ def test_file_system_without_locks_is_written_all_the_same(
     monkeypatch.setattr("app.ledger.head.head_file.fcntl.flock", refuse)
     file.note(head(1))
     assert file.read() == {FIRST: head(1)}
+
+
+KILLED: Final = """
+import os
+from pathlib import Path
+from app.ledger.head import head_file
+def die(path, target):
+    os.kill(os.getpid(), 9)
+Path.replace = die
+head = head_file.NotedHead(release_id="0f" * 16, name="t", sequence=1, hash="a" * 64, answered=0)
+head_file.HeadFile(Path({path!r})).note(head)
+"""
+
+
+def test_the_next_process_removes_the_temporary_files_of_a_killed_one(file: HeadFile) -> None:
+    """Nobody writes them under its lock; files of other names are not its own, and stay."""
+    folder = file.path.parent
+    text = KILLED.format(path=str(file.path))
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", text], check=False)
+        assert killed.returncode == -signal.SIGKILL
+    left = {each.name for each in folder.iterdir()}
+    assert len(left) == 1, "the second removed the first's"
+    others = {
+        ".other.head.abcdefgh.tmp", ".ledger.db.head.settings", ".ledger.db.head.new.abcdefgh.tmp",
+    }  # fmt: skip
+    for name in others:
+        (folder / name).touch()
+    (folder / ".ledger.db.head.a_folder.tmp").mkdir()
+    (folder / ".ledger.db.head.a_link_0.tmp").symlink_to("nowhere")
+    kept = {*others, ".ledger.db.head.a_folder.tmp", ".ledger.db.head.a_link_0.tmp"}
+    file.note(head(1))
+    assert {each.name for each in folder.iterdir()} == {file.path.name, *kept}
+
+
+def test_temporary_files_stay_where_no_lock_says_that_nobody_writes_them(
+    file: HeadFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may be writing one; under a lock of the next note it goes."""
+
+    def refuse(descriptor: int, operation: int) -> None:
+        del descriptor, operation
+        raise OSError(errno.EBADF, "no locks here")
+
+    left = file.path.with_name(f".{file.path.name}.abcdefgh.tmp")
+    left.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr("app.ledger.head.head_file.fcntl.flock", refuse)
+        file.note(head(1))
+    assert left.exists()
+    file.note(head(2))
+    assert not left.exists()
 
 
 def test_default_is_beside_the_database_itself(tmp_path: Path) -> None:

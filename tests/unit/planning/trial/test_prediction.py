@@ -19,9 +19,10 @@ from app.learning.registry import hypothesis_class
 from app.planning.output.prediction_sentences import prediction_words
 from app.planning.plan import plan_release
 from app.planning.trial.agreement import try_out
+from app.planning.trial.forecast import Forecast
 from app.planning.trial.made_up_records import ColumnLaw, MadeUpRules, Population
 from app.planning.trial.prediction import as_printed
-from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
+from app.planning.trial.recommendation import CUTOFFS, Choice, picked, recommend, with_shares
 from app.planning.trial.run_trial import predict
 from app.planning.trial.trial_size import SECONDS_OWN, Trial, extent_of, is_quick
 from app.privacy.budget.composition import Mechanism, Shares
@@ -297,3 +298,25 @@ def test_words_say_what_to_do_and_why_nothing_is_said() -> None:
     words = prediction_words(replace(estimator, prediction=predict(planned, points)))
     assert "the public points" in words[0]
     assert "cannot be listed" in words[-1]
+
+
+def test_the_pick_is_what_gives_most_of_the_best_and_safety_breaks_equal_parts_alone() -> None:
+    """A part that is all but a twentieth gives way, however well its worst leaf does."""
+
+    def choice(cutoff: int, labels: list[float], worst: float) -> Choice:
+        return Choice(
+            mechanism="profile",
+            ensemble_size=100,
+            chunk_row_count=10,
+            cutoff=cutoff,
+            relabel_share=Fraction(1, 10),
+            answers_share=Fraction(9, 10),
+            forecast=Forecast(np.array(labels), None),
+            worst=worst,
+        )
+
+    most, safe = choice(1, [1000, 1000], 10), choice(50, [999, 960], 900)
+    assert picked([most, safe]) is most
+    assert picked([safe, most]) is most
+    equal = choice(5, [1000, 1000], 20)
+    assert picked([most, equal]) is equal
