@@ -53,10 +53,7 @@ WRITTEN: Final = re.compile(r"<!-- .* from here -->.*?to here -->", re.DOTALL)
     "page", [each for each in PAGES if each.name != "CHANGELOG.md"], ids=page_id
 )
 def test_lines_of_prose_are_short(page: Path) -> None:
-    """They have 100 columns, but for tables, pictures and a word that is longer by itself.
-
-    Sections that programs write, and examples, are as they are printed.
-    """
+    """They have 100 columns, but for tables, pictures, printed sections and one long word."""
     own = WRITTEN.sub("", prose(page)).splitlines()
     wrapped = [line for line in own if not line.lstrip().startswith(("|", "!["))]
     long = [line for line in wrapped if len(line) > COLUMNS_MAX and " " in line.strip()]

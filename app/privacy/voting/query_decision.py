@@ -10,7 +10,8 @@ the two, or ``noisy_vote``; the phase is a function of the public counters, so
 switching costs what the next mechanism is charged and nothing more: a student,
 trained on what was released, nothing.
 
-**Proof.** Post-processing of the mechanism's outcomes: ``app/privacy/voting/query_decision_proof.md``.
+**Proof.** Post-processing of the mechanism's outcomes:
+``app/privacy/voting/query_decision_proof.md``.
 
 **Inputs and outputs.** A ``Tally`` of the votes, or ``PrivateBins`` of the scores
 (secret).  Out: ``Outcome``, public: the label (a class index or none), the stable
