@@ -127,7 +127,7 @@ def _teach(environ: Mapping[str, str], rows: Sequence[TestRow], lines: Mapping[s
         release = _opened({**settings, **_student(first)})
         ensemble = release.ensemble
         answerer = QueryAnswerer(release, SystemNoise())
-        stable = ask_all(answerer, rows)
+        stable, _ = ask_all(answerer, rows)
         _measure_ensemble(lines["ensemble's plurality"], ensemble, release, rows)
         started = time.monotonic()
         switch_phase(release, SystemNoise())
@@ -155,7 +155,7 @@ def _draw(environ: Mapping[str, str], rows: Sequence[TestRow], line: Line) -> No
     """Open a release that the classifier follows, and draw it after as many queries."""
     with tempfile.TemporaryDirectory() as folder:
         release = _opened({**environ, **_ledger(folder)})
-        stable = ask_all(QueryAnswerer(release, SystemNoise()), rows)
+        stable, _ = ask_all(QueryAnswerer(release, SystemNoise()), rows)
         started = time.monotonic()
         switch_phase(release, SystemNoise())
         line.train_seconds.append(time.monotonic() - started)

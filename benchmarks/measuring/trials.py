@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from app.answering.answer_query import QueryAnswerer
 from app.answering.queries import Fresh, Query, in_columns
 from app.data.vectors import parse_features
+from app.ledger.database.statements import RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.privacy.voting.query_decision import Phase
@@ -42,7 +43,8 @@ class Trial:
 
     Attributes:
         opening_seconds: from the configuration to a release that answers.
-        answered: fresh answers before the ensemble stopped.
+        answered: distinct vectors that got an answer before the ensemble stopped; where a cell is
+            decided once, most get the answer of their cell.
         unstable: how many of them were unstable.
         accuracy_first: on the first row of each vector with a stable answer.
         accuracy_rows: on all rows of those vectors.
@@ -97,15 +99,15 @@ def run_trial(
         release = open_from_settings(settings, noise=noise)
         answerer = QueryAnswerer(release, noise)
         opening_seconds = time.monotonic() - started
-        stable = ask_all(answerer, rows)
+        stable, answered = ask_all(answerer, rows)
         started = time.monotonic()
         if with_switch:
             switch_phase(release, noise)
         switch_seconds = time.monotonic() - started if with_switch else 0.0
         trial = Trial(
             opening_seconds=opening_seconds,
-            answered=release.state.answered,
-            unstable=release.state.unstable,
+            answered=answered,
+            unstable=answered - len(stable),
             accuracy_first=_share(stable[row.vector] == row.label for row in _first(rows, stable)),
             accuracy_rows=_share(
                 stable[row.vector] == row.label for row in rows if row.vector in stable
@@ -117,11 +119,12 @@ def run_trial(
         return trial
 
 
-def ask_all(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> dict[Vector, str]:
-    """Ask until the ensemble stops; return the labels of the stable answers."""
+def ask_all(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> tuple[dict[Vector, str], int]:
+    """Ask until the ensemble stops; return the stable answers' labels, and the number of all."""
     vectors = list(dict.fromkeys(row.vector for row in rows))
     classes = answerer.release.schema.classes
     stable: dict[Vector, str] = {}
+    answered = 0
     for start in range(0, len(vectors), BATCH_QUERIES):
         if answerer.phase is not Phase.ENSEMBLE:
             break
@@ -129,11 +132,13 @@ def ask_all(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> dict[Vector, st
         queries = answerer.identify(in_columns([Query(vector) for vector in asked]))
         decisions = answerer.answer_batch(queries)
         for vector, decision in zip(asked, decisions, strict=True):
-            if not isinstance(decision, Fresh) or not decision.recorded.stable:
+            answer = decision.recorded if isinstance(decision, Fresh) else decision
+            if not isinstance(answer, RecordedAnswer):
                 continue
-            if decision.recorded.label is not None:
-                stable[vector] = classes[decision.recorded.label]
-    return stable
+            answered += 1
+            if answer.stable and answer.label is not None:
+                stable[vector] = classes[answer.label]
+    return stable, answered
 
 
 def _first(rows: Sequence[TestRow], stable: Mapping[Vector, str]) -> list[TestRow]:
