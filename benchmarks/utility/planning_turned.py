@@ -3,15 +3,14 @@
 A pick by public numbers is one and the same for all data sets that share them: schema, n, class,
 budget, public points.  Here are pairs of data sets that do, by cases that
 ``planning_picked.py`` misses.  The rows are those of the benchmark; one has the labels of the
-file, the other those of a rule that ``plan`` makes up, by public seeds, from its public class.  The
-last pair is of two columns of one file, learned from the same six features.  Every mechanism at
-every T is measured on both, by its expected answers (a mean over plays), as in
-``planning_picked.py``.
+file, the other those of a rule that ``plan`` makes up, by public seeds, from its public class.
+Every mechanism at every T is measured on both, by its expected answers (a mean over plays), as
+in ``planning_picked.py``.
 
 For every pair the best there is, the largest over mechanisms of its smaller part of the best, is
 below 1/1.2: whatever is picked, it fails on one of the two.
 
-Expected: .5 to .7, three standard errors and more below 1/1.2; else the program fails.
+Expected: .5 to .7, and three standard errors and more below 1/1.2; else the program fails.
 
     python -m benchmarks.utility.planning_turned [--all]
 """
@@ -22,7 +21,6 @@ import argparse
 import copy
 import sys
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,7 +31,6 @@ from app.planning.trial.trial_size import Trial
 from app.privacy.budget.composition import Mechanism
 from app.release.terms.configuration import configure
 from benchmarks.measuring.circumstances import circumstances
-from benchmarks.utility.planning_columns import PAIR, columns
 from benchmarks.utility.planning_measured import Measured
 from benchmarks.utility.planning_picked import ENOUGH, ERRORS_APART, Plays, mechanisms
 from benchmarks.utility.planning_tasks import cases, tasks
@@ -72,7 +69,6 @@ RULES: Final = (
     Turned("skin", "trees of depth 3, k = 400", "1", 10),
     Turned("income", "trees of depth 2, k = 800", "2", 13),
 )
-COLUMNS_CASE: Final = "trees of depth 2, k = 800"
 
 
 def main() -> None:
@@ -82,7 +78,7 @@ def main() -> None:
     prints_all = parser.parse_args().all
     print(circumstances())
     failed = []
-    for title, pair in chain(_columns(), _rules()):
+    for title, pair in _rules():
         print(title, flush=True)
         if not _is_turned(pair, prints_all=prints_all):
             failed.append(title)
@@ -114,17 +110,10 @@ def _rules() -> Iterator[tuple[str, list[tuple[str, Plays]]]]:
         )
 
 
-def _columns() -> Iterator[tuple[str, list[tuple[str, Plays]]]]:
-    """Yield two columns that are learned from the same features."""
-    known = {task.name: task for task in columns()}
-    pair = [(name, _played(*_case(known[name], COLUMNS_CASE, "1", 2))) for name in PAIR]
-    yield f"adult, six features, {COLUMNS_CASE}, epsilon 1", pair
-
-
-def _case(task: Task, name: str, epsilon: str, *depths: int) -> tuple[Measured, Settings]:
+def _case(task: Task, name: str, epsilon: str) -> tuple[Measured, Settings]:
     """Return a column's rows and queries, and a case's settings."""
     measured = Measured(task)
-    (case,) = (each for each in cases(task, quick=False, depths=depths) if each.name == name)
+    (case,) = (each for each in cases(task, quick=False) if each.name == name)
     return measured, measured.settings(case, epsilon, cutoff=20)
 
 
