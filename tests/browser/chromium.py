@@ -27,7 +27,7 @@ ARGUMENTS = (
 )
 # What any of these may be called that a system installed.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_MILLISECONDS = 20_000
+PATIENCE_MILLISECONDS = 300_000  # a machine may be busy
 WALL = ViewportSize(width=1440, height=900)
 PHONE = ViewportSize(width=360, height=740)
 

@@ -135,7 +135,7 @@ def _universal_case(*, coin: bool) -> AnsweringCase:
     ]
     hit_words = (HIT, 1 << 62) if coin else (HIT,)
     return AnsweringCase(
-        name="universal",
+        name="query_decision",
         mechanism=UNIVERSAL,
         parameters=universal_parameters(PROFILE, coin=coin),
         asks=[Ask(value, (1 << 40, 1 << 62)) for value in values],
@@ -160,7 +160,7 @@ def _universal_over_sparse_vector(*, refreshed: bool, coin: bool) -> AnsweringCa
     stable = Tally(2, 2 * threshold, ())
     near = [Tally(1, threshold + away, ()) for away in (0, 2)]
     return AnsweringCase(
-        name="universal",
+        name="query_decision",
         mechanism=UNIVERSAL,
         parameters=universal_parameters(answering, coin=coin),
         asks=[Ask(value, words) for value in (near[0], stable, near[1], unstable[0])],
@@ -180,7 +180,7 @@ def _universal_over_noisy_vote() -> AnsweringCase:
     )
     asks = [Ask(Tally(0, 0, (votes, 9 - votes, 0)), words) for votes in (0, 4, 5, 9)]
     return AnsweringCase(
-        name="universal",
+        name="query_decision",
         mechanism=UNIVERSAL,
         parameters=universal_parameters(answering, answer_limit=4),
         asks=asks,
@@ -341,7 +341,7 @@ def _universal_with_scores(case: AnsweringCase) -> AnsweringCase:
     )
     return replace(
         case,
-        name="universal",
+        name="query_decision",
         mechanism=UNIVERSAL,
         parameters=parameters(case.parameters),
         bad_parameters=[
