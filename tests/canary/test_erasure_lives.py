@@ -52,8 +52,6 @@ OWN = (
     (rb'"request_id": ?"[^"]+"', b"<request>"),
     (rb"(?m)^x-request-id: .*$", b"x-request-id: <request>"),
     (rb'"bytes_free": ?\d+', b'"bytes_free":<room>'),
-    # Which entry the head file noted last: it is written now and then.
-    (rb'"noted_sequence": ?(?:\d+|null)', b'"noted_sequence":<entry>'),
 )
 
 

@@ -35,7 +35,8 @@ MASKS: Final = (
     (rb"(?m)^(.*route=\"/budget\".*|.*path=\"/budget\".*) \S+$", rb"\1 <polls>"),
     # GET /ledger/storage: what is left of the disk, and the entry that the head file noted last.
     (rb'"bytes_free": ?\d+', b'"bytes_free":<bytes>'),
-    (rb'"noted_sequence": ?\d+', b'"noted_sequence":<sequence>'),
+    # Which entry the head file noted last, or none yet: it is written after commits, by a thread.
+    (rb'"noted_sequence": ?(?:\d+|null)', b'"noted_sequence":<sequence>'),
     # Addresses of this run.
     (rb"http://127\.0\.0\.1:\d+", b"http://<address>"),
 )
