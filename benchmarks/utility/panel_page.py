@@ -51,7 +51,7 @@ def section(document: Mapping[str, Json]) -> str:
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
         (
-            "Four tables were set aside, and first read by committed code, only to be scored:"
+            "Four tables were set aside, and were read only by the program that measures accuracy:"
             f" {named}."
         ),
         "",
@@ -112,15 +112,15 @@ def _standing(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> s
         reached = sum(lead >= -2 * error for lead, error, _ in known)
         parts.append(f"{reached} of {len(known)} at epsilon {epsilon:g}")
     return (
-        f"By {NAMED[word]}, `auto` is first or within two standard errors of the first on "
-        f"{', '.join(parts)}."
+        f"By {NAMED[word]}, `auto` is the best method, or within two standard errors of the best, "
+        f"on {', '.join(parts)}."
     )
 
 
 def _table(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> str:
     """List what ours reached beside the best rival, and the reference without privacy."""
     head = " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS)
-    lines = [f"| {word} | takes | {head} | no privacy |", "| --- |" + " --- |" * 6]
+    lines = [f"| {word} | learner chosen | {head} | no privacy |", "| --- |" + " --- |" * 6]
     for name in sets_of(cells):
         taken = [
             (cells.get(f"{name}/{ours}/{epsilon:g}") or {}).get("setting", {}).get("learner", "-")
