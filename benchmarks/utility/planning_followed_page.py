@@ -14,23 +14,25 @@ PUBLISH: Final = """\
 
 **With a finite public class, a classifier that is published at once (`conclave learn`,
 `answers = 0`) is more accurate than online voting at the same epsilon, and never runs out.** Online
-voting is for learners and classes that cannot be enumerated, for the time before public points
-exist, and for owners who will not publish a model. The last sentence of the output of
-`conclave plan` also recommends publishing, and names the `[classifier] learner` to publish with.
-The table has the accuracy of classifiers that `conclave learn` published at once, over all test
-rows, as the mean of 4 seeds. The published classifiers have all of epsilon, delta 1e-6 and the
-public points of part B of this page. Next to each classifier is the highest accuracy of online
-voting among those settings of part B that answer nine tenths of the distinct vectors or more:
+voting is for learners and classes whose models cannot be listed, for the time before public points
+exist, and for owners who will not publish a model. The output of `conclave plan` also recommends
+publishing, and names the learner to set in `[classifier]`. The table has the accuracy of
+classifiers that `conclave learn` published at once, over all test rows, as the mean of 4 seeds,
+with all of epsilon, delta 1e-6 and the public points of part B of this page. The last column has
+the highest accuracy of online voting among those settings of part B that answer nine tenths of the
+distinct test vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed
 
-For each class of part B, `conclave plan` was given the public points of part B, shares of .1 and .9
-for relabelling and answers, an end at T = 20 unstable answers, and 800 learners for trees or one
-learner for each row for cells. The plan recommends a mechanism, the number k of learners, the limit
-T of unstable answers, and the shares of epsilon. The table shows three releases that follow the
-recommendation. The table also has the best setting of part B that is as accurate, to .001. This
-best setting was chosen afterwards, among some hundred, with the labels of the test rows:
+For each class of part B, `conclave plan` was given a configuration with the public points of part
+B, shares of .1 and .9 for relabelling and answers, T = 20, and 800 learners for trees or one
+learner for each row for cells. The column *recommended* has the mechanism, the limit T of unstable
+answers, the number k of learners, and the share of epsilon for relabelling that the plan
+recommended. The columns *predicted* (with the likelihood of the prediction), *measured* and *E*
+have numbers of stable answers; the measured figures and the accuracy are means over three releases
+with the recommended settings. The last two columns have the best setting of part B that is as
+accurate, to .001; it was chosen among some hundred settings by the labels of the test rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

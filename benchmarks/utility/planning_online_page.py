@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.utility.online_page import SERIES, best_of
 from benchmarks.utility.online_settings import TARGETS, Target
 from benchmarks.utility.planning_counts import (
+    SURE,
     Records,
     counted,
     is_close,
@@ -30,23 +31,20 @@ UNRELABELLED: Final = "no relabelling"
 ONLINE: Final = f"""\
 ### Benchmark B's own settings
 
-The table is about all settings of [part B](#b-online-answers) with relabelling, at the budgets used
-there, with an end at T = 1, 2, 5 and 20 unstable answers. If rows keep their own labels,
-`conclave plan` predicts nothing, and says so, because the agreement of the learners then depends on
-the labels alone. Public points show the sizes of cells only roughly. The plan allows for this by a
-prior: it adds half a person to the number of points in each cell. This half was chosen on the
-settings of part B, among 0, 1/2, 1 and 2. With all four values, nine of ten predictions or more
-were within a factor of two, in runs that were not kept. So the predictions for cells were not
-tested on unseen data. *E within 2* compares predicted with measured values of E, the expected
-number of stable answers if vectors never ran out; values above {E_MAX:,.0f} count as {E_MAX:,.0f}.
+The next table is about all settings of [part B](#b-online-answers) with relabelling, where T is 1,
+2, 5 or 20. Without relabelling `conclave plan` predicts nothing, because the agreement of the
+learners then depends on the private labels. For cells the plan estimates the share of people in
+each cell from the public points, after it has added half a person to the number of points in each
+cell. This half was chosen among 0, 1/2, 1 and 2 on the settings of part B, so the predictions for
+cells were not tested on unseen data. Values of E, the expected number of stable answers if there
+were no end of new vectors, count as {E_MAX:,.0f} if they are above {E_MAX:,.0f}.
 """
 TABLE: Final = """\
-The next table has the same rows as the table of methods in part B. Each entry has, for a method's
-best setting and with public points, the predicted number of answers and the measured one. For a
-noisy vote each entry has the number of answers at which the noise changes one label in a hundred.
-The *best* setting was chosen afterwards, by accuracy and answers. Trees may suddenly lose most of
-their answers, which no public number predicts; the trees in this table were chosen for many
-answers, so they gave more than could be expected.
+The next table has the same lines as the table of methods in part B. Each entry has, for the best
+setting of a method, the predicted number of answers with public points, and the measured number.
+For a noisy vote these are numbers of answers with which the noise changes one label in a hundred.
+The best settings were chosen by the measured accuracy and number of answers, so the trees in this
+table gave more answers than could be expected.
 """
 
 
@@ -98,18 +96,22 @@ def _expected(cells: Records) -> list[str]:
         for data in ("adult", "skin")
         for method in ("cells", "trees")
     )
-    return [f"With points, predicted and measured E are within a factor of two in: {said}.", ""]
+    return [
+        f"With public points, predicted and measured E are within a factor of two in: {said}.",
+        "",
+    ]
 
 
 def _refused(cells: Records) -> list[str]:
     """Say how wrong independent shares are of cells, which is why plan predicts nothing by them."""
     listed = [cell for cell in counted(cells) if is_refused(cell)]
+    sure = [cell for cell in listed if cell["likelihood"] >= SURE]
     said = (
-        "If the features of people were made up independently, by public frequencies, the"
-        f" prediction for cells would be within a factor of two in only {share(listed, is_close)},"
-        " and would"
-        " nevertheless claim to be certain. So for cells of several features `conclave plan`"
-        " predicts nothing without public points, and asks for them."
+        "If the features of people were made up independently, from public frequencies, only"
+        f" {share(listed, is_close)} of the predictions for cells would be within a factor of"
+        f" two, although {part(len(sure), len(listed))} would be given a likelihood of"
+        f" {SURE:.0%} or more. So for cells of"
+        " several features `conclave plan` predicts nothing without public points."
     )
     return [said, ""]
 
@@ -147,8 +149,8 @@ def _sum(cells: Records) -> str:
         for close_of, total in ((sum(map(is_close, listed)), len(listed)),)
     )
     return (
-        f"Predictions within a factor of two are {close} of {len(rows)}"
-        f" ({part(close, len(rows))}); {by_class}."
+        f"In this table {close} of {len(rows)} predictions ({part(close, len(rows))}) are within"
+        f" a factor of two of the measured number: {by_class}."
     )
 
 

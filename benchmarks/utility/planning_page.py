@@ -35,18 +35,19 @@ HOW: Final = f"""\
 The tables compare releases of real rows with the predictions of `conclave plan`. The releases spend
 a tenth of epsilon on relabelling and nine tenths on answers. The predictions use public quantities
 only: the number n of rows, the features, their public frequencies or unlabelled public points, and
-the budget. *Measured* is the number of stable answers if every distinct test vector is asked once,
-as a mean over 20 orders of the queries; it is at most m, the number of vectors. For a noisy vote,
-*measured* is the number of answers at which the noise changes one label in a hundred. *People* says
-how the people of a prediction are made up: from the examples' public frequencies, or from the
-public points that part B uses for its cells (1,000 test rows of Adult and 2,000 of Skin, without
-their labels). If both the predicted and the measured number of answers are below
-{LABELS_MIN}, the pair is not counted.
+the budget. The measured number is the number of stable answers if every distinct test vector is
+asked once, as a mean over 20 orders of the queries. For a noisy vote, it is the number of answers
+with which the noise changes one label in a hundred. Each line of a table is about many settings,
+whose number the column *settings* has. If both the predicted and the measured number of answers are
+below {LABELS_MIN}, the setting is not counted.
 
+* *People*: how the people of a prediction are made up, from the public frequencies in the example
+  configurations (*shares*), or from the public points that part B uses for its cells (*points*:
+  1,000 test rows of Adult and 2,000 of Skin, without their labels).
 * *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
   number.
 * *Sure*: how often the prediction is given a likelihood (`labels_likelihood`) of {SURE:.0%} or
-  more; the next column says how often such a prediction is within a factor of two.
+  more; the next column says how often a prediction with this likelihood is within a factor of two.
 * *In the band*: how often the measured number is between `labels_low` and `labels_high`, which
   should be four times in five.
 * *Either*: how often the measured number is within a factor of two of `labels` or of
@@ -54,28 +55,26 @@ their labels). If both the predicted and the measured number of answers are belo
 """
 
 HEADING: Final = (
-    "| what | people | cells | within 2 | sure | within 2 | in the band | either |\n"
+    "| label, learners | people | settings | within 2 | sure | within 2 if sure | in the band"
+    " | either |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- |"
 )
 SEEN: Final = """\
 ### Columns that were looked at
 
-The settings are trees of depth 1 to 3 with 200 to 3,200 learners, epsilon 0.5, 1 and 2, and an end
-at T = 1, 5, 20 and 50 unstable answers, by the calibrations `profile` and `svt`; for income and
-Skin also cells. The method of prediction was chosen on these columns, among four kinds of made-up
-rules for labels, and four ways to combine the numbers of answers that they give. The kinds of
-rules were: any hypothesis of the class; the best hypothesis for made-up labels, with and without
-rare strong effects; and a hypothesis that is drawn for made-up labels as a release draws it, which
-is used now. The numbers were combined by their mean, geometric mean and median, and by the number
-that most of them match within a factor of two, which is used now.
+The next table is about columns of Adult, and the label of Skin, by which the method of prediction
+was chosen, so it is more favourable than the tables above. The settings are trees of depth 1 to 3
+with 200 to 3,200 learners, epsilon 0.5, 1 and 2, a limit T of 1, 5, 20 and 50 unstable answers, and
+the calibrations `profile` and `svt`; for income and Skin also cells.
 """
 COLUMNS: Final = """\
 ### Columns that were not, and why trees are hard
 
-Six columns of Adult are each learned as the label, from the same six other features, on 2,365
-distinct test vectors: the public facts are the same for all six, and so is the prediction of
-`conclave plan`. The columns own child, long hours (above 40) and degree were never learned before
-this measurement; the other three had been learned before, from more features.
+To test predictions on labels that had no influence on the method of prediction, each of six columns
+of Adult is used as the label, with six other columns as features and 2,365 distinct test vectors.
+The public facts are the same for all six labels, and so is the prediction of `conclave plan`. The
+columns own child, long hours (above 40) and degree were never used as labels before this
+measurement; the other three columns had been used before, with more features.
 """
 
 
@@ -122,26 +121,25 @@ def _ceiling(columns: Records) -> list[str]:
     one, other = best.pair_cells
     said = (
         "**What no prediction can do.** Public quantities are the same for all six columns. Suppose"
-        " that for each setting one number of labels for all six columns is chosen afterwards, so"
-        " that it is right for as many of them as possible. Numbers chosen in this way are within"
-        " a factor"
-        f" of two in {part(best.right, best.total)} of all cases. The prediction of"
-        " `conclave plan`, which was made before, is within a factor of two in"
+        " that for each setting one number of labels is chosen after the measurement, so that it"
+        " is right within a factor of two for as many of the six columns as possible. Numbers"
+        f" chosen in this way are right in {part(best.right, best.total)} of all cases. The"
+        " predictions of `conclave plan`, which were made before the measurement, are right in"
         f" {share(told(points), is_close)}. So with these trees no method"
         " that uses public quantities alone can be right in nine cases of ten."
-        f" Two columns that show this are {one['task']} and {other['task']}, in which even the"
-        " shares of the labels are nearly the same (24 % and 25 %). With"
+        f" An example are the columns {one['task']} and {other['task']}, in which even the"
+        " frequencies of the labels are nearly equal (24 % and 25 %). With"
         f" {one['case']}, epsilon"
         f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
-        f" a release gave {one['labels']:,.0f} labels for the one column and"
-        f" {other['labels']:,.0f} for the other; plan predicted {one['predicted']:,.0f}, with"
+        f" a release gave {one['labels']:,.0f} labels for the first column and"
+        f" {other['labels']:,.0f} for the second; the plan predicted {one['predicted']:,.0f}, with"
         f" likelihood {one['likelihood']:.0%}"
-        f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all configurations the"
+        f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all settings the"
         f" measured numbers for these two columns are more than a factor of {FACTOR**2:g} apart,"
         " so that no"
         " number is within a factor of two of both. The number of labels depends on the tree that"
-        " relabels the rows, and so on the private labels: if the tree has a test that only one"
-        " or two rows of a chunk meet, the learners disagree."
+        " relabels the rows, and so on the private labels: if the tree has a leaf that only one"
+        " or two rows of a chunk reach, the learners disagree."
     )
     return [said, ""]
 
@@ -164,15 +162,14 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         for cell in worst(points, 5)
     )
     said = (
-        f"**All together**, of {len(points):,} settings with public points the prediction is within"
-        f" a factor of two in {share(points, is_close)}. The prediction is within a factor of two"
-        f" for cells in {share(without, is_close)}, for trees in {share(trees, is_close)}. If the"
-        " predicted"
-        f" likelihood is {SURE:.0%} or more, the prediction is within a factor of two in"
-        f" {share(sure, is_close)}, and otherwise in {share(unsure, is_close)}. With public"
-        " frequencies in place of points, the prediction is within a factor of two in"
-        f" {share(_of(counted, 'shares'), is_close)}. The worst"
-        f" predictions with points, in numbers of labels, are: {listed}."
+        f"**All together**, with public points {share(points, is_close)} of {len(points):,}"
+        " predictions are within a factor of two of the measured number:"
+        f" {share(without, is_close)} of those for cells, and {share(trees, is_close)} of those"
+        f" for trees. If the predicted likelihood is {SURE:.0%} or more,"
+        f" {share(sure, is_close)} are within a factor of two, and otherwise"
+        f" {share(unsure, is_close)}. With public frequencies instead of public points,"
+        f" {share(_of(counted, 'shares'), is_close)} are within a factor of two. The worst"
+        f" predictions with public points, in numbers of labels, are: {listed}."
     )
     return [said]
 
