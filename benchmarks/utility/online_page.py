@@ -312,9 +312,10 @@ def _served(document: Mapping[str, Json]) -> str:
 def _papers(document: Mapping[str, Json]) -> str:
     """Return what the printed constants would need."""
     heading = (
-        "**The papers' own constants** (NB Algorithm 3, alpha .1, beta .05, one query for each "
-        "distinct vector) give no answer on these data. They would need the following numbers of "
-        "rows, with a cutoff T and k learners:\n"
+        "**The papers' own constants** (Algorithm 3 of the paper [NB](algorithms.md), with an "
+        "error alpha of .1, a failure probability beta of .05, and one query for each distinct "
+        "vector) give no answer on these data. They would need the following numbers of rows, "
+        "with a cutoff T and k learners:\n"
     )
     lines = [
         heading,

@@ -51,7 +51,8 @@ def section(document: Mapping[str, Json]) -> str:
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
         (
-            "Four tables were set aside, and were read only by the program that measures accuracy:"
+            "Four tables were set aside, and first read by the committed program that measures"
+            " accuracy:"
             f" {named}."
         ),
         "",

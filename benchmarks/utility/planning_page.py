@@ -127,7 +127,7 @@ def _ceiling(columns: Records) -> list[str]:
         " predictions of `conclave plan`, which were made before the measurement, are right in"
         f" {share(told(points), is_close)}. So with these trees no method"
         " that uses public quantities alone can be right in nine cases of ten."
-        f" An example are the columns {one['task']} and {other['task']}, in which even the"
+        f" Examples are the columns {one['task']} and {other['task']}, in which even the"
         " frequencies of the labels are nearly equal (24 % and 25 %). With"
         f" {one['case']}, epsilon"
         f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
