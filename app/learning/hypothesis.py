@@ -331,8 +331,8 @@ class ClassRow:
             number of numeric features with a test that it accepts; the largest is None for any
             number.
         takes_tests: whether the class needs at least one test of a feature.
-        covers: whether a statistics table may use the class: every cell of the class contains a
-            point of a public grid.
+        covers: whether a statistics table may use the class, because the cells of the table can be
+            listed.
         make: returns the class over public tests of features.
         dichotomies: returns the list of all labellings that the class gives to private rows.
         dichotomy_bound: returns an upper bound on the number of these labellings, from the number
