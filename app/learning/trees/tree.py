@@ -1,7 +1,7 @@
-"""Complete decision trees over binary tests, stored as integers.
+"""Complete decision trees over yes-or-no tests of features, stored as integers.
 
-Heap layout: the root is node 0, the children of node ``i`` are ``2 i + 1``
-where its test is false and ``2 i + 2`` where it is true; leaves follow the
+The nodes are stored in heap order: the root is node 0, and the children of node ``i`` are
+``2 * i + 1`` if its test is false, and ``2 * i + 2`` if its test is true. The leaves follow the
 inner nodes from left to right.
 """
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """A complete decision tree: binary tests in its nodes and a class index in every leaf.
+    """A complete decision tree: a test in every inner node, and a class index in every leaf.
 
     Attributes:
-        test_indices: test of each inner node in heap order, length ``2**depth - 1``.
-        leaf_labels: class index of each leaf, left to right, length ``2**depth``.
+        test_indices: the index of the test of each inner node in heap order, length
+            ``2**depth - 1``.
+        leaf_labels: the class index of each leaf from left to right, length ``2**depth``.
 
     """
 
@@ -49,19 +50,16 @@ class Tree:
         return len(self.leaf_labels).bit_length() - 1
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row.
+        """Return the class index of every row, shape ``(rows,)``.
 
         Args:
-            encoded: bits, one column a test, shape ``(n, t)``.
-
-        Returns:
-            Shape ``(n,)``.
+            encoded: outcomes of the tests, shape ``(rows, tests)``.
 
         """
         return np.array(self.leaf_labels, dtype=np.int64)[self.leaves(encoded)]
 
     def leaves(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the index of every row's leaf, left to right, shape ``(n,)``."""
+        """Return the index, from the left, of the leaf that every row reaches, ``(rows,)``."""
         bits = encoded.astype(np.uint8, copy=False)
         tests = np.array(self.test_indices, dtype=np.intp)
         rows = np.arange(len(bits))
@@ -79,7 +77,7 @@ class Tree:
         """Return the tree that :meth:`to_dict` wrote.
 
         Raises:
-            LedgerCorruptError: the body is not what :meth:`to_dict` returns.
+            LedgerCorruptError: the mapping does not describe a tree.
 
         """
         if set(body) != {"test_indices", "leaf_labels"}:
