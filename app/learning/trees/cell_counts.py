@@ -281,7 +281,7 @@ class CountedRows:
         return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with the outcomes of the tests that are marked 1 in ``turned`` inverted."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):

@@ -361,7 +361,7 @@ class PackedTrees:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the trees' leaves have scores: shares of the second class among a chunk's rows."""
+        """Whether leaves have scores: shares of the second class among a chunk's rows."""
         return self._leaf_scores is not None
 
     def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:

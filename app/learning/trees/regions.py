@@ -107,7 +107,7 @@ class RegionRows(Protocol):
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with the outcomes of the tests that are marked 1 in ``turned`` inverted."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
@@ -203,7 +203,7 @@ class MergedRows:
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with the outcomes of the tests that are marked 1 in ``turned`` inverted."""
+        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
