@@ -1,7 +1,7 @@
 """Checks of posted feature vectors against the public schema (the step VALIDATE).
 
-The layers above take vectors and the schema's description from here, so that
-they never import the readers of private rows.
+The folders above ``app/data`` import the checks and the schema's description from this module, so
+that they never import the readers of private rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def describe_schema(schema: Schema) -> dict[str, object]:
-    """Return the schema for clients: features in order, classes, missing tokens."""
+    """Return the schema for clients: features in order, classes, texts for missing values."""
     return {
         "features": [_describe(feature) for feature in schema.features],
         "label": schema.label,
