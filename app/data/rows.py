@@ -66,7 +66,7 @@ class PrivateRows:
 
     @property
     def person_row_counts(self) -> NDArray[np.int64] | None:
-        """Return for each row the number of its person's rows, ``(rows,)``; None without persons."""
+        """Return the number of rows of each row's person, ``(rows,)``; None without persons."""
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
