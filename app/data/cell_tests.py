@@ -1,4 +1,4 @@
-"""Parsing of a public division of the feature space, given as the tests of a decision tree.
+"""Parsing of a public division of the feature space, given as the feature tests of a decision tree.
 
 The list is in preorder: a test, then everything on its false side, then everything on its true
 side. An empty text stands for a cell, which is a part of the division. For example,
@@ -30,7 +30,7 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the public cells into which a configured tree of tests divides the feature space.
+    """Return the public cells into which a configured tree of feature tests divides vectors.
 
     Args:
         schema: the public schema.

@@ -1,8 +1,8 @@
 """The built-in demonstration data: public rows generated at start from a fixed seed.
 
-Eight features are uniform on [0, 1]. The label follows a tree of depth three, whose cuts are
-deliberately not at equally spaced values, and one label in ten is flipped. The random generator is
-numpy's, since the rows are public and no privacy claim depends on them.
+Eight features are uniform on [0, 1]. The label follows a tree of depth three, whose cuts
+(thresholds) are deliberately not at equally spaced values, and one label in ten is flipped. The
+random generator is numpy's, since the rows are public and no privacy claim depends on them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The public yes-or-no tests of features (by cut or category) from which hypotheses are built.
 
-The tests depend on the public schema, the setting ``bins`` and public points only, never on private
-rows. The published classifier's cuts come from public points, which are the queries so far.
-``docs/algorithms.md`` states the rule by which public points choose its tests.
+The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
+only, never on private rows. The published classifier's cuts (thresholds) come from public points,
+which are the queries so far. ``docs/algorithms.md`` states the rule by which public points choose
+its tests.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def quantile_cuts(
 
 
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
-    """Return cuts of a numeric feature at values that many public points share.
+    """Return cuts of a numeric feature at values that many public points (feature vectors) share.
 
     If the points have at most ``bins`` different values, there is a cut at each of them. Otherwise
     each value that more than one point in ``bins`` has gets a cut, the most frequent value first,
@@ -104,14 +105,15 @@ def is_spiked(public_column: NDArray[np.float64]) -> bool:
 
 
 def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
-    """Return the number of additional cuts for each spiked feature.
+    """Return the number of additional cuts (thresholds) for each spiked feature.
 
-    A feature is spiked if more than half of the public points, but not all, have the same value.
+    A feature is spiked if more than half of the public points (feature vectors), but not all, have
+    the same value.
 
     Args:
         bins: two or more.
-        spare: the number of tests that are saved in comparison with the tests without public
-            points.
+        spare: the number of feature tests that are saved in comparison with the tests without
+            public points.
         spiked_count: the number of spiked features.
 
     """
@@ -131,7 +133,7 @@ def frequent_codes(
 
     Args:
         public_column: the codes of the points, float64, shape ``(points,)``, at least one point.
-        codes: the codes that would have a test otherwise.
+        codes: the codes that would have a feature test otherwise.
         bins: two or more.
 
     """
@@ -235,7 +237,7 @@ def classifier_tests(
 def with_shared_values(
     schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
 ) -> dict[str, Sequence[float | str]]:
-    """Return lists of tests, with additional cuts at values that many public points share.
+    """Return lists of feature tests, with additional cuts at values that many public points share.
 
     Args:
         schema: the public schema.

@@ -66,7 +66,7 @@ class Persons:
     digests: NDArray[np.uint64] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
-        """Check that every person has a row, and freeze both arrays."""
+        """Check that every person has a row, and make the arrays read-only."""
         invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
         invariant(bool(self._counts.min(initial=1) > 0), "every person has a row")
         invariant(len(self._counts) == self.count, "every row is about a person")

@@ -38,7 +38,7 @@ class PrivateRows:
     fingerprints: dict[bytes, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Freeze both arrays."""
+        """Check that every row has one label and one person, and make the arrays read-only."""
         invariant(self.values.shape[:1] == self.labels.shape, "every row has one label")
         same = self.persons is None or self.persons.numbers.shape == self.labels.shape
         invariant(same, "every row has one person")
@@ -46,7 +46,7 @@ class PrivateRows:
         self.labels.flags.writeable = False
 
     def in_memory(self) -> Self:
-        """Return these rows unchanged, since they are in memory already."""
+        """Return the object itself, since its rows are in memory already."""
         return self
 
     @property

@@ -185,7 +185,7 @@ class Schema:
 
     @cached_property
     def missing_numbers(self) -> tuple[float, ...]:
-        """Return every number that stands for a missing value of a numeric feature."""
+        """Return the numbers among the texts that stand for a missing value, ascending."""
         return tuple(sorted(finite_numbers(self.missing_tokens)))
 
     @cached_property

@@ -79,7 +79,7 @@ def fit_ensemble(
         learner: the public choice of the learner.
         values: feature values of the private rows in their original order, encoded as numbers by
             the public schema, shape ``(rows, features)``.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         permutation: secret row indices in uniformly random order; the rows of chunk i are
             ``permutation[offsets[i] : offsets[i + 1]]``. Rows that are not in the permutation are
             not used.
@@ -137,7 +137,7 @@ def fit_encoded(
     Args:
         learner: the public choice of the learner.
         encoded: the rows of these chunks, encoded by the hypothesis class, chunk after chunk.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         offsets: the index in ``labels`` at which each of these chunks starts, followed by the
             number of rows, shape ``(chunks + 1,)``.
         secret: the release's secret, from which the random seed of each chunk is derived.
@@ -184,7 +184,7 @@ def fit_chunks_anew(
         body: the stored ensemble.
         values: feature values of all private rows in their original order, encoded as numbers by
             the public schema, shape ``(rows, features)``.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         permutation: secret row indices in uniformly random order; the rows of chunk i are
             ``permutation[offsets[i] : offsets[i + 1]]``.
         offsets: the index in the permutation at which each chunk starts, followed by the length of

@@ -88,7 +88,8 @@ class HypothesisClass(Protocol):
 
         Args:
             row_count: the public number of rows.
-            epsilon: the parameter of the weights, or an upper bound on it.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
 
         Returns:
             A number ``eta``. Every hypothesis is drawn with its exact probability times a factor in
@@ -111,7 +112,7 @@ class HypothesisClass(Protocol):
         Args:
             encoded: the private rows, encoded by :meth:`encode`.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, as for :meth:`draw`.
 
         """
@@ -130,8 +131,8 @@ class HypothesisClass(Protocol):
         Args:
             encoded: the private rows, encoded by :meth:`encode`, as one array or block by block.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights. The caller has already lowered it by the rounding
-                errors that :meth:`log_weight_error` bounds.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``. The caller has
+                already lowered it by the rounding errors that :meth:`log_weight_error` bounds.
             noise: the source of randomness.
             row_weights: the weight of an error on each row, a multiple of ``2**-20``, shape
                 ``(rows,)``; the weights of one person's rows add up to at most 1. None: an error on
@@ -172,7 +173,7 @@ class TalliedClass(Protocol):
 
         Args:
             tally: the counts that :meth:`tally` returns.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 
         """

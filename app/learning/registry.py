@@ -1,8 +1,8 @@
 """The table of hypothesis classes, by their names in a configuration.
 
 A hypothesis class over a public grid is finite and fixed without the private rows. The other kind
-of class lists every labelling that hypotheses with cuts at any value can give to the private rows.
-Before a row is read, public numbers bound how many labellings there can be.
+of class lists every labelling that hypotheses with cuts (thresholds) at any value can give to the
+private rows. Before a row is read, public numbers bound how many labellings there can be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fast counting of votes, eight per integer addition."""
+"""Fast counting of votes: one addition of integers counts eight votes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS_A_SUM = 255
 
 
 def padded_size(vote_count: int) -> int:
-    """Return the number of votes rounded up to a multiple of eight."""
+    """Return ``vote_count`` rounded up to a multiple of eight."""
     return -(-vote_count // WORD_VOTES) * WORD_VOTES
 
 

@@ -40,7 +40,7 @@ class DiscreteGaussian:
     _spread: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the discrete Laplace law that is thinned out."""
+        """Prepare the discrete Laplace distribution from which candidates are drawn."""
         invariant(self.variance > 0, "a variance is above zero")
         spread = isqrt(self.variance.numerator // self.variance.denominator) + 1
         object.__setattr__(self, "_spread", spread)

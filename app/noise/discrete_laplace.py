@@ -52,7 +52,7 @@ class DiscreteLaplace:
     _digits: tuple[_Digit, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare a table for each digit."""
+        """Prepare the table of cumulative probabilities of each digit."""
         invariant(self.scale > 0, "a scale is above zero")
         object.__setattr__(self, "_digits", _digits(self.scale))
 

@@ -1,4 +1,4 @@
-"""A noise source for tests that returns given random words, and fails after the last."""
+"""A noise source for tests that returns given random words, and raises an error after the last."""
 
 from __future__ import annotations
 

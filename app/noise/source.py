@@ -30,7 +30,7 @@ class NoiseSource(Protocol):
     """The interface of a source of independent, uniform random numbers."""
 
     def word(self) -> int:
-        """Return a uniform integer in ``[0, 2**64)``."""
+        """Return a uniform random integer in ``[0, 2**64)``, called a word."""
         ...
 
     def words(self, count: int) -> list[int]:

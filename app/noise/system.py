@@ -55,12 +55,12 @@ class DrawnAhead(SystemNoise):
     """
 
     def __init__(self, count: int) -> None:
-        """Set the number of words, which are drawn at the first use."""
+        """Store the number of words, which are drawn when the first word is needed."""
         self._count = count
         self._left: list[int] = []
 
     def word(self) -> int:
-        """Return a random word that was never returned before."""
+        """Return a random 64-bit word; no word is returned twice."""
         if self._count:
             self._left, self._count = super().words(self._count), 0
         return self._left.pop() if self._left else super().word()

@@ -3,5 +3,5 @@
 * ``source_check.py`` counts the values that do not fit the schema, for ``conclave check``.
 * ``dead_features.py`` finds features without information, for example a feature that is missing in
   every row.
-* ``public_overlap.py`` refuses public points that are rows of the private source.
+* ``public_overlap.py`` refuses public points (feature vectors) that are rows of the private source.
 """

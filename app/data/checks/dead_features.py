@@ -91,7 +91,7 @@ def merged_summary(first: FeatureSummary, second: FeatureSummary) -> FeatureSumm
 
 
 def summary_of(feature: Feature) -> FeatureSummary:
-    """Return an empty summary of a feature's values."""
+    """Return an empty summary for the values of a feature."""
     if isinstance(feature, NumericFeature):
         return NumericSummary(feature)
     return CategoricalSummary(feature)

@@ -147,7 +147,7 @@ class PublicRuns:
         """Return the distinct points and runs of public points.
 
         Args:
-            points: public points, encoded by the public schema, float64, shape
+            points: public points (feature vectors), encoded by the public schema, float64, shape
                 ``(points, features)``.
 
         """
@@ -275,15 +275,18 @@ def _shared_codes(
 
 
 class EqualPoints:
-    """A counter of public points that equal some private row."""
+    """A counter of public points (feature vectors) that equal some private row."""
 
     def __init__(self, points: NDArray[np.float64]) -> None:
-        """Store encoded public points, shape (m, d), m at least 1."""
+        """Store public points, encoded by the public schema, shape ``(points, features)``.
+
+        There must be at least one point.
+        """
         self._points = _as_bytes(points)
         self._is_equal = np.zeros(len(points), dtype=bool)
 
     def add(self, private_values: NDArray[np.float64]) -> None:
-        """Compare the public points with a block of private rows.
+        """Compare the public points (feature vectors) with a block of private rows.
 
         Args:
             private_values: the rows, encoded by the public schema, shape ``(rows, features)``.

@@ -88,8 +88,8 @@ class SourceReport:
     Attributes:
         row_count: the number of rows that were read.
         findings: the problems; empty if everything fits.
-        equal_share: the share of the public points that equal a row; None if there are no points,
-            or a column of the schema is missing.
+        equal_share: the share of the public points (feature vectors) that equal a row; None if
+            there are no points, or a column of the schema is missing.
         person_count: the number of persons in the rows; None if no column names persons.
 
     """
@@ -373,8 +373,8 @@ def check_source(
         dialect: the separators and the encoding of a CSV file.
         rows_expected: the number of rows in the configuration.
         person: the private column that names persons; None if a row is the unit of privacy.
-        points: public points, encoded by the public schema, shape ``(points, features)``, which are
-            compared with the rows.
+        points: public points (feature vectors), encoded by the public schema, shape
+            ``(points, features)``, which are compared with the rows.
         progress: a function that is called with the number of rows read so far.
 
     Raises:

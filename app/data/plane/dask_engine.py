@@ -1,7 +1,7 @@
 """The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
 
 Functions are sent to the workers, and rows stay there. The server receives only summaries, counts
-that are already added up, tests and trees. A worker computes a pure function of the source.
+that are already added up, feature tests and trees. A worker computes a pure function of the source.
 Therefore, if a worker is lost, the cluster computes its results again on another worker.
 
 A task costs the scheduler about a millisecond, even if it does little. Therefore one message
@@ -50,7 +50,7 @@ class DaskEngine:
         """Connect to the Dask scheduler, and wait for its workers.
 
         Raises:
-            ConfigurationError: nobody answers there, or too few workers come.
+            ConfigurationError: no scheduler answers at the address, or too few workers connect.
 
         """
         self._address = address

@@ -30,7 +30,7 @@ class Summing(Protocol[CountsT, ResultT_co]):
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return the result that is computed from the counts of all parts."""
+        """Return the result that is computed from the sum of the counts of all parts."""
         ...
 
 
@@ -38,7 +38,7 @@ class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, Res
     """The interface of a computation that counts the rows of each part, and adds up the counts."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part, which depend on no other part."""
+        """Return the counts of the rows in one part; they do not depend on other parts."""
         ...
 
 

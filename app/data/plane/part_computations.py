@@ -91,7 +91,7 @@ def _named(part: PackedRows | Vectors) -> NamedRows:
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Counts of rows by label and by the tests that they pass, from which a tree is drawn.
+    """Counts of rows by label and by the feature tests that they pass, from which a tree is drawn.
 
     Attributes:
         coding: the encoding of each feature value by an integer code, made from the tests.
@@ -127,7 +127,12 @@ class LabelCounts:
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
-        """Return all rows as counts by label and by the tests that they pass."""
+        """Return counts of all rows by label and by the feature tests that they pass.
+
+        Args:
+            total: the counts by label and feature codes, added over all parts.
+
+        """
         return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
 
 
@@ -165,7 +170,7 @@ class Tallying:
         return Tally(first.counts + second.counts, total, self.unit_count)
 
     def finished(self, total: Tally) -> Tally:
-        """Return the sum of the function over all rows."""
+        """Return the sum over all rows unchanged."""
         return total
 
 
@@ -209,7 +214,12 @@ class CountedPart(Generic[CountsT, ResultT]):
     counting: Counting[PackedRows, CountsT, ResultT]
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, CountsT]:
-        """Return the summary and the counts of one part of the rows."""
+        """Return the summary and the counts of one part of the rows.
+
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
+        """
         part = self.reading.packed(numbered)
         return part.summary, self.counting.of(part)
 
@@ -220,7 +230,7 @@ class OverlapReading:
 
     Attributes:
         reading: the settings by which a part is read.
-        runs: the public points, and the sequences of consecutive points.
+        runs: the public points (feature vectors), and the sequences of consecutive points.
 
     """
 
@@ -307,7 +317,7 @@ class VectorSum:
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of the function over all rows."""
+        """Return the sum over all rows unchanged."""
         return total
 
 
@@ -354,7 +364,7 @@ class PlacedCodes:
         return self.count
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the rows of a slice in the encoding of the hypothesis class."""
         start, stop, _ = rows.indices(self.count)
         return self.coding.encoded(self.placed.codes(slice(self.first + start, self.first + stop)))
 

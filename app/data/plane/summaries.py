@@ -53,7 +53,7 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """The number of rows in these parts."""
+        """The number of rows in all these parts together."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:

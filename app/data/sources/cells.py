@@ -83,7 +83,7 @@ class Texts(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[str]:
-        """Yield the text of each row; bytes that are no UTF-8 are escaped."""
+        """Yield the text of each row; bytes that are not UTF-8 are escaped."""
 
     @abstractmethod
     def distinct(self) -> Values:
@@ -431,7 +431,7 @@ class NumericColumn:
     def __init__(
         self, feature: NumericFeature, missing_tokens: frozenset[str], decimal: str = POINT
     ) -> None:
-        """Store the public bounds, the missing-value tokens, and the decimal separator."""
+        """Store the public bounds, the texts for missing values, and the decimal separator."""
         self._decimal = decimal
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
@@ -537,7 +537,7 @@ class DateColumn:
     """The parser of a date feature: days from 1970-01-01, clipped to the feature's bounds."""
 
     def __init__(self, feature: DateFeature, missing_tokens: frozenset[str]) -> None:
-        """Store the public bounds and the missing-value tokens."""
+        """Store the public bounds and the texts for missing values."""
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
 
@@ -551,7 +551,7 @@ class BooleanColumn:
     """The parser of a boolean feature: true, false, or missing."""
 
     def __init__(self, feature: BooleanFeature, missing_tokens: frozenset[str]) -> None:
-        """Store the public codes and the missing-value tokens."""
+        """Store the public codes and the texts for missing values."""
         self._codes = feature.codes(missing_tokens)
         self._tokens = missing_tokens
 
@@ -574,7 +574,7 @@ class NamedColumn:
 
 
 class CategoricalColumn(NamedColumn):
-    """The parser of a categorical feature, which accepts any text."""
+    """The parser of a categorical feature; a text outside its list counts as any other category."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
         """Store the public codes."""
@@ -692,7 +692,7 @@ class NearNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Store the names of one column; of several with the same simplified form, the first."""
+        """Store the names of one column; of several similar names, the first is used."""
         self._names: dict[str, str] = {}
         for name in names:
             self._names.setdefault(_form(name), name)

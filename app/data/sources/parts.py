@@ -72,7 +72,7 @@ class Part:
 
     @property
     def place(self) -> str:
-        """Return the part's name for error messages."""
+        """Return the name of the part in error messages."""
         return self.name or "the file"
 
 

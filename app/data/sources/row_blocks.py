@@ -41,7 +41,7 @@ class ColumnsMissingError(DataError):
     """
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        """Name the first of the columns in the error's one line."""
+        """Store the problems, and name the first column in the error's one line."""
         name, problem = next(iter(problems.items()))
         super().__init__(SOURCE, f'column "{name}" {problem}')
         self.problems = dict(problems)
@@ -219,7 +219,11 @@ def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
 
 
 def refuse_row(row_number: int, problem: str) -> None:
-    """Raise an error for a row with more or fewer fields than columns.
+    """Raise an error for a row with too many or too few fields.
+
+    Args:
+        row_number: the number of the row, from 1.
+        problem: a phrase that describes the problem.
 
     Raises:
         DataError: always.

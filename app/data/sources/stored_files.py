@@ -142,7 +142,7 @@ def check_address(source: str) -> None:
 
 
 def has_wildcard(source: str) -> bool:
-    """Return whether a source is a path pattern with wildcards, not an existing file."""
+    """Return whether a source is a path pattern with wildcards; an existing file is not."""
     if not any(mark in source for mark in WILDCARDS):
         return False
     return store_scheme(source) is not None or not Path(source).exists()
@@ -163,7 +163,7 @@ class FileSystem(Protocol):
     """The part of the fsspec library's file system interface that Conclave uses."""
 
     def isdir(self, path: str) -> bool:
-        """Return whether files lie below a path of the object store."""
+        """Return whether there are files below a path of the object store."""
         ...
 
     def info(self, path: str) -> Mapping[str, object]:

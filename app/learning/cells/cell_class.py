@@ -1,9 +1,9 @@
 """The class of all labellings of a public division's cells, with random draws from it.
 
-A cell is a part of the feature space, given by a public tree of tests. A hypothesis gives one label
-to each cell. The number of rows that a hypothesis mislabels is a sum over the cells, so its weight
-``exp(-epsilon * errors / 2)`` is a product over the cells. Therefore the label of each cell is
-drawn separately, from the numbers of rows with each label in this cell.
+A cell is a part of the feature space, given by a public tree of feature tests. A hypothesis gives
+one label to each cell. The number of rows that a hypothesis mislabels is a sum over the cells, so
+its weight ``exp(-epsilon * errors / 2)`` is a product over the cells. Therefore the label of each
+cell is drawn separately, from the numbers of rows with each label in this cell.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CellSplits:
     cell_count: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no tree, and count its cells."""
+        """Check that the branches form a tree, and count its cells."""
         invariant(len(self.tests) == len(self.branches), "every node has a test")
         ends = [end for pair in self.branches for end in pair]
         nodes = sorted(end for end in ends if end >= 0)
@@ -64,7 +64,7 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return the node at which every row starts: node 0, or ``~0`` if there are no tests."""
+        """Return the node at which every row starts: node 0, or ``~0`` without feature tests."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -129,7 +129,7 @@ class CellClass:
     """The class of all labellings of public cells (parts of the feature space).
 
     Attributes:
-        splits: the public tree of tests that divides the feature space into the cells.
+        splits: the public tree of feature tests that divides the feature space into the cells.
         class_count: the number of labels.
 
     """
@@ -179,7 +179,7 @@ class CellClass:
         Args:
             encoded: the index of each private row's cell, shape ``(rows, 1)``.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
@@ -227,7 +227,7 @@ class CellClass:
 
         Args:
             tally: the numbers that :meth:`tally` returns.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 
         """

@@ -36,14 +36,14 @@ class CellEnsemble:
     """An ensemble of models whose votes depend only on the public cell in which the query lies.
 
     Args:
-        splits: the public tree of tests that divides the feature space into cells.
+        splits: the public tree of feature tests that divides the feature space into cells.
         private_counts: the number of votes for each label in each cell, shape ``(cells, labels)``;
             the numbers of one cell add up to the number of models.
 
     """
 
     def __init__(self, splits: CellSplits, private_counts: NDArray[np.int64]) -> None:
-        """Check that every learner votes once in every cell."""
+        """Check that the votes of every cell add up to the same number of models."""
         invariant(len(private_counts) == splits.cell_count, "every cell has its votes")
         sums = private_counts.sum(axis=1)
         invariant(bool(np.all(sums == sums[0])), "every learner votes once in every cell")
@@ -103,7 +103,7 @@ class CellEnsemble:
         """Return the ensemble that :meth:`to_bytes` wrote, given the same public cells.
 
         Args:
-            splits: the public tree of tests that divides the feature space into cells.
+            splits: the public tree of feature tests that divides the feature space into cells.
             class_count: the number of labels.
             body: the bytes.
 
@@ -142,7 +142,7 @@ def fit_cells(
 
     Args:
         encoded: the index of each permuted row's cell, shape ``(rows, 1)``.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         offsets: the index at which each chunk starts, followed by the number of rows, shape
             ``(chunks + 1,)``.
         hypothesis_class: the public cells and the number of labels.

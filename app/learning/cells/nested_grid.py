@@ -1,8 +1,8 @@
 """Public grids of several resolutions over a few numeric features, with a label per cell.
 
-Public cuts divide the range of each feature into intervals. A value is encoded as its rank: the
-number of cuts that are at most the value, or 0 for a missing value. At a coarser resolution, each
-cell is a union of cells of the finest grid.
+Public cuts (thresholds) divide the range of each feature into intervals. A value is encoded as its
+rank: the number of cuts that are at most the value, or 0 for a missing value. At a coarser
+resolution, each cell is a union of cells of the finest grid.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Grid:
     sides: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse levels that do not nest, or cuts that do not make the finest."""
+        """Check that the grids nest, and that the cuts (thresholds) make the finest grid."""
         invariant(len(self.features) == len(self.cuts) > 0, "every number has cuts")
         finest = self.sides[-1]
         invariant(all(len(cuts) == finest - 1 for cuts in self.cuts), "cuts part the finest level")
@@ -114,7 +114,7 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return ``parts - 1`` cuts that divide an interval into equal parts.
+    """Return ``parts - 1`` cuts (thresholds) that divide an interval into equal parts.
 
     Every cut is above the lower bound, so that a value and the same value clipped to the interval
     have the same rank.

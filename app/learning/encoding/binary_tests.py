@@ -43,7 +43,7 @@ class BinaryTest:
     public_frequency: float
 
     def __post_init__(self) -> None:
-        """Refuse a test that is both or neither kind, or a share outside [0, 1]."""
+        """Check that the feature test has one kind, and that the share is in [0, 1]."""
         invariant((self.cut is None) != (self.category_code is None), "a test has one kind")
         invariant(0.0 <= self.public_frequency <= 1.0, "a public frequency lies in [0, 1]")
 
@@ -57,7 +57,7 @@ class PackedTests:
     """
 
     def __init__(self, tests: Sequence[BinaryTest]) -> None:
-        """Store the tests as three arrays of shape ``(t,)``."""
+        """Store the feature tests as three arrays of shape ``(tests,)``."""
         self._feature_indices = np.array([test.feature_index for test in tests], dtype=np.intp)
         self._is_cut = np.array([test.cut is not None for test in tests], dtype=np.bool_)
         self._references = np.array([_reference(test) for test in tests], dtype=np.float64)
@@ -84,7 +84,7 @@ class PackedTests:
 
 
 def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the outcome of every test on every row, 1 for true and 0 for false.
+    """Return the outcome of every feature test on every row, 1 for true and 0 for false.
 
     Args:
         tests: the public tests.
@@ -98,7 +98,7 @@ def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArra
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return the indices of tests that split the given rows in different ways.
+    """Return the indices of feature tests that split the given rows in different ways.
 
     Of tests that split the rows in the same way, the first is kept. Without rows, all tests are
     kept.

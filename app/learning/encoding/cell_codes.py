@@ -50,7 +50,7 @@ class CodedFeature:
 
     @property
     def cell_count(self) -> int:
-        """The number of possible codes: one more than the number of tests."""
+        """The number of possible codes: one more than the number of feature tests."""
         return len(self.references) + 1
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -70,16 +70,21 @@ class CodedFeature:
         return table[np.minimum(column, len(table) - 1).astype(np.intp)]
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return whether a value with a given code satisfies a test, shape ``(codes, tests)``."""
+        """Return for each code whether values with this code satisfy each feature test.
+
+        Returns:
+            Outcomes, shape ``(codes, tests)``.
+
+        """
         cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
         held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return for every two tests the index of the test that is equivalent to both together.
+        """Return for every two feature tests the test that is equivalent to both together.
 
-        For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. Two different categories have no such
-        test, which the number of tests stands for.
+        For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. For two different categories there is no
+        such test, which the number of tests stands for.
 
         Returns:
             Positions in :attr:`test_indices`, shape ``(tests, tests)``.
@@ -93,7 +98,7 @@ class CodedFeature:
 
 
 class CellCodes:
-    """The encoding of rows by one integer code per feature, made from a list of tests.
+    """The encoding of rows by one integer code per feature, made from a list of feature tests.
 
     Args:
         features: all features that have a test, each with all its tests.
@@ -101,7 +106,7 @@ class CellCodes:
     """
 
     def __init__(self, features: Sequence[CodedFeature]) -> None:
-        """Store the outcome of every test at every code in one table."""
+        """Store the outcome of every feature test on every code in one table."""
         self.features = tuple(features)
         self.test_count = sum(len(feature.test_indices) for feature in features)
         self._table = np.zeros((self.test_count, CELLS_MAX), dtype=np.uint8)
@@ -112,7 +117,7 @@ class CellCodes:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
-        """Return the encoding that a list of tests defines, or None if there is none.
+        """Return the encoding that a list of feature tests defines, or None if there is none.
 
         Returns:
             None if a test is repeated, if a feature has more than 256 codes, or if a feature has
@@ -128,11 +133,11 @@ class CellCodes:
 
     @property
     def width(self) -> int:
-        """The number of bytes per row: one for each feature that has a test."""
+        """The number of bytes per row: one for each feature that has a feature test."""
         return len(self.features)
 
     def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests on each row, from the row's integer codes.
+        """Return the outcomes of all feature tests on each row, from the row's integer codes.
 
         Args:
             codes: integer codes, shape ``(tested features, rows)``.
@@ -159,7 +164,7 @@ class CellCodes:
         return cells
 
     def codes_of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the integer codes of rows, from the outcomes of all tests on the rows.
+        """Return the integer codes of rows, from the outcomes of all feature tests on the rows.
 
         Args:
             bits: outcomes 0 or 1, shape ``(rows, tests)``.
@@ -177,7 +182,7 @@ class CellCodes:
         return cells
 
     def bits(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests on each row, from the row's integer codes.
+        """Return the outcomes of all feature tests on each row, from the row's integer codes.
 
         Args:
             codes: integer codes, shape ``(tested features, rows)``.
@@ -192,7 +197,7 @@ class CellCodes:
         return outcomes
 
     def outcomes(self, codes: NDArray[np.uint8], tests: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return for each row the outcome of one given test, shape ``(rows,)``.
+        """Return for each row the outcome of one given feature test, shape ``(rows,)``.
 
         Args:
             codes: integer codes, shape ``(tested features, rows)``.

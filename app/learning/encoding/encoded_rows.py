@@ -1,7 +1,7 @@
 """Encoded private rows, as one array or as consecutive blocks that are encoded on request.
 
-The outcomes of tests, or other codes, may take more memory than the rows themselves. Code that
-counts rows reads one block after another, and keeps no block.
+The outcomes of feature tests, or other codes, may take more memory than the rows themselves. Code
+that counts rows reads one block after another, and keeps no block.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class EncodedRows(Protocol):
     """The interface of a sequence of encoded rows: an array or a :class:`RowsByPart`."""
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         ...
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the encoded rows of a slice."""
         ...
 
 
@@ -91,11 +91,11 @@ class RowsByPart:
         self._positions = positions
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return len(self._values if self._positions is None else self._positions)
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the encoded rows of a slice."""
         if self._positions is None:
             return self._encode(self._values[rows])
         return self._encode(self._values[self._positions[rows]])
@@ -110,17 +110,17 @@ class RowsInTurn:
     """
 
     def __init__(self, rows: EncodedRows) -> None:
-        """Start with no encoded part."""
+        """Start without encoded rows."""
         self._rows = rows
         self._held = rows[:0]
         self._start = 0
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice; what follows it is encoded along."""
+        """Return the encoded rows of a slice; some rows after it are encoded at the same time."""
         start, stop, _ = rows.indices(len(self))
         if not self._start <= start <= stop <= self._start + len(self._held):
             self._held = self._rows[start : max(stop, start + ROWS_PER_PART)]

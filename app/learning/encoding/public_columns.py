@@ -37,7 +37,7 @@ class PublicColumn:
     category_count: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a column that is both or neither kind."""
+        """Check that the feature is either numeric or categorical."""
         invariant((self.bounds is None) != (self.category_count is None), "a column has one kind")
 
     @property

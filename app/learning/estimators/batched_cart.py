@@ -2,9 +2,9 @@
 
 Every node takes the cut with the smallest Gini impurity of the two sides, weighted by their numbers
 of rows. A cut is half-way between neighbouring values in single precision, as in scikit-learn. Of
-equally good cuts scikit-learn takes a random one; here it is the one with the fewest rows on the
-false side, and then the first column. A node is split as long as a cut divides its rows. If all
-rows of a node have the same label, all leaves below the node have this label.
+equally good cuts (thresholds) scikit-learn takes a random one; here it is the one with the fewest
+rows on the false side, and then the first column. A node is split as long as a cut divides its
+rows. If all rows of a node have the same label, all leaves below the node have this label.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class CompleteTrees:
     """Complete decision trees of the same depth, one per chunk.
 
     Attributes:
-        columns: the index of the column that each inner node compares, in heap order, shape
-            ``(trees, 2**depth - 1)``.
+        columns: the index of the column that each inner node compares, in heap order (level by
+            level from the root), shape ``(trees, 2**depth - 1)``.
         cuts: the number to which each inner node compares its column, in the same shape. A row goes
             to the false side if its value is at most the cut; the cut of a node without a split is
             infinite.

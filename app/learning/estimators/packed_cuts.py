@@ -23,8 +23,8 @@ class PackedCuts:
     """Complete decision trees of one depth over numeric columns, one per model.
 
     Args:
-        columns: the index of the column that each inner node compares, in heap order, shape
-            ``(models, 2**depth - 1)``.
+        columns: the index of the column that each inner node compares, in heap order (level by
+            level from the root), shape ``(models, 2**depth - 1)``.
         cuts: the number to which each inner node compares its column, in the same shape. A query
             goes to the false side if its value is at most the cut.
         leaves: the labels of the leaves from left to right, shape ``(models, 2**depth)``.

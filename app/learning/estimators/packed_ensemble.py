@@ -165,7 +165,7 @@ def joined(forms: Sequence[Form]) -> Form:
 
 
 def picked(form: Form, order: NDArray[np.int64]) -> Form:
-    """Return the models at the given indices, in that order."""
+    """Return the models at the indices ``order``, in that order."""
     if isinstance(form, LinearForm):
         return LinearForm(form.weights[order], form.intercepts[order])
     return CompleteTrees(form.columns[order], form.cuts[order], form.leaves[order])

@@ -47,7 +47,16 @@ class BlockFit(Protocol):
         *,
         class_count: int,
     ) -> Form:
-        """Return the models of encoded rows ``(n, c)`` with labels ``(n,)``."""
+        """Return the models of consecutive chunks.
+
+        Args:
+            rows: the rows as numeric columns, shape ``(rows, columns)``.
+            labels: class indices, shape ``(rows,)``.
+            offsets: the index at which each chunk starts, followed by the number of rows, shape
+                ``(chunks + 1,)``.
+            class_count: the number of labels.
+
+        """
         ...
 
 

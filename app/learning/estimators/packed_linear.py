@@ -79,7 +79,7 @@ class PackedLinear:
         *,
         class_count: int,
     ) -> None:
-        """Scale every model by a power of two, and shift classes so that ties go to the first."""
+        """Scale every model by a power of two, and lower later classes so that ties go first."""
         size, score_count, column_count = weights.shape
         invariant(score_count == (1 if class_count == BINARY else class_count), "scores of classes")
         self.size = size

@@ -64,7 +64,16 @@ class Packing(Protocol):
     def __call__(
         self, models: Sequence[object], *, column_count: int, class_count: int, fallback: int
     ) -> PackedVotes:
-        """Pack fitted estimators, and labels of constant ones, in their order."""
+        """Return the models of an ensemble, in their order, in a form in which they vote together.
+
+        Args:
+            models: for each chunk a trained estimator, or the label that its model gives every
+                query.
+            column_count: the number of columns of a query.
+            class_count: the number of labels.
+            fallback: the vote of a model that fails.
+
+        """
         ...
 
 

@@ -180,7 +180,7 @@ def grid_halfspaces(
     """Return one halfspace for every labelling of the points of the public grid.
 
     Args:
-        tests: the public tests of features, whose cuts make the grid.
+        tests: the public tests of features, whose cuts (thresholds) make the grid.
         columns: the public encoding of every feature.
 
     Raises:

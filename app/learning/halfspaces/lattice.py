@@ -38,7 +38,7 @@ class Lattice:
     bounds: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        """Refuse more features than arrangements have dimensions."""
+        """Refuse more than three features."""
         invariant(len(self.feature_indices) == len(self.bounds), "a feature has its bounds")
         if not 1 <= self.dimension <= DIMENSION_MAX:
             problem = (
@@ -114,7 +114,7 @@ def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The public grid of integer points: one point for every cell between cuts.
+    """The public grid of integer points: one point for every cell between cuts (thresholds).
 
     Attributes:
         coordinates: for each feature, the middle of every interval between cuts.
@@ -127,7 +127,7 @@ class Grid:
 
     @property
     def point_count(self) -> int:
-        """The number of cells of the public grid."""
+        """The number of cells of the public grid, and so of its points."""
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:
@@ -143,7 +143,7 @@ class Grid:
 
 
 def public_grid(lattice: Lattice, tests: Sequence[BinaryTest]) -> Grid:
-    """Return the public grid between the cuts of the features that halfspaces use.
+    """Return the public grid between the cuts (thresholds) of the features that halfspaces use.
 
     Args:
         lattice: the features and their integer coordinates.

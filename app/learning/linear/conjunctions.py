@@ -1,10 +1,10 @@
-"""Conjunctions (terms) of the outcomes of public tests, each 0 or 1 for every row.
+"""Conjunctions (terms) of the outcomes of public feature tests, each 0 or 1 for every row.
 
 A term is true on a row if several tests have given outcomes. The module also chooses pairs of tests
 as inputs of a linear classifier. Of every feature, up to three tests are taken that differ most on
-public points, and then the products of the tests of any two features. A public linear map keeps
-only the 80 combinations of the products in which public points differ most, after the part that the
-tests themselves explain is removed. Fewer inputs need less noise.
+public points (feature vectors), and then the products of the tests of any two features. A public
+linear map keeps only the 80 combinations of the products in which public points differ most, after
+the part that the tests themselves explain is removed. Fewer inputs need less noise.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ class Terms:
     terms: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        """Refuse an empty term, and one of a test that is not there."""
+        """Refuse a conjunction without feature tests, and one of a test that does not exist."""
         invariant(all(self.terms), "a term has a literal")
         indices = [index for term in self.terms for index, _ in term]
         invariant(all(0 <= index < len(self.tests) for index in indices), "a term's tests exist")
 
     def __len__(self) -> int:
-        """Return the number of terms, t."""
+        """Return the number of conjunctions."""
         return len(self.terms)
 
     @classmethod
     def single(cls, tests: Sequence[BinaryTest]) -> Terms:
-        """Return one conjunction per test, which is true if the test is."""
+        """Return one conjunction per feature test, which is true if the test is."""
         return cls(tuple(tests), tuple(((index, True),) for index in range(len(tests))))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -105,13 +105,14 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return the pairs of tests to use as inputs, and a map that combines the inputs.
+    """Return the pairs of feature tests to use as inputs, and a map that combines the inputs.
 
     Both are computed from public points. The result is None if the points or features are too few
     for any pair.
 
     Args:
-        public_bits: outcomes of the tests on the public points, shape ``(points, tests)``.
+        public_bits: outcomes of the tests on the public points (feature vectors), shape
+            ``(points, tests)``.
         feature_indices: the index of each test's feature, length ``tests``.
 
     """

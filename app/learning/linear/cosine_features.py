@@ -100,7 +100,7 @@ class Waves:
     shifts: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check that no sum of phases leaves 64 bits."""
+        """Check that every sum of phases fits into 64 bits."""
         invariant(len(self.feature_indices) == len(self.bounds), "a number has its bounds")
         shape = (len(self.bounds), len(self.shifts))
         invariant(self.frequencies.shape == shape, "a wave has a frequency for each number")
@@ -110,7 +110,7 @@ class Waves:
         invariant(largest < SUM_BOUND, "sums of phases are exact")
 
     def __len__(self) -> int:
-        """Return the number of waves, K."""
+        """Return the number of waves."""
         return len(self.shifts)
 
     def steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -151,7 +151,7 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return the factor by which waves are scaled relative to tests.
+    """Return the factor by which waves are scaled relative to feature tests.
 
     It is 1 for up to two numeric features, and smaller for more.
 

@@ -79,7 +79,7 @@ class IntegerFeatures:
     _reach: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that no sum of the map, or of its squares, leaves the exact integers."""
+        """Check that all sums of the map, and the sums of their squares, are exact."""
         invariant(self.grid >= 1 <= self.unit, "grid and unit are positive")
         invariant(1 <= self.norm_bound <= NORM_MAX, "coordinates fit 16 bits")
         for integers in (self.matrix, self.offset):
@@ -184,7 +184,7 @@ def shared_out(
 
 
 def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the logistic function of integer scores, as integers; it increases with the score.
+    """Return the logistic function of integer scores as integers; it increases with the score.
 
     Args:
         scores: scores in steps of 1/:data:`SCORE_STEPS`.

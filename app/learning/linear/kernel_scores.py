@@ -1,9 +1,9 @@
-"""Classifiers with integer scores: weighted sums of tests, and of cosine or numeric inputs.
+"""Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
 The inputs of a row are small integers. A true test gives 256; the cosine of a wave lies between
 -256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points determine a
 linear map that makes the inputs uncorrelated. The vectors of rows are limited to a maximum length;
-with waves, this length is a multiple of the public points' median length.
+with waves, this length is a multiple of the public points (feature vectors)' median length.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROOT: Final = 76
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedTerms:
-    """The inputs of a score: conjunctions of public tests, then numeric features.
+    """The inputs of a score: conjunctions of public feature tests, then numeric features.
 
     Attributes:
         terms: the public conjunctions of tests.
@@ -56,7 +56,7 @@ class NumberedTerms:
     numbers: Numbers
 
     def __len__(self) -> int:
-        """Return the number of features, t."""
+        """Return the number of inputs."""
         return len(self.terms) + len(self.numbers)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
@@ -71,7 +71,7 @@ class NumberedTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInputs:
-    """The inputs of a score: conjunctions of public tests, then random cosine features (waves).
+    """The inputs of a score: conjunctions of public feature tests, then cosine features (waves).
 
     Attributes:
         terms: the public conjunctions of tests.
@@ -83,7 +83,7 @@ class KernelInputs:
     waves: Waves
 
     def __len__(self) -> int:
-        """Return the number of features, t."""
+        """Return the number of inputs."""
         return len(self.terms) + len(self.waves)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
@@ -107,7 +107,9 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return an integer map that makes tests and numbers uncorrelated, and limits rows' lengths.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+
+    The inputs are feature tests and numeric features.
 
     Args:
         inputs: the tests and numeric features.
@@ -132,7 +134,9 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return an integer map that makes tests and waves uncorrelated, and limits rows' lengths.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+
+    The inputs are feature tests and waves (random cosine features).
 
     Args:
         inputs: the tests and waves.
@@ -242,7 +246,7 @@ class KernelScores:
     class_count: int
 
     def __post_init__(self) -> None:
-        """Refuse sums beyond the exact integers."""
+        """Refuse weights whose sums would not be exact."""
         width = score_count(self.class_count)
         invariant(self.weights.shape == (len(self.inputs), width), "every feature has weights")
         invariant(self.intercepts.shape == (width,), "there is an intercept for each score")

@@ -1,4 +1,4 @@
-"""A linear classifier over public tests with integer weights, and averaged gradient descent.
+"""A linear classifier over public feature tests, with integer weights; averaged gradient descent.
 
 The descent gets noisy mean gradients. Nothing in this module uses a private row: all other values
 are public.
@@ -34,7 +34,7 @@ class LinearScores:
     predicted, of equal ones the first.
 
     Attributes:
-        terms: the public conjunctions of tests.
+        terms: the public conjunctions of feature tests.
         weights: integers: for each conjunction, one weight per score.
         intercepts: integers, one per score.
         unit: the integer that stands for a score of 1.0.
@@ -49,7 +49,7 @@ class LinearScores:
     class_count: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no list of scores, or sums beyond the exact integers."""
+        """Refuse a wrong number of weights, and weights whose sums would not be exact."""
         width = score_count(self.class_count)
         invariant(len(self.weights) == len(self.terms), "every term has weights")
         rows = (self.intercepts, *self.weights)
@@ -69,7 +69,7 @@ class LinearScores:
         """Return the classifier with weights rounded to integers whose sums are exact.
 
         Args:
-            terms: the public conjunctions of tests.
+            terms: the public conjunctions of feature tests.
             weights: real weights, shape ``(terms, scores)``.
             intercepts: real numbers, shape ``(scores,)``.
             class_count: the number of labels.
@@ -119,10 +119,10 @@ class AveragedDescent:
         """Start at public weights.
 
         Args:
-            start: the first iterate, shape ``(p, s)``.
-            rate: how far a step goes, times the mean gradient.
-            step_count: number of steps, T, positive.
-            length_max: no iterate is longer; only very much noise makes one so long.
+            start: the weights before the first step, shape ``(coordinates, scores)``.
+            rate: the step size, by which the mean gradient is multiplied.
+            step_count: the number of steps, at least 1.
+            length_max: the maximum length of the weights, to which longer ones are scaled down.
 
         """
         invariant(step_count >= 1, "there is a step")

@@ -41,12 +41,12 @@ class Numbers:
     bounds: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a number without two bounds."""
+        """Check that every feature has two different bounds."""
         invariant(len(self.feature_indices) == len(self.bounds), "a number has its bounds")
         invariant(all(lower < upper for lower, upper in self.bounds), "bounds lie apart")
 
     def __len__(self) -> int:
-        """Return how many numbers there are."""
+        """Return the number of numeric features."""
         return len(self.bounds)
 
     @classmethod

@@ -1,7 +1,7 @@
 """A public linear map that makes a score's inputs uncorrelated and similar in size.
 
-The map is computed from public points only, or from public frequencies if there are no points.
-Private rows are mapped by it afterwards.
+The map is computed from public points (feature vectors) only, or from public frequencies if there
+are no points. Private rows are mapped by it afterwards.
 """
 
 from __future__ import annotations
@@ -75,7 +75,12 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the identity map of tests, with its moments from the tests' public frequencies."""
+        """Return the identity map of feature tests, with its moments from public frequencies.
+
+        Args:
+            tests: the public tests; each has the frequency with which it is true.
+
+        """
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -99,7 +104,8 @@ class Shrinkage:
         ridge: the factor by which the amount that balances the noise is multiplied before it is
             added to every curvature.
         length: the factor that gives the maximum length of a row's vector. It multiplies half the
-            expected length or, for inputs with waves, the public points' median length.
+            expected length or, for inputs with waves, the public points (feature vectors)' median
+            length.
         ridge_min: the least amount that is added to every curvature, since a few points may
             underestimate it.
 
@@ -151,7 +157,7 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
         shrinkage: the shrinkage of combinations that vary little, and the maximum length.
 
     Raises:
-        ConfigurationError: there are too many tests for exact sums.
+        ConfigurationError: there are too many feature tests for exact sums.
 
     """
     found = directions(public_map, shrinkage)

@@ -37,7 +37,7 @@ BOXES_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """A numeric feature with its public cuts.
+    """A numeric feature with its public cuts (thresholds).
 
     Attributes:
         feature_index: the index of the feature in the schema.
@@ -73,8 +73,8 @@ class Boxes:
     """A list of boxes; each is a hypothesis that gives label 1 inside and label 0 outside.
 
     Args:
-        axes: the numeric features with their cuts. The index ``len(axes)`` stands for a further
-            axis without cuts, on which every row has rank 0.
+        axes: the numeric features with their cuts (thresholds). The index ``len(axes)`` stands for
+            a further axis without cuts, on which every row has rank 0.
         sides: the two intervals of each box, int32, shape ``(boxes, 2, 3)``. An interval is given
             by the index of an axis, the first rank inside, and the first rank above the interval.
 
@@ -110,7 +110,7 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return each value's rank: the number of cuts that are at most the value.
+        """Return each value's rank: the number of cuts (thresholds) that are at most the value.
 
         Args:
             values: feature values encoded by the public schema, shape ``(rows, features)``.

@@ -62,7 +62,7 @@ class ScaledSums:
     factors: NDArray[np.float64]
 
     def __getitem__(self, index: int | NDArray[np.int64]) -> ScaledSums:
-        """Select along the first axis."""
+        """Return the sums at an index of the first axis."""
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
@@ -180,7 +180,7 @@ class EnumeratedClass:
     dimension: int
 
     def __post_init__(self) -> None:
-        """Refuse a list that is empty or too long for exact weights."""
+        """Refuse a list that is empty or too long for exact draws."""
         invariant(len(self.hypotheses) >= 1, "a class has a hypothesis")
         refuse_size(len(self.hypotheses), "hypotheses")
 
@@ -208,7 +208,8 @@ class EnumeratedClass:
 
         Args:
             row_count: the public number of rows.
-            epsilon: the parameter of the weights, or an upper bound on it.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
 
         """
         return log_weight_error(row_count, epsilon)
@@ -225,7 +226,7 @@ class EnumeratedClass:
         Args:
             encoded: the private rows, encoded by :meth:`encode`.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
@@ -274,7 +275,7 @@ class EnumeratedClass:
 
         Args:
             tally: the numbers of errors that :meth:`tally` returns.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 
         """
@@ -320,7 +321,8 @@ def log_weight_error(row_count: int, epsilon: float) -> float:
 
     Args:
         row_count: the public number of rows.
-        epsilon: the parameter of the weights, or an upper bound on it.
+        epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound on
+            it.
 
     """
     largest = 0.5 * epsilon * row_count
@@ -333,7 +335,7 @@ def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:
     Args:
         size: the number of hypotheses, or a public upper bound on it.
         what: a noun for the hypotheses in the error message, for example "rectangles over these
-            cuts".
+            cuts (thresholds)".
         advice: the change of the configuration that the error message proposes.
 
     Raises:

@@ -47,7 +47,7 @@ class HypothesisList(Protocol):
         ...
 
     def __len__(self) -> int:
-        """Return the number of hypotheses, N."""
+        """Return the number of hypotheses."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:

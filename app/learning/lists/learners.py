@@ -49,7 +49,7 @@ def fit_enumerated(  # noqa: PLR0913 -- as the row of a class is given
     Args:
         rule: the built-in learner, ``canonical`` or ``halving``.
         encoded: the permuted rows, in the encoding of the class.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         offsets: the index at which each chunk starts, followed by the number of rows, shape
             ``(chunks + 1,)``.
         hypothesis_class: the public class that every learner searches.

@@ -36,21 +36,21 @@ class ThresholdClass:
     The class also has the two hypotheses that give every row label 0 or label 1.
 
     Attributes:
-        tests: the public numeric tests ``x_j >= cut``. Without tests, only the two hypotheses that
-            give every row the same label are left.
+        tests: the public numeric feature tests ``x_j >= cut``. Without tests, only the two
+            hypotheses that give every row the same label are left.
 
     """
 
     tests: tuple[BinaryTest, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a categorical test."""
+        """Refuse a test of a categorical feature."""
         if any(test.cut is None for test in self.tests):
             raise ConfigurationError("hypotheses.class", "thresholds take numeric tests only")
 
     @property
     def depth(self) -> int:
-        """The depth of every rule as a decision tree: 1, or 0 without tests."""
+        """The depth of every rule as a decision tree: 1, or 0 without feature tests."""
         return 1 if self.tests else 0
 
     @property
@@ -60,12 +60,12 @@ class ThresholdClass:
 
     @property
     def size(self) -> int:
-        """The number of hypotheses: the number of tests, plus two."""
+        """The number of hypotheses: the number of feature tests, plus two."""
         return len(self.tests) + CLASS_COUNT
 
     @property
     def hypotheses(self) -> tuple[Tree, ...]:
-        """All hypotheses as trees: one per test in order, then label 0, then label 1."""
+        """All hypotheses as trees: one per feature test in order, then label 0, then label 1."""
         cuts = [Tree(test_indices=(index,), leaf_labels=(0, 1)) for index in range(len(self.tests))]
         constants = [
             Tree(test_indices=(0,) * self.depth, leaf_labels=(label,) * 2**self.depth)
@@ -80,7 +80,15 @@ class ThresholdClass:
         return box_dimension("thresholds", len(features), size=self.size)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcome of every test on every row, 0 or 1, shape ``(rows, tests)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return evaluate(self.tests, values)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -117,7 +125,8 @@ class ThresholdClass:
 
         Args:
             row_count: the public number of rows.
-            epsilon: the parameter of the weights, or an upper bound on it.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
 
         """
         largest = 0.5 * epsilon * row_count
@@ -135,7 +144,7 @@ class ThresholdClass:
         Args:
             encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
             labels: private class indices 0 or 1, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
@@ -179,7 +188,7 @@ class ThresholdClass:
 
         Args:
             tally: the numbers of errors that :meth:`tally` returns.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 
         """
@@ -189,8 +198,9 @@ class ThresholdClass:
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
         """Return the class with one threshold for each distinct labelling of public points.
 
-        Tests with the same outcome on every point are represented by the first of them, and tests
-        that do not divide the points are left out. Without points, the class is returned unchanged.
+        Tests with the same outcome on every point are represented by the first of them, and feature
+        tests that do not divide the points are left out. Without points, the class is returned
+        unchanged.
 
         Args:
             public_points: outcomes of :attr:`tests` on the points, shape ``(points, tests)``.

@@ -58,7 +58,7 @@ class PublicFeature:
     categories: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a feature that is both or neither kind."""
+        """Check that the feature is either numeric or categorical."""
         invariant((self.bounds is None) != (self.categories is None), "a feature has one kind")
 
     @property
@@ -191,7 +191,7 @@ class Predictors:
         labels: Labels,
         predictors: Sequence[DescribedPredictor],
     ) -> None:
-        """Store the public parts."""
+        """Store the class's name, its features, its labels and its predictors."""
         invariant(len(labels.classes) <= CLASS_COUNT_MAX, "a label fits sixteen bits")
         self.kind = kind
         self._features = tuple(features)

@@ -92,7 +92,7 @@ class PredictorSource:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the predictors are given as a list of functions."""
+        """Whether the predictors are given as a list of functions (the class ``finite``)."""
         return self.kind == FINITE
 
     def modules(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ A statistics table contains the number of private rows with the second outcome f
 of a class, with noise.
 
 * ``table_hypotheses.py`` chooses the tests of features, and lists one hypothesis for each labelling
-  of public points; it refuses a table that is too large.
+  of public points (feature vectors); it refuses a table that is too large.
 * ``representative_domain.py`` has the public grid with one point for each joint outcome of the
   tests, assigns rows to its points, and joins points that all hypotheses label alike into cells.
 """

@@ -5,8 +5,8 @@ cells are found from the points of a public grid, of which every cell contains a
 are never found from private rows, and the cell of a row depends on this row only.
 
 The grid has one point for every joint outcome of the tests: for each feature, an interval between
-cuts or a category. Every possible row belongs to one grid point, and all hypotheses that use only
-these tests give the row the label of its point.
+cuts (thresholds) or a category. Every possible row belongs to one grid point, and all hypotheses
+that use only these feature tests give the row the label of its point.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def product_domain(
 
     Raises:
         ConfigurationError: the grid or the table is too large. This depends on the public schema
-            and public points only.
+            and public points (feature vectors) only.
 
     """
     invariant(hypotheses.class_count == BINARY, "a query is a hypothesis with two labels")

@@ -1,9 +1,9 @@
-"""The public tests and hypotheses from which a statistics table is built.
+"""The public feature tests and hypotheses from which a statistics table is built.
 
-A statistics table contains one number for every labelling of public points by hypotheses of a
-class. The labels of these hypotheses on all cells (parts of the feature space) are listed too, so
-both must be few. Tests that the operator lists are all used. For the other features, tests are
-chosen, at most the same number for each feature, so that the table stays small.
+A statistics table contains one number for every labelling of public points (feature vectors) by
+hypotheses of a class. The labels of these hypotheses on all cells (parts of the feature space) are
+listed too, so both must be few. Tests that the operator lists are all used. For the other features,
+tests are chosen, at most the same number for each feature, so that the table stays small.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def covering(
 
     Args:
         kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
-        tests: the tests that the hypotheses use, as :func:`tests_of_kind` returns them.
+        tests: the feature tests that the hypotheses use, as :func:`tests_of_kind` returns them.
         public_values: feature values of the points, encoded by the public schema, shape
             ``(points, features)``, at least one point.
         depth: the depth of trees.
@@ -80,7 +80,7 @@ def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> 
 
     Args:
         kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
-        tests: the tests that the hypotheses use.
+        tests: the feature tests that the hypotheses use.
         depth: the depth of trees.
 
     """
@@ -90,7 +90,7 @@ def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> 
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the number of joint outcomes of tests, an upper bound on the number of cells."""
+    """Return the number of joint outcomes of feature tests, a bound on the number of cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 
@@ -99,7 +99,7 @@ def refuse_table(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> None:
 
     Args:
         kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
-        tests: the tests that the hypotheses use.
+        tests: the feature tests that the hypotheses use.
         depth: the depth of trees.
 
     Raises:
@@ -127,9 +127,9 @@ def chosen_tests(
 ) -> tuple[BinaryTest, ...]:
     """Return the tests that the operator listed, and as many others as keep the table small.
 
-    Every other feature keeps at most the same number of tests: the cuts next to quantiles of the
-    public points, or the most frequent categories. Tests that are true on no point or on every
-    point are left out first. If even one test per feature is too much, one is kept, and
+    Every other feature keeps at most the same number of tests: the cuts (thresholds) next to
+    quantiles of the public points, or the most frequent categories. Tests that are true on no point
+    or on every point are left out first. If even one test per feature is too much, one is kept, and
     :func:`refuse_table` raises the error.
 
     Args:

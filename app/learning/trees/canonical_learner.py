@@ -5,8 +5,8 @@ that models whose chunks are labelled by the same hypothesis agree even where no
 decides. This keeps the votes stable.
 
 Tests are ordered by ``q * (1 - q)``, largest first, where q is the public frequency with which the
-test is true, and then by index. The root is the first test with which a tree has the fewest errors.
-Each child is then the first test with which the subtree below it has the fewest errors.
+feature test is true, and then by index. The root is the first test with which a tree has the fewest
+errors. Each child is then the first test with which the subtree below it has the fewest errors.
 
 A leaf gets the most frequent label of its rows. If several labels are equally frequent, it gets the
 one of them that is most frequent among the rows of its parent node, and then the one with the
@@ -33,7 +33,7 @@ FREQUENCY_DECIMALS = 12
 
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
-    """Return the indices of the tests in the canonical order, shape ``(tests,)``.
+    """Return the indices of the feature tests in the canonical order, shape ``(tests,)``.
 
     The tests whose public frequency is nearest to one half come first; ties keep the given order.
     """
@@ -55,14 +55,14 @@ def fit_tree(
     """Return the tree with the fewest errors on one chunk.
 
     Args:
-        bits: outcomes 0 or 1 of the tests in canonical order, shape ``(rows, tests)``.
+        bits: outcomes 0 or 1 of the feature tests in canonical order, shape ``(rows, tests)``.
         labels: class indices, shape ``(rows,)``.
         depth: the number of tests between the root and a leaf.
         class_count: the number of labels.
 
     Returns:
-        The tree, shape ``(1, 2**(depth + 1) - 1)``: the indices of its tests in heap order, then
-        the labels of its leaves.
+        The tree, shape ``(1, 2**(depth + 1) - 1)``: the indices of its tests in heap order (level
+        by level from the root), then the labels of its leaves.
 
     """
     chunk = Chunk.of(bits, labels, class_count)
@@ -89,17 +89,17 @@ class CanonicalRule:
         return right
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of correctly labelled rows on both sides of a test together."""
+        """Return the number of correctly labelled rows on both sides of a feature test together."""
         right_rows: NDArray[np.floating] = np.add(left, right)
         return right_rows
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of correctly labelled rows below a node with its best test."""
+        """Return the number of correctly labelled rows below a node with its best feature test."""
         best: NDArray[np.floating] = scores.max(axis=-1)
         return best
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the index of the first of the best tests, for every node."""
+        """Return the index of the first of the best feature tests, for every node."""
         first: NDArray[np.int64] = scores.argmax(axis=-1)
         return first
 

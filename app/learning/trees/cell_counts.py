@@ -1,9 +1,9 @@
-"""Counts of rows by the values of up to three features, and counts by tests derived from these.
+"""Counts of rows by the values of up to three features, and by the feature tests that they pass.
 
 A value is given by its integer code: the index of its interval or category. Rows are counted by the
 codes of a few features and by a group, which is a chunk, a label, or both. Counting takes one
 addition per row and set of features, for any number of tests. The counts are integers, so counts of
-several blocks of rows can be added in any order.
+several blocks of rows can be added in any order. Counts by tests follow from counts by codes.
 
 The exponential mechanism over trees needs only these counts of the rows.
 """
@@ -67,7 +67,7 @@ def cell_tables(
     """Return counts of rows by group and feature codes, for each set of features.
 
     Args:
-        coding: the encoding of each feature value by an integer code, made from the tests.
+        coding: the encoding of each feature value by an integer code, made from the feature tests.
         codes: the rows' codes, shape ``(tested features, rows)``.
         groups: the index of each row's group, shape ``(rows,)``.
         group_count: the number of groups.
@@ -133,7 +133,7 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Return counts of rows by the tests that they pass, from counts by feature codes.
+        """Return counts of rows by the feature tests that they pass, from counts by feature codes.
 
         Args:
             coding: the encoding of each feature value by an integer code, made from the tests.
@@ -152,10 +152,11 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts of rows by one test of each given feature, in any order, with repeats.
+        """Return the counts of rows by one feature test of each given feature.
 
         Args:
-            places: positions of features in ``coding.features``; each gives one axis of the result.
+            places: positions of features in ``coding.features``, in any order and with repeats;
+                each gives one axis of the result.
 
         """
         distinct = tuple(sorted(set(places)))
@@ -213,7 +214,7 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows of which only counts are known: the number of rows of each label that pass a few tests.
+    """Rows of which only counts are known: how many rows of each label pass a few feature tests.
 
     Attributes:
         satisfied: the number of rows of each label that pass several tests at once, or the sum of
@@ -232,7 +233,7 @@ class CountedRows:
 
     @classmethod
     def of(cls, coding: CellCodes, tables: Tables, *, depth: int, unit_count: int = 1) -> Self:
-        """Return counts of rows by the tests that they pass, from counts by feature codes.
+        """Return counts of rows by the feature tests that they pass, from counts by feature codes.
 
         Args:
             coding: the encoding of each feature value by an integer code, made from the tests.
@@ -271,7 +272,7 @@ class CountedRows:
 
     @property
     def test_count(self) -> int:
-        """The number of tests."""
+        """The number of feature tests."""
         return int(self.satisfied.shape[-1]) - 1
 
     @property
@@ -281,7 +282,12 @@ class CountedRows:
         return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
@@ -290,13 +296,19 @@ class CountedRows:
         return replace(self, satisfied=satisfied)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
-        """Return only those rows for which the test ``test_index`` has the outcome ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
         return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair.
+        """Return whether any row has both feature test outcomes of any marked pair.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -317,7 +329,12 @@ class CountedRows:
         return self._first_axes(0)
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, ``(labels, tests)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:

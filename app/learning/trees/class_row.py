@@ -1,7 +1,7 @@
 """The table entries of the hypothesis classes ``trees`` and ``stumps``, and the time of training.
 
 The time of training trees by a built-in rule is estimated from public numbers only. The constants
-were measured on one core of a server with the 86 tests of ``benchmarks/deep_trees.py``. A
+were measured on one core of a server with the 86 feature tests of ``benchmarks/deep_trees.py``. A
 configuration is refused only if the estimate is far beyond the error of these constants.
 """
 
@@ -58,7 +58,7 @@ def search_seconds(
 
     Args:
         rule: the built-in learner, ``canonical`` or ``halving``.
-        test_count: the number of public tests.
+        test_count: the number of public feature tests.
         depth: the depth of the trees. Each level beyond the third multiplies the work by twice the
             number of tests.
         class_count: the number of labels.

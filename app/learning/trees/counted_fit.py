@@ -5,9 +5,9 @@ a chunk's rows that reach a node. Let N be the number of rows in a region, and D
 label 1 less the number with label 0. If the node is a leaf, ``(N + |D|) / 2`` rows are labelled
 correctly. Therefore the best tree has the largest sum of ``|D|`` over its leaves.
 
-At a node of the last level of tests, let y be the D of its region, and x the D of the rows on which
-a test is true. The two leaves contribute ``|x| + |y - x| = max(|y|, |2 x - y|)``, so only the tests
-with the largest and the smallest x matter.
+At a node of the last level of feature tests, let y be the D of its region, and x the D of the rows
+on which a test is true. The two leaves contribute ``|x| + |y - x| = max(|y|, |2 x - y|)``, so only
+the tests with the largest and the smallest x matter.
 
 The rows are counted twice. The first counts decide the tests above the last level, for every chunk;
 the second counts, in each region that these tests make, decide the last level.
@@ -65,7 +65,7 @@ class CountedTrees:
     """A training method for the trees of many chunks at once, which only counts rows.
 
     Attributes:
-        coding: the encoding of each feature value by an integer code, made from the tests.
+        coding: the encoding of each feature value by an integer code, made from the feature tests.
         order: the indices of the tests in canonical order, shape ``(tests,)``.
         depth: the depth of the trees, 1 to 3.
 
@@ -130,8 +130,8 @@ class CountedTrees:
                 all chunks.
 
         Returns:
-            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the tests in heap
-            order, then the labels of the leaves.
+            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
 
         """
         chunk_count = len(offsets) - 1
@@ -164,8 +164,8 @@ class CountedTrees:
             sizes: the number of rows in each chunk.
 
         Returns:
-            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the tests in heap
-            order, then the labels of the leaves.
+            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
 
         """
         counted = self.upper_counts(codes, labels, chunks, chunk_count=len(sizes))
@@ -180,7 +180,7 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Return the counts of rows that decide all tests above a tree's last level of tests.
+        """Return the counts of rows that decide all feature tests above a tree's last level.
 
         The counts of several blocks of rows can be added.
 
@@ -211,7 +211,7 @@ class CountedTrees:
         }
 
     def upper_tests(self, counted: Tables, *, chunk_count: int, rows_max: int) -> NDArray[np.int64]:
-        """Return the indices of the tests above the last level, for the tree of each chunk.
+        """Return the indices of the feature tests above the last level, for the tree of each chunk.
 
         Args:
             counted: the counts that :meth:`upper_counts` returns, added over all blocks of rows.
@@ -219,7 +219,8 @@ class CountedTrees:
             rows_max: an upper bound on the number of rows in a chunk.
 
         Returns:
-            Indices of tests in heap order, shape ``(chunks, 2**(depth - 1) - 1)``.
+            Indices of tests in heap order (level by level from the root), shape
+            ``(chunks, 2**(depth - 1) - 1)``.
 
         """
         if self.depth == 1:
@@ -238,7 +239,7 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Return the counts of rows that decide the last level of a tree's tests.
+        """Return the counts of rows that decide the last level of a tree's feature tests.
 
         The counts of several blocks of rows can be added.
 
@@ -270,12 +271,12 @@ class CountedTrees:
         chunk has no rows, all leaves have label 0.
 
         Args:
-            upper: the tests that :meth:`upper_tests` returns.
+            upper: the feature tests that :meth:`upper_tests` returns.
             counted: the counts that :meth:`lower_counts` returns, added over all blocks of rows.
 
         Returns:
             The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the tests in heap
-            order, then the labels of the leaves.
+            order (level by level from the root), then the labels of the leaves.
 
         """
         chunk_count, regions = len(upper), 1 << (self.depth - 1)

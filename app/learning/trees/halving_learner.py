@@ -1,9 +1,10 @@
 """The halving learner: a model of 100 random trees without errors on a chunk, which vote together.
 
 Each tree is drawn uniformly from all trees that label every row of the chunk correctly. Two trees
-with different tests count as two, even if they give the same labels. The number of such trees is
-computed as a product over leaves and a sum over tests: a leaf with rows of one label can have this
-label only, an empty leaf can have any label, and a leaf with rows of several labels can have none.
+with different feature tests count as two, even if they give the same labels. The number of such
+trees is computed as a product over leaves and a sum over tests: a leaf with rows of one label can
+have this label only, an empty leaf can have any label, and a leaf with rows of several labels can
+have none.
 
 If no tree labels every row correctly, each tree is drawn with weight ``exp(-2 * errors)``, where
 ``errors`` is the number of rows that it mislabels. The random numbers come from the chunk's own
@@ -38,15 +39,15 @@ def fit_trees(
     """Return the random trees that together cast the vote of one chunk.
 
     Args:
-        bits: outcomes 0 or 1 of the tests, shape ``(rows, tests)``.
+        bits: outcomes 0 or 1 of the feature tests, shape ``(rows, tests)``.
         labels: class indices, shape ``(rows,)``.
         depth: the depth of the trees.
         class_count: the number of labels.
         generator: the random generator of the chunk.
 
     Returns:
-        The trees, shape ``(100, 2**(depth + 1) - 1)``: the indices of the tests in heap order, then
-        the labels of the leaves.
+        The trees, shape ``(100, 2**(depth + 1) - 1)``: the indices of the tests in heap order
+        (level by level from the root), then the labels of the leaves.
 
     """
     chunk = Chunk.of(bits, labels, class_count)
@@ -110,12 +111,15 @@ class ZeroErrorRule:
         return trees
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free trees, summed over all tests at a node."""
+        """Return the number of error-free trees, summed over all feature tests at a node."""
         count: NDArray[np.floating] = scores.sum(axis=-1)
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random test at every node, weighted by the number of error-free trees below it.
+        """Return a random feature test at every node, weighted by the error-free trees below it.
+
+        Args:
+            scores: the number of error-free trees for each test at each node.
 
         Raises:
             NoZeroErrorTreeError: there is no error-free tree. This can only happen at the root.
@@ -156,19 +160,25 @@ class PenaltyRule:
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the summed weights of the trees below a test, from both sides' logs."""
+        """Return the log of the summed weights of the trees below a feature test.
+
+        Args:
+            left: the log of the summed weights on the false side.
+            right: the log of the summed weights on the true side.
+
+        """
         log_weights: NDArray[np.floating] = np.add(left, right)
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the trees' weights, summed over all tests at a node."""
+        """Return the log of the trees' weights, summed over all feature tests at a node."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)
         return log_weights
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random test at every node, in proportion to the weights."""
+        """Return a random feature test at every node, in proportion to the weights."""
         return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
 
     def label(

@@ -30,12 +30,23 @@ if TYPE_CHECKING:
 
 
 class ChunkFit(Protocol):
-    """A function that returns one chunk's trees, from test outcomes, labels and a random seed."""
+    """A function that returns one chunk's trees, from outcomes of feature tests, labels and a seed."""
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
     ) -> NDArray[np.int64]:
-        """Return g trees, each its test indices in heap order, then its leaf labels."""
+        """Return the trees of one chunk.
+
+        Args:
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            seed: the random seed of the chunk.
+
+        Returns:
+            The trees, shape ``(trees, nodes)``: the indices of the tests in heap order (level by
+            level from the root), then the labels of the leaves.
+
+        """
         ...
 
 
@@ -58,8 +69,8 @@ def fit_trees(  # noqa: PLR0913 -- as the row of a class is given
 
     Args:
         rule: the built-in learner, ``canonical`` or ``halving``.
-        bits: outcomes of the class's tests on the permuted rows, shape ``(rows, tests)``.
-        labels: relabelled class indices in the same order, shape ``(rows,)``.
+        bits: outcomes of the class's feature tests on the permuted rows, shape ``(rows, tests)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
         offsets: the index at which each chunk starts, followed by the number of rows, shape
             ``(chunks + 1,)``.
         hypothesis_class: the public class that every learner searches.
@@ -110,7 +121,7 @@ def fit_tree(
 
     Args:
         hypothesis_class: the public class that is searched.
-        bits: outcomes of the class's tests, shape ``(rows, tests)``.
+        bits: outcomes of the class's feature tests, shape ``(rows, tests)``.
         labels: class indices, shape ``(rows,)``.
 
     """

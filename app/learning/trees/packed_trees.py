@@ -1,4 +1,4 @@
-"""Votes and scores of an ensemble of trees, which are stored as arrays over the same tests.
+"""Votes and scores of an ensemble of trees, which are stored as arrays over the same feature tests.
 
 All trees of an ensemble are complete and have the same depth. Up to 64 queries are evaluated at
 once: the outcomes of a test on these queries are the bits of one machine word. From the leaves to
@@ -81,11 +81,11 @@ class LeafSelection:
 
         Args:
             query_count: the number of queries.
-            outcomes: a function that returns the outcomes of the tests at the nodes of some trees
-                on some queries, shape ``(2**depth - 1, trees)``, given a slice of the queries and a
-                slice of the trees. The nodes are in the order of :func:`selection_order`. Bit i of
-                each integer is the outcome on query i; the integers are ``int64``, or ``int8`` for
-                up to eight queries. Further bits are ignored.
+            outcomes: a function that returns the outcomes of the feature tests at the nodes of some
+                trees on some queries, shape ``(2**depth - 1, trees)``, given a slice of the queries
+                and a slice of the trees. The nodes are in the order of :func:`selection_order`. Bit
+                i of each integer is the outcome on query i; the integers are ``int64``, or ``int8``
+                for up to eight queries. Further bits are ignored.
 
         Returns:
             Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
@@ -222,8 +222,8 @@ def leaf_scores(
     """Return the share of class 1 among a chunk's rows in each leaf of its trees.
 
     Args:
-        trees: the trees, shape ``(trees, 2**(depth + 1) - 1)``: the indices of the tests in heap
-            order, then the labels of the leaves.
+        trees: the trees, shape ``(trees, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
         bits: outcomes of the tests on the chunk's rows, shape ``(rows, tests)``.
         labels: class indices 0 or 1 of the rows, shape ``(rows,)``.
         depth: the depth of the trees.
@@ -249,7 +249,8 @@ def reached_leaves(
     """Return the index, from the left, of the leaf that each row reaches in each tree.
 
     Args:
-        nodes: the indices of the tests in heap order, shape ``(trees, 2**depth - 1)``.
+        nodes: the indices of the feature tests in heap order (level by level from the root), shape
+            ``(trees, 2**depth - 1)``.
         bits: outcomes of the tests, shape ``(rows, tests)``.
         depth: the depth of the trees.
 
@@ -290,8 +291,8 @@ class PackedTrees:
 
     Args:
         trees: the trees, shape ``(models * trees_per_vote, 2**(depth + 1) - 1)``: the indices of
-            the tests in heap order, then the labels of the leaves. The trees of one model are
-            consecutive.
+            the feature tests in heap order (level by level from the root), then the labels of the
+            leaves. The trees of one model are consecutive.
         depth: the depth of the trees.
         class_count: the number of labels.
         trees_per_vote: the number of trees in one model.
@@ -336,14 +337,14 @@ class PackedTrees:
 
     @property
     def test_index_bound(self) -> int:
-        """One more than the largest index of a test in use; 0 without tests."""
+        """One more than the largest index of a feature test in use; 0 without tests."""
         return int(self._nodes.max(initial=-1)) + 1
 
     def vote_counts(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the number of models that vote for each label, for every query of a batch.
 
         Args:
-            bits: outcomes of the tests on the queries, shape ``(queries, tests)``.
+            bits: outcomes of the feature tests on the queries, shape ``(queries, tests)``.
 
         Returns:
             Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
@@ -368,7 +369,7 @@ class PackedTrees:
         """Return every model's score for every query: the mean of its trees' leaf scores.
 
         Args:
-            bits: outcomes of the tests on the queries, shape ``(queries, tests)``.
+            bits: outcomes of the feature tests on the queries, shape ``(queries, tests)``.
 
         Returns:
             Private scores in [0, 1], shape ``(queries, models)``.
@@ -550,7 +551,7 @@ class TreeEnsemble:
 
     @classmethod
     def joined(cls, tests: Sequence[BinaryTest], fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the models of several over the same tests, in order."""
+        """Return one ensemble with the models of several over the same feature tests, in order."""
         return cls(tests, PackedTrees.joined([each._packed for each in fitted]))  # noqa: SLF001 -- its own
 
     def repeated(self, times: int) -> Self:
@@ -562,7 +563,7 @@ class TreeEnsemble:
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble over the same tests with the same number of chunks.
+            others: an ensemble over the same feature tests with the same number of chunks.
 
         Raises:
             InvariantError: the models give scores.
@@ -576,7 +577,7 @@ class TreeEnsemble:
 
     @classmethod
     def from_bytes(cls, tests: Sequence[BinaryTest], body: bytes) -> Self:
-        """Return the ensemble that :meth:`to_bytes` wrote, given the same public tests.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public feature tests.
 
         Raises:
             LedgerCorruptError: the bytes do not encode an ensemble over these tests.

@@ -1,4 +1,4 @@
-"""Summed weights of all subtrees, for every set of rows (region) that the tests above them select.
+"""Summed weights of all subtrees, for every set of rows that the feature tests above them select.
 
 A literal is a test together with one of its outcomes. The literals on the path from the root of a
 tree to a node select the rows that reach the node, which are the node's region. The order of the
@@ -7,10 +7,10 @@ the summed weight of all subtrees of depth 2 is computed once for each multiset 
 the sums for fewer literals follow from these sums. A multiset may repeat a literal, or contain both
 outcomes of a test; its region is then weighed as any other region.
 
-Different multisets can describe the same region, whatever the rows are. Of two cuts of one feature,
-a value above the higher one is above the lower one too; and a value has only one category. The sum
-of such a region is computed once. This depends on the public tests only: no region is left out
-because of the rows in it.
+Different multisets can describe the same region, whatever the rows are. If a value is above the
+higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
+The sum of such a region is computed once. This depends on the public tests only: no region is left
+out because of the rows in it.
 
 A sum is stored at the rank of its multiset. The rank of ``x_0 <= x_1 <= ...`` is the sum of the
 binomial coefficients ``C(x_i + i, i + 1)``, which is the number of multisets of the same size that
@@ -88,7 +88,7 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of test outcomes that no row can have at once.
+    """Return the pairs of feature test outcomes that no row can have at once.
 
     Returns:
         A symmetric table, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o`` stands for the
@@ -111,19 +111,19 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return, for each multiset of test outcomes, the multiset that stands for the same region.
+    """Return, for each multiset of outcomes of feature tests, the one that represents its rows.
 
-    A region is the set of rows with these outcomes. An outcome that another one of the multiset
+    The rows with these outcomes are called a region. An outcome that another one of the multiset
     implies is replaced by the other one. Every empty region is represented by both outcomes of test
-    0. The multiset that stands for a region stands for itself.
+    0. A multiset that represents a region represents itself.
 
     Args:
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
             returns them; they contain at least the two outcomes of each test.
-        size: the number of outcomes in a multiset. With one outcome, each stands for itself.
+        size: the number of outcomes in a multiset. With one outcome, each represents itself.
 
     Returns:
-        For each rank of a multiset, the rank of the one that stands for its region, shape
+        For each rank of a multiset, the rank of the one that represents its region, shape
         ``(multisets,)``.
 
     """
@@ -169,17 +169,17 @@ def region_tables(
     excluded: NDArray[np.bool_] | None = None,
     told: Told = tell_nobody,
 ) -> tuple[ScaledSums, ...]:
-    """Return the summed weights of all subtrees, for every region that some test outcomes select.
+    """Return the summed weights of all subtrees, for every set of rows that the tests above select.
 
-    A region is the set of rows that have the outcomes.
+    A multiset of outcomes of feature tests selects the rows that have these outcomes.
 
     Args:
         rows: the private rows.
         depth: the depth of the trees, 3 or more.
         decay: half of epsilon; the weight of a tree is ``exp(-decay * errors)``.
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
-            returns them; regions that are equal because of them are computed once. None if no pair
-            is known.
+            returns them; multisets that select the same rows because of them are computed once.
+            None if no pair is known.
         told: a function that is called with the number of finished multisets of tests and the
             number of all multisets. Both numbers depend on public numbers only.
 
@@ -197,7 +197,7 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return, for each test at a node, the summed weights of the subtrees with this root.
+    """Return, for each feature test at a node, the summed weights of the subtrees with this root.
 
     It is the product of the sums of both sides of the test.
 

@@ -1,4 +1,4 @@
-"""Exact counts of the private rows that have given outcomes of tests, by label.
+"""Exact counts of the private rows that have given outcomes of feature tests, by label.
 
 A hypothesis class over tests needs only the outcomes of the tests on a row, and the row's label. A
 region is the set of rows with given outcomes of some tests. There are two forms of rows:
@@ -33,10 +33,10 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The rows of a region (all rows with given test outcomes), as bit vectors for each label.
+    """The rows with given outcomes of some feature tests (a region), as bit vectors for each label.
 
     Attributes:
-        words: for each label, the outcomes of the tests on its rows as bits of 64-bit integers,
+        words: for each label, the outcomes of all tests on its rows as bits of 64-bit integers,
             shape ``(tests, integers)``; bits of rows outside the region are zero.
         counts: the number of rows of each label in the region, shape ``(labels,)``.
 
@@ -50,7 +50,7 @@ class Region:
         """Return rows as bit vectors.
 
         Args:
-            bits: outcomes of the tests, shape ``(rows, tests)``.
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
             labels: class indices, shape ``(rows,)``.
             class_count: the number of labels.
 
@@ -59,7 +59,12 @@ class Region:
         return cls(words, np.bincount(labels, minlength=class_count).astype(np.int64))
 
     def single_counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each label that pass each test, ``(labels, tests)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         return np.stack(
             [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in self.words]
         )
@@ -88,7 +93,7 @@ Counts = NDArray[np.floating]
 class RegionRows(Protocol):
     """The interface of a region's private rows, from which the weights of trees are computed.
 
-    A region is the set of rows with given outcomes of some tests.
+    A region is the set of rows with given outcomes of some feature tests.
     """
 
     @property
@@ -98,7 +103,7 @@ class RegionRows(Protocol):
 
     @property
     def test_count(self) -> int:
-        """The number of tests."""
+        """The number of feature tests."""
         ...
 
     @property
@@ -107,15 +112,26 @@ class RegionRows(Protocol):
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
-        """Return only those rows for which the test ``test_index`` has the outcome ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair.
+        """Return whether any row has both feature test outcomes of any marked pair.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -129,7 +145,12 @@ class RegionRows(Protocol):
         ...
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, ``(labels, tests)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         ...
 
     def statistics(self) -> Counts:
@@ -148,8 +169,8 @@ class MergedRows:
     of rows. The same row may therefore occur once in each block.
 
     Attributes:
-        packed: the outcomes of the tests on each distinct row, eight outcomes in a byte, shape
-            ``(distinct rows, bytes)``.
+        packed: the outcomes of the feature tests on each distinct row, eight outcomes in a byte,
+            shape ``(distinct rows, bytes)``.
         multiplicities: the number of equal rows of each label, or the sum of their weights, shape
             ``(labels, distinct rows)``.
         test_count: the number of tests.
@@ -171,7 +192,7 @@ class MergedRows:
         """Return the distinct rows, with their numbers or summed weights for each label.
 
         Args:
-            bits: outcomes of the tests, shape ``(rows, tests)``.
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
             labels: class indices, shape ``(rows,)``.
             class_count: the number of labels.
             row_weights: the weight of each row, shape ``(rows,)``; None for weight 1 each.
@@ -203,18 +224,29 @@ class MergedRows:
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
-        """Return only those rows for which the test ``test_index`` has the outcome ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         byte, place = divmod(test_index, BITS_PER_BYTE)
         outcomes = self.packed[:, byte] >> (BITS_PER_BYTE - 1 - place) & 1
         kept = np.flatnonzero(outcomes == outcome)
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair.
+        """Return whether any row has both feature test outcomes of any marked pair.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -233,7 +265,12 @@ class MergedRows:
         return counts
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, ``(labels, tests)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         counts = np.zeros((self.class_count, self.test_count))
         for bits, weights in self._blocks():
             counts += weights @ bits
@@ -264,7 +301,7 @@ class MergedRows:
 
 @dataclass(frozen=True, slots=True)
 class RegionStatistics:
-    """The counts of rows in several regions (sets of rows), by label and by pairs of tests.
+    """The counts of rows in several regions (sets of rows), by label and by pairs of feature tests.
 
     In one array, the counts of a region stand in the order of the attributes.
 
@@ -287,7 +324,7 @@ class RegionStatistics:
 
         Args:
             flat: one array per region, shape ``(regions, counts)``.
-            test_count: the number of tests.
+            test_count: the number of feature tests.
             class_count: the number of labels.
 
         """
@@ -306,7 +343,7 @@ def statistics_length(test_count: int, class_count: int) -> int:
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return the numbers of rows that pass exactly some tests, from those that pass at least these.
+    """Return the numbers of rows that pass exactly a set of feature tests, and no others.
 
     Args:
         satisfied: for each subset of K tests, counts of the rows that pass at least the tests of

@@ -1,4 +1,4 @@
-"""The class of all complete decision trees of a fixed depth over a public list of tests."""
+"""The class of all complete decision trees of a fixed depth over a public list of feature tests."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TreeClass:
     told: Told = field(default=tell_nobody, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a class whose exact weights are out of reach, with its size."""
+        """Refuse a class that is too large for exact weights."""
         if self.depth > 0 and not self.tests:
             raise ConfigurationError("hypotheses", "trees need at least one test")
         if not 0 <= self.depth <= DEPTH_MAX or not self._size.is_within_reach():
@@ -91,8 +91,8 @@ class TreeClass:
     def dimension(self) -> int:
         """An upper bound on the VC dimension: the base-2 log of the number of trees.
 
-        For depth 1, only different functions are counted: for each test every pair of two different
-        labels, and the functions that give every row the same label.
+        For depth 1, only different functions are counted: for each feature test every pair of two
+        different labels, and the functions that give every row the same label.
         """
         if self.depth == 1:
             pairs = len(self.tests) * self.class_count * (self.class_count - 1)
@@ -142,7 +142,15 @@ class TreeClass:
         return self._size.row_weight_count(row_count, spread)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcome of every test on every row, 0 or 1, shape ``(rows, tests)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
@@ -165,7 +173,7 @@ class TreeClass:
         Args:
             encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
@@ -219,8 +227,9 @@ class TreeClass:
         """Return a tree drawn as :meth:`draw` does, from counts of the rows only.
 
         Args:
-            counted: the private rows, counted by as many tests at once as the trees are deep.
-            epsilon: the parameter of the weights.
+            counted: the private rows, counted by as many feature tests at once as the trees are
+                deep.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 
         """
@@ -242,7 +251,7 @@ class TreeClass:
         Args:
             encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
             labels: private class indices, shape ``(rows,)``.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
@@ -258,7 +267,7 @@ class TreeClass:
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
-        """Return the class of trees with one test for each way in which tests divide public points.
+        """Return the class of trees with fewer feature tests: one for each division of public points.
 
         Two tests with opposite outcomes on every point divide the points in the same way: a tree
         with one of them labels the points as the tree with the other one and exchanged branches

@@ -66,7 +66,7 @@ DOUBLES_PER_PAIR = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeSize:
-    """The size of a class of trees: number of tests t, depth D and number of labels L.
+    """The size of a class of trees: number of feature tests t, depth D and number of labels L.
 
     Attributes:
         test_count: the number of tests t; may be 0 if the depth is 0.
@@ -100,7 +100,7 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The number of weights in the sums: one for each set of rows and pair of tests."""
+        """The number of weights in the sums: one for each set of rows and pair of feature tests."""
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
@@ -108,8 +108,8 @@ class TreeSize:
     def row_weight_count(self, row_count: int, spread: float) -> float:
         """Return an estimate, from public numbers, of the work of counting rows.
 
-        The estimate assumes that the tests are independent. It ignores that equal rows are merged,
-        since the number of distinct rows is private.
+        The estimate assumes that the feature tests are independent. It ignores that equal rows are
+        merged, since the number of distinct rows is private.
 
         Args:
             row_count: the public number of rows.
@@ -162,8 +162,8 @@ class TreeWeights:
     A region is the set of rows that reach a node of a tree.
 
     Attributes:
-        rows: the private rows. A test that is true on more than half of them is inverted, which
-            makes counting cheaper and does not change the probabilities.
+        rows: the private rows. A feature test that is true on more than half of them is inverted,
+            which makes counting cheaper and does not change the probabilities.
         turned: which tests are inverted, as 0 or 1, shape ``(tests,)``.
         depth: the depth of the trees.
         decay: half of epsilon.
@@ -194,11 +194,11 @@ class TreeWeights:
         """Return the weights of all trees on some rows.
 
         Args:
-            bits: outcomes of the tests, shape ``(rows, tests)``.
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
             labels: class indices, shape ``(rows,)``.
             depth: the depth of the trees.
             class_count: the number of labels.
-            epsilon: the parameter of the weights.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             excluded: pairs of test outcomes that no row can have at once, as
                 :func:`app.learning.trees.region_tables.excluded_literals` returns them; None if no
                 pair is known.
@@ -224,8 +224,9 @@ class TreeWeights:
         Args:
             counted: the private rows.
             depth: the depth of the trees.
-            epsilon: the parameter of the weights.
-            excluded: pairs of test outcomes that no row can have at once, as for :meth:`of`.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            excluded: pairs of feature test outcomes that no row can have at once, as for
+                :meth:`of`.
             told: a function that is called with the progress, in public numbers.
 
         """
@@ -250,7 +251,7 @@ class TreeWeights:
         """Return the log weights, up to a constant, of all choices at one node or leaf.
 
         Args:
-            path: the tests and their outcomes from the root to the node or leaf.
+            path: the feature tests and their outcomes from the root to the node or leaf.
 
         Returns:
             One number per test at an inner node, and one number per label at a leaf.
@@ -289,11 +290,11 @@ class TreeWeights:
 def draw_log_error(size: TreeSize) -> float:
     """Return a bound (eta) on the rounding errors of the trees' log weights in one draw.
 
-    Trees have depth D over t tests, with L labels. Numbers of errors are exact, so the relative
-    rounding errors of sums depend neither on the rows nor on epsilon. In units of ``2**-53``,
-    ``T(n)`` is the bound :func:`app.learning.lists.enumerated_class.total_roundoffs` on a sum of n
-    terms, G is the bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and r_d is the bound
-    on a sum over all subtrees of depth d:
+    Trees have depth D over t feature tests, with L labels. Numbers of errors are exact, so the
+    relative rounding errors of sums depend neither on the rows nor on epsilon. In units of
+    ``2**-53``, ``T(n)`` is the bound :func:`app.learning.lists.enumerated_class.total_roundoffs` on
+    a sum of n terms, G is the bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and r_d
+    is the bound on a sum over all subtrees of depth d:
 
     * ``r_0 = T(L)`` for the labels of a leaf.
     * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.

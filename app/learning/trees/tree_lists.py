@@ -36,7 +36,7 @@ class TreeList:
     Args:
         tests: the yes-or-no tests of features that the trees use.
         cells: the trees, shape ``(trees, 2**(depth + 1) - 1)``: the indices of the tests in heap
-            order, then the labels of the leaves.
+            order (level by level from the root), then the labels of the leaves.
         depth: the depth of the trees.
         class_count: the number of labels.
 
@@ -67,14 +67,22 @@ class TreeList:
         return np.full(len(self), 0.5)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcome of every test on every row, 0 or 1, shape ``(rows, tests)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return self._packed.evaluate(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
         """Return the label that every tree gives to every row, shape ``(trees, rows)``.
 
         Args:
-            encoded: outcomes of the tests, shape ``(rows, tests)``.
+            encoded: outcomes of the feature tests, shape ``(rows, tests)``.
 
         """
         outcomes = encoded.astype(np.uint8, copy=False).T
@@ -90,7 +98,7 @@ class TreeList:
         """Return the number of errors of every tree on the rows, shape ``(trees,)``.
 
         Args:
-            encoded: outcomes of the tests, shape ``(rows, tests)``.
+            encoded: outcomes of the feature tests, shape ``(rows, tests)``.
             labels: class indices, shape ``(rows,)``.
 
         """
@@ -109,7 +117,7 @@ class TreeList:
         return type(self)(self.tests, cells, depth=self.depth, class_count=self.class_count)
 
     def describe(self, index: int) -> Description:
-        """Return a tree's tests in heap order, and the labels of its leaves."""
+        """Return a tree's feature tests, level by level from the root, and the labels of its leaves."""
         node_count = (1 << self.depth) - 1
         cells = self.cells[index].tolist()
         return {
@@ -160,7 +168,7 @@ def tree_count_bound(
         class_count: the number of labels.
 
     Raises:
-        ConfigurationError: the outcomes of all tests on all points may not fit into memory.
+        ConfigurationError: the outcomes of all feature tests on all points may not fit into memory.
 
     """
     test_count = _test_count_bound(row_count, features)
@@ -255,8 +263,8 @@ def covering_trees(
     """Return one two-label tree for each way in which trees can label public points.
 
     Args:
-        tests: the public tests that trees may use. Without tests, the only two trees give every row
-            the same label.
+        tests: the public feature tests that trees may use. Without tests, the only two trees give
+            every row the same label.
         public_values: feature values of the points, encoded by the public schema, shape
             ``(points, features)``, at least one point.
         depth: the depth of the trees.

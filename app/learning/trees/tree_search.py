@@ -1,10 +1,11 @@
 """A search over all trees on the rows of one chunk, level by level, by an exchangeable rule.
 
 The canonical and the halving learner search the same trees, and combine numbers in the same order:
-for each leaf, over both sides of a test, and over all tests at a node. The canonical learner counts
-the rows that a tree labels correctly: it adds over both sides, and takes the maximum over tests.
-The halving learner counts the trees without errors: it multiplies over both sides, and adds over
-tests. A :class:`TreeRule` has these operations; this module counts rows and applies the rule.
+for each leaf, over both sides of a feature test, and over all tests at a node. The canonical
+learner counts the rows that a tree labels correctly: it adds over both sides, and takes the maximum
+over tests. The halving learner counts the trees without errors: it multiplies over both sides, and
+adds over tests. A :class:`TreeRule` has these operations; this module counts rows and applies the
+rule.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class TreeRule(Protocol):
-    """The interface of a rule that scores trees, chooses tests and labels leaves."""
+    """The interface of a rule that scores trees, chooses feature tests and labels leaves."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
         """Return the score of each leaf, from its counts of rows by label."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of the subtrees on both sides of a test."""
+        """Return the joint score of the subtrees on both sides of a feature test."""
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of all tests at a node; the last axis counts the tests."""
+        """Return the joint score of all feature tests at a node; the last axis counts the tests."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the index of the chosen test at every node.
+        """Return the index of the chosen feature test at every node.
 
         Args:
             scores: the score of each test at each node of each tree, shape
@@ -67,7 +68,7 @@ class Chunk:
     """The rows of one chunk, sorted by label.
 
     Attributes:
-        ones: 1 if a test is true on a row and else 0, shape ``(tests, rows)``.
+        ones: 1 if a feature test is true on a row and else 0, shape ``(tests, rows)``.
         ends: the index at which the rows of each label start, followed by the number of rows, shape
             ``(labels + 1,)``.
 
@@ -81,7 +82,7 @@ class Chunk:
         """Return the rows of a chunk, sorted by their labels.
 
         Args:
-            bits: outcomes of the tests, shape ``(rows, tests)``.
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
             labels: class indices, shape ``(rows,)``.
             class_count: the number of labels.
 
@@ -92,7 +93,7 @@ class Chunk:
 
     @property
     def test_count(self) -> int:
-        """The number of tests."""
+        """The number of feature tests."""
         return len(self.ones)
 
     @property
@@ -101,7 +102,7 @@ class Chunk:
         return int(self.ends[-1])
 
     def count(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the number of selected rows of each label that pass each test.
+        """Return the number of selected rows of each label that pass each feature test.
 
         Args:
             member: for each selection, 1 if a row belongs to it and else 0, shape
@@ -124,7 +125,13 @@ class Chunk:
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
     def where(self, test_index: int, outcome: int) -> Chunk:
-        """Return the rows of the chunk for which the test ``test_index`` has this outcome."""
+        """Return the rows of the chunk for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         kept = self.ones[test_index] == outcome
         before = np.concatenate([[0], kept.cumsum()])
         return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])
@@ -140,13 +147,13 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
     Args:
         chunk: the rows.
         depth: the depth of the trees. Each level beyond the third multiplies the work by twice the
-            number of tests.
+            number of feature tests.
         tree_count: the number of trees.
         rule: the rule that scores trees, chooses tests and labels leaves.
 
     Returns:
         The trees, shape ``(tree_count, 2**(depth + 1) - 1)``: the indices of the tests in heap
-        order, then the labels of the leaves from left to right.
+        order (level by level from the root), then the labels of the leaves from left to right.
 
     """
     if depth > DEPTH_OF_TRIPLES:
@@ -366,7 +373,7 @@ def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArr
 def parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return, for each leaf, the counts of rows by label in its parent node.
 
-    A tree without tests has one leaf, and the counts of this leaf are returned.
+    A tree without feature tests has one leaf, and the counts of this leaf are returned.
 
     Args:
         leaf_counts: counts of rows, shape ``(labels, trees, leaves)``.

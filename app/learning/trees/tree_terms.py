@@ -3,9 +3,9 @@
 The weight of a tree is ``exp(-decay * errors)`` with ``decay = epsilon / 2``. A region is the set
 of rows that reach a node; let N be its number of rows, and N_l the number with label l. Let
 ``Z(region, d)`` be the summed weight of all trees of depth d on the region. ``Z(region, 0)`` is the
-sum over the labels l of ``exp(-decay (N - N_l))``. ``Z(region, d)`` is the sum over all tests of
-``Z(true side, d - 1) Z(false side, d - 1)``. Every test is used in every region, also in an empty
-one.
+sum over the labels l of ``exp(-decay (N - N_l))``. ``Z(region, d)`` is the sum over all feature
+tests of ``Z(true side, d - 1) Z(false side, d - 1)``. Every test is used in every region, also in
+an empty one.
 
 A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has this
 number of errors::
@@ -62,7 +62,7 @@ def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
 def single_terms(
     singles: NDArray[np.float64], totals: NDArray[np.float64], decay: float
 ) -> ScaledSums:
-    """Return, for each test, the summed weights of the trees of depth 1 that use this test.
+    """Return, for each feature test, the summed weights of the trees of depth 1 that use this test.
 
     Args:
         singles: the number of rows of each label that pass each test, shape ``(labels, tests)``.
@@ -78,7 +78,7 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return, for each test, the summed weights of the trees of depth 2 with this test at the root.
+    """Return, for each feature test, the summed weights of the trees of depth 2 with this root.
 
     Args:
         statistics: the counts of rows in several regions (sets of rows).
@@ -108,8 +108,8 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
     """Return for which regions (sets of rows) all weights are far inside the range of doubles.
 
-    For such a region, one exponential per pair of tests is enough for both sides of a test. The
-    factors of the sums are then larger than otherwise by at most a factor of ``exp(decay)``, so
+    For such a region, one exponential per pair of feature tests is enough for both sides of a test.
+    The factors of the sums are then larger than otherwise by at most a factor of ``exp(decay)``, so
     ``decay`` must be at most 1. It must also be at least 1e-100, so that the log of a sum divided
     by ``decay`` does not overflow.
 
@@ -130,7 +130,7 @@ def gain_roundoffs(test_count: int) -> int:
 
     * For a region (set of rows) that is not narrow by :func:`is_narrow`, the terms are computed
       relative to the largest one: an exponent of at most 746 in size, ``exp``, and one term per
-      test.
+      feature test.
     * For a narrow region: two exponents of at most 340 in size with ``exp``, two reciprocals, a
       product, one term per test, and a last exponent of at most 341 in size with ``exp`` and a
       product.
