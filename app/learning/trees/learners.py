@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ChunkFit(Protocol):
-    """A function that returns one chunk's trees, from outcomes of feature tests, labels and a seed."""
+    """A function that returns one chunk's trees, from outcomes of feature tests and labels."""
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes

@@ -267,7 +267,7 @@ class TreeClass:
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
-        """Return the class of trees with fewer feature tests: one for each division of public points.
+        """Return the class of trees with one feature test for each division of public points.
 
         Two tests with opposite outcomes on every point divide the points in the same way: a tree
         with one of them labels the points as the tree with the other one and exchanged branches

@@ -117,7 +117,7 @@ class TreeList:
         return type(self)(self.tests, cells, depth=self.depth, class_count=self.class_count)
 
     def describe(self, index: int) -> Description:
-        """Return a tree's feature tests, level by level from the root, and the labels of its leaves."""
+        """Return a tree's feature tests, level by level, and the labels of its leaves."""
         node_count = (1 << self.depth) - 1
         cells = self.cells[index].tolist()
         return {
