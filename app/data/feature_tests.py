@@ -1,4 +1,4 @@
-"""The public yes-or-no tests of features (by cut or category) from which hypotheses are built.
+"""The public yes-or-no tests of features (by threshold or category) that hypotheses use.
 
 The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
 only, never on private rows. The published classifier's cuts (thresholds) come from public points,

@@ -36,7 +36,12 @@ class Hypothesis(Protocol):
     """A classifier drawn at random; private unless the mechanism that drew it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the hypothesis's class index for every encoded row, shape ``(rows,)``."""
+        """Return the hypothesis's class index for every row, shape ``(rows,)``.
+
+        Args:
+            encoded: the rows, encoded by the hypothesis class.
+
+        """
         ...
 
     def to_dict(self) -> Mapping[str, object]:
@@ -84,7 +89,7 @@ class HypothesisClass(Protocol):
         ...
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of the hypotheses' log weights in one draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
         Args:
             row_count: the public number of rows.
@@ -159,7 +164,9 @@ class TalliedClass(Protocol):
     """A hypothesis class that can draw a hypothesis from counts of rows, without the rows."""
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts of rows that a draw needs; counts of several blocks can be added.
+        """Return the counts of rows that a random draw of a hypothesis needs.
+
+        The counts of several blocks of rows can be added.
 
         Args:
             encoded: the private rows, encoded by the class.
@@ -342,20 +349,21 @@ class ClassRow:
         counted: returns the method that trains the models from counts of rows, given the rule, the
             class and whether the models give scores; None if training needs the rows.
         packed: returns an ensemble of trees that were trained from counts of rows.
-        codes: returns the encoding of rows as bytes; None if rows cannot be streamed.
+        codes: returns the encoding of rows as bytes; None if the class does not support rows that
+            are read in parts.
         joined: returns one ensemble with the models of several, whose chunks are consecutive.
         read: returns the ensemble that bytes encode.
         read_drawn: returns a drawn hypothesis from its stored lists; None for a class whose
             hypotheses are not stored to label later rows.
         best: returns the hypothesis with the fewest errors, for the student classifier.
-        check: refuses a rule that the class does not support, or scores.
+        check: refuses a rule, or scores, if the class does not support them.
         tests: returns the tests of features that the hypotheses use.
         splits: returns the public cells by which the models vote; None if they do not vote by
             cells.
         search_seconds: returns the estimated time of training; None for the search of a list.
         refuse_search: refuses training that would take hours.
         refuse_rows: refuses a random draw that would take hours.
-        is_quick: whether the time of training is known.
+        is_quick: whether the time of training is known; it is not for code that a user wrote.
 
     """
 

@@ -144,7 +144,7 @@ class PublicRuns:
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> PublicRuns:
-        """Return the distinct points and runs of public points.
+        """Return the distinct points and runs (sequences of consecutive points) of public points.
 
         Args:
             points: public points (feature vectors), encoded by the public schema, float64, shape
@@ -184,7 +184,7 @@ class PublicRuns:
         return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
 
     def finished(self, total: Overlap) -> Overlap:
-        """Return the overlap unchanged."""
+        """Return the overlap of the public points with all rows unchanged."""
         return total
 
     def refuse(self, overlap: Overlap, *, row_count: int, warn: Callable[[str], None]) -> None:

@@ -78,7 +78,7 @@ class DaskEngine:
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return the parts joined to one per worker.
+        """Join the parts of the rows that each worker has in memory to one part.
 
         Args:
             join: a function that joins several parts.
@@ -123,11 +123,11 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return counts that are made and added up on the workers; no row is sent.
+        """Return counts of the rows that are made and added up on the workers; no row is sent.
 
         Args:
             countings: the counts to make, one per result.
-            held: the parts in memory.
+            held: the parts of the rows in memory.
             done: a function that is called with the number of results so far.
 
         """
@@ -189,7 +189,7 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run each function on the worker that has its part; only results are sent back.
+        """Run each function on the worker that has its part of the rows, and return the results.
 
         Args:
             functions: each function with the index of its part.

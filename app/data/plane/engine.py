@@ -26,11 +26,11 @@ class Summing(Protocol[CountsT, ResultT_co]):
     """The interface of a computation that adds up the counts of parts of the rows, in any order."""
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
-        """Return the sum of two parts' counts, which must not depend on the order of the parts."""
+        """Return the sum of the counts of two parts of the rows; their order has no effect."""
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return the result that is computed from the sum of the counts of all parts."""
+        """Return the result, from the sum of the counts of all parts of the rows."""
         ...
 
 
@@ -38,7 +38,7 @@ class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, Res
     """The interface of a computation that counts the rows of each part, and adds up the counts."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part; they do not depend on other parts."""
+        """Return the counts of one part of the rows; they do not depend on other parts."""
         ...
 
 
@@ -86,7 +86,7 @@ class Engine(Protocol):
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Add to each part a value that was computed from all parts, and return a handle on them.
+        """Add to each part of the rows a value that was computed from all parts; return a handle.
 
         Args:
             complete: a pure function that returns a part with its value.

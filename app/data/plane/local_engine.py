@@ -69,7 +69,7 @@ class LocalEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Add to each part a value that was computed from all parts, and return a handle on them.
+        """Add to each part of the rows a value that was computed from all parts; return a handle.
 
         Args:
             complete: a pure function that returns a part with its value.
@@ -114,7 +114,7 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the single part unchanged, since it has the rows of all chunks.
+        """Return the single part of the rows unchanged, since it has the rows of all chunks.
 
         Args:
             cut: not used.

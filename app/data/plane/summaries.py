@@ -53,11 +53,11 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """The number of rows in all these parts together."""
+        """The number of rows in all these parts of the source together."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
-        """Return the joint summary of these parts and other parts."""
+        """Return the joint summary of these parts of the rows and other parts."""
         return Summary(
             {**self.row_counts, **other.row_counts},
             (self.row_sum + other.row_sum) % MODULUS,

@@ -34,7 +34,7 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class CellSplits:
-    """A public tree of tests that divides the feature space into cells.
+    """A public tree of feature tests that divides the feature space into cells.
 
     Attributes:
         tests: one yes-or-no test of a feature at each inner node; node 0 is the root. Without tests
@@ -158,11 +158,13 @@ class CellClass:
         return self.splits.places(values)[:, np.newaxis]
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of the hypotheses' log weights in one draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        The numbers of errors are exact. The rounding errors of one cell's log weights are bounded
-        by :func:`app.learning.lists.enumerated_class.choice_roundoffs`, and the bound for a
-        hypothesis is the sum over all cells, doubled for safety.
+        It is the number ``eta`` of
+        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The numbers of errors are
+        exact. The rounding errors of one cell's log weights are bounded by
+        :func:`app.learning.lists.enumerated_class.choice_roundoffs`, and the bound for a hypothesis
+        is the sum over all cells, doubled for safety.
         """
         del row_count, epsilon
         return 2 * UNIT_ROUNDOFF * self.splits.cell_count * choice_roundoffs(0.0)

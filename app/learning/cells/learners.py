@@ -84,7 +84,12 @@ class CellEnsemble:
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since models that vote by cells give no scores."""
+        """Raise an error, since models that vote by cells give no scores.
+
+        Raises:
+            InvariantError: always.
+
+        """
         del values
         raise InvariantError("learners over cells vote only")
 

@@ -133,7 +133,7 @@ class CellCodes:
 
     @property
     def width(self) -> int:
-        """The number of bytes per row: one for each feature that has a feature test."""
+        """The number of bytes per row: one for each feature that has a yes-or-no test."""
         return len(self.features)
 
     def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

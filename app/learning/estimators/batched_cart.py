@@ -1,10 +1,10 @@
 """Decision trees (CART) for all chunks, grown together level by level, each from its own chunk.
 
-Every node takes the cut with the smallest Gini impurity of the two sides, weighted by their numbers
-of rows. A cut is half-way between neighbouring values in single precision, as in scikit-learn. Of
-equally good cuts (thresholds) scikit-learn takes a random one; here it is the one with the fewest
-rows on the false side, and then the first column. A node is split as long as a cut divides its
-rows. If all rows of a node have the same label, all leaves below the node have this label.
+Every node takes the cut (threshold) with the smallest Gini impurity of the two sides, weighted by
+their numbers of rows. A cut is half-way between neighbouring values in single precision, as in
+scikit-learn. Of equally good cuts scikit-learn takes a random one; here it is the one with the
+fewest rows on the false side, and then the first column. A node is split as long as a cut divides
+its rows. If all rows of a node have the same label, all leaves below the node have this label.
 """
 
 from __future__ import annotations

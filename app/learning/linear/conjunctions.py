@@ -35,7 +35,7 @@ Term: TypeAlias = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A public list of conjunctions of public tests.
+    """A public list of conjunctions of public feature tests.
 
     Attributes:
         tests: the public yes-or-no tests of features.
@@ -91,7 +91,7 @@ LEAST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """The pairs of tests that are inputs of a classifier, and a map that combines the inputs.
+    """The pairs of feature tests that are inputs of a classifier, and a map of the inputs.
 
     Attributes:
         pairs: the indices of two tests of different features, for each pair.
@@ -107,12 +107,11 @@ class PairedTests:
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
     """Return the pairs of feature tests to use as inputs, and a map that combines the inputs.
 
-    Both are computed from public points. The result is None if the points or features are too few
-    for any pair.
+    Both are computed from public points (feature vectors). The result is None if the points or
+    features are too few for any pair.
 
     Args:
-        public_bits: outcomes of the tests on the public points (feature vectors), shape
-            ``(points, tests)``.
+        public_bits: outcomes of the tests on the public points, shape ``(points, tests)``.
         feature_indices: the index of each test's feature, length ``tests``.
 
     """

@@ -152,16 +152,17 @@ _DECAY: Final = np.array(
 
 
 def score_count(class_count: int) -> int:
-    """Return the number of scores per row: one for two classes, else one per class."""
+    """Return the number of linear scores per row: one for two classes, else one per class."""
     return 1 if class_count == BINARY else class_count
 
 
 def squared_length_bound(class_count: int) -> int:
     """Return a bound on the squared length of the vector of one row's residuals.
 
-    With two classes there is one residual, between -:data:`HALF` and :data:`HALF`. With more
-    classes, the residual of the row's label lies in [-:data:`HALF`, 0]; the others are not
-    negative, and their sum is at most the absolute value of the label's residual.
+    Residuals are integers; the integer :data:`HALF` stands for one half. With two classes there is
+    one residual, between -:data:`HALF` and :data:`HALF`. With more classes, the residual of the
+    row's label lies in [-:data:`HALF`, 0]; the others are not negative, and their sum is at most
+    the absolute value of the label's residual.
     """
     return HALF**2 if class_count == BINARY else 2 * HALF**2
 
@@ -187,10 +188,10 @@ def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the logistic function of integer scores as integers; it increases with the score.
 
     Args:
-        scores: scores in steps of 1/:data:`SCORE_STEPS`.
+        scores: scores in steps of 1/:data:`SCORE_STEPS`, which is 1/128.
 
     Returns:
-        Probabilities as integers, in units of 1/:data:`WHOLE`.
+        Probabilities as integers; a probability of 1 is :data:`WHOLE`, which is ``2**20``.
 
     """
     return np.asarray(_LOGISTIC[np.clip(scores, -_PLACES, _PLACES - 1) + _PLACES])
@@ -200,12 +201,12 @@ def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[n
     """Return residuals: the probability of each class, less 1 for the row's label, limited to half.
 
     Args:
-        scores: scores in steps of 1/:data:`SCORE_STEPS`, shape ``(rows, scores)``.
+        scores: scores in steps of 1/:data:`SCORE_STEPS`, which is 1/128, shape ``(rows, scores)``.
         labels: class indices, shape ``(rows,)``.
 
     Returns:
-        Residuals as integers in units of 1/:data:`WHOLE`, shape ``(rows, scores)``. For two classes
-        there is one residual, for the second class.
+        Residuals as integers, shape ``(rows, scores)``; a residual of 1 is :data:`WHOLE`, which is
+        ``2**20``. For two classes there is one residual, for the second class.
 
     """
     if scores.shape[1] == 1:

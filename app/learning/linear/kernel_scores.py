@@ -1,9 +1,9 @@
 """Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
 The inputs of a row are small integers. A true test gives 256; the cosine of a wave lies between
--256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points determine a
-linear map that makes the inputs uncorrelated. The vectors of rows are limited to a maximum length;
-with waves, this length is a multiple of the public points (feature vectors)' median length.
+-256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points (feature
+vectors) determine a linear map that makes the inputs uncorrelated. The vectors of rows are limited
+to a maximum length; with waves, this length is a multiple of the public points' median length.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ROOT: Final = 76
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedTerms:
-    """The inputs of a score: conjunctions of public feature tests, then numeric features.
+    """The inputs of a linear score: conjunctions of public feature tests, then numeric features.
 
     Attributes:
         terms: the public conjunctions of tests.
@@ -71,7 +71,9 @@ class NumberedTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInputs:
-    """The inputs of a score: conjunctions of public feature tests, then cosine features (waves).
+    """The inputs of a linear score: conjunctions of public feature tests, then waves.
+
+    A wave is the cosine of a random weighted sum of numeric features.
 
     Attributes:
         terms: the public conjunctions of tests.

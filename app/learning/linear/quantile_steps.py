@@ -33,7 +33,7 @@ class Numbers:
 
     Attributes:
         feature_indices: the indices of the numeric features, in the order of the schema.
-        bounds: for each feature, the values at step 0 and at step :data:`MAGNITUDE`.
+        bounds: for each feature, the values at step 0 and at step 256 (:data:`MAGNITUDE`).
 
     """
 

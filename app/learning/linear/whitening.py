@@ -1,4 +1,4 @@
-"""A public linear map that makes a score's inputs uncorrelated and similar in size.
+"""A public linear map that makes the inputs of a linear score uncorrelated and similar in size.
 
 The map is computed from public points (feature vectors) only, or from public frequencies if there
 are no points. Private rows are mapped by it afterwards.
@@ -35,11 +35,11 @@ TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicMap:
-    """A public linear map of a score's inputs, with the expected mean and covariance of its output.
+    """A public linear map of a linear score's inputs, with its output's mean and covariance.
 
     Attributes:
         matrix: the map, shape ``(inputs, outputs)``.
-        offset: added to the output, so that its mean over people is about zero, shape
+        offset: added to the output, so that its expected mean over people is about zero, shape
             ``(outputs,)``.
         covariance: the expected covariance of the output, shape ``(outputs, outputs)``.
 
@@ -55,7 +55,9 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a linear map (the identity by default), with its moments from public points.
+        """Return a linear map (by default the identity), with the moments of its output.
+
+        The moments are computed from public points (feature vectors).
 
         Args:
             public_terms: the inputs of the points, shape ``(points, inputs)``, at least one point.
@@ -75,7 +77,9 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the identity map of feature tests, with its moments from public frequencies.
+        """Return the identity map of feature tests, with the moments of its output.
+
+        The moments are computed from public frequencies.
 
         Args:
             tests: the public tests; each has the frequency with which it is true.
@@ -96,7 +100,8 @@ class PublicMap:
 class Shrinkage:
     """How much to shrink combinations of inputs that vary so little that noise would dominate them.
 
-    The curvature of a combination of inputs is a quarter of its variance, as in the logistic loss.
+    The inputs are those of a linear score. The curvature of a combination of inputs is a quarter of
+    its variance, as in the logistic loss.
 
     Attributes:
         noise: the standard deviation of the noise in a mean gradient, if rows have length 1 and the
@@ -104,8 +109,8 @@ class Shrinkage:
         ridge: the factor by which the amount that balances the noise is multiplied before it is
             added to every curvature.
         length: the factor that gives the maximum length of a row's vector. It multiplies half the
-            expected length or, for inputs with waves, the public points (feature vectors)' median
-            length.
+            expected length or, for inputs with waves, the median length of public points (feature
+            vectors).
         ridge_min: the least amount that is added to every curvature, since a few points may
             underestimate it.
 

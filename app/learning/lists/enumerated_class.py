@@ -204,7 +204,10 @@ class EnumeratedClass:
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of the hypotheses' log weights in one draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
+
+        It is the number ``eta`` of
+        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
 
         Args:
             row_count: the public number of rows.
@@ -311,18 +314,19 @@ class EnumeratedClass:
 
 
 def log_weight_error(row_count: int, epsilon: float) -> float:
-    """Return a bound (eta) on the rounding errors of the hypotheses' log weights in one draw.
+    """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-    The number of errors, the number of hypotheses with this number of errors, and ``epsilon / 2``
-    are exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product of
-    ``epsilon / 2`` and the number of errors, and the subtraction of the largest log weight, have a
+    It is the number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
+    The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of
+    errors. The numbers of errors, the number of hypotheses with each number of errors, and
+    ``epsilon / 2`` are exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product
+    of ``epsilon / 2`` and ``errors``, and the subtraction of the largest log weight, have a
     rounding error of at most ``u * B`` each, and ``exp`` has one of at most ``8 * u``. The sum of
     these bounds is doubled, which covers second-order terms.
 
     Args:
         row_count: the public number of rows.
-        epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound on
-            it.
+        epsilon: the parameter of the weights, or an upper bound on it.
 
     """
     largest = 0.5 * epsilon * row_count

@@ -4,9 +4,9 @@ Two feature vectors are in the same cell if every listed hypothesis gives them t
 cells are found from the points of a public grid, of which every cell contains at least one. They
 are never found from private rows, and the cell of a row depends on this row only.
 
-The grid has one point for every joint outcome of the tests: for each feature, an interval between
-cuts (thresholds) or a category. Every possible row belongs to one grid point, and all hypotheses
-that use only these feature tests give the row the label of its point.
+The grid has one point for every joint outcome of the feature tests: for each feature, an interval
+between cuts (thresholds) or a category. Every possible row belongs to one grid point, and all
+hypotheses that use only these tests give the row the label of its point.
 """
 
 from __future__ import annotations

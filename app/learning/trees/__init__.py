@@ -3,8 +3,9 @@
 The exponential mechanism draws one of all trees of a given depth:
 
 * ``tree.py`` has one tree, and ``tree_class.py`` the class of all trees.
-* ``tree_distribution.py`` sums the weights of all trees, and draws one. ``region_tables.py`` has
-  the sums for the upper levels of the trees, and ``tree_terms.py`` the sums for the two lowest.
+* ``tree_distribution.py`` sums the weights ``exp(-epsilon * errors / 2)`` of all trees, and draws
+  one. ``region_tables.py`` has the sums for the upper levels of the trees, and ``tree_terms.py``
+  the sums for the two lowest.
 * ``regions.py`` counts the private rows on which several tests are true.
 * ``tree_lists.py`` has lists of trees, with one tree for each way in which trees label some points.
 
@@ -15,7 +16,7 @@ A learner trains the model of each chunk:
   without errors.
 * ``counted_fit.py`` trains the canonical trees of all chunks from counts of rows, for two labels
   and a depth of at most three. ``cell_counts.py`` makes these counts.
-* ``tree_search.py`` scores and grows trees for both rules.
+* ``tree_search.py`` rates and grows trees for both rules.
 
 The models vote:
 

@@ -308,7 +308,7 @@ class CountedRows:
         return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both feature test outcomes of any marked pair.
+        """Return whether any row has both outcomes of any marked pair of feature tests.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -338,9 +338,10 @@ class CountedRows:
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return the counts from which the weights of trees of depth 2 are computed, as one array.
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`~app.learning.trees.regions.RegionStatistics` describes the layout of the array.
+        :class:`~app.learning.trees.regions.RegionStatistics` describes the layout of the returned
+        array.
         """
         both = self._first_axes(2)
         products = both[1:, 1:, 1:] - both[:1, 1:, 1:]

@@ -88,7 +88,10 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of feature test outcomes that no row can have at once.
+    """Return the pairs of outcomes of feature tests that no row can have at once.
+
+    Args:
+        tests: the public tests.
 
     Returns:
         A symmetric table, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o`` stands for the
@@ -158,7 +161,7 @@ Told: TypeAlias = "Callable[[int, int], None]"
 
 
 def tell_nobody(done: int, total: int) -> None:
-    """Ignore the progress of a draw."""
+    """Do nothing with the progress of a random draw."""
     del done, total
 
 
@@ -169,7 +172,7 @@ def region_tables(
     excluded: NDArray[np.bool_] | None = None,
     told: Told = tell_nobody,
 ) -> tuple[ScaledSums, ...]:
-    """Return the summed weights of all subtrees, for every set of rows that the tests above select.
+    """Return the summed weights of all subtrees, for every set of rows that tests above select.
 
     A multiset of outcomes of feature tests selects the rows that have these outcomes.
 

@@ -91,7 +91,7 @@ Counts = NDArray[np.floating]
 
 
 class RegionRows(Protocol):
-    """The interface of a region's private rows, from which the weights of trees are computed.
+    """The interface of a region's private rows, which the exponential mechanism over trees counts.
 
     A region is the set of rows with given outcomes of some feature tests.
     """
@@ -131,7 +131,7 @@ class RegionRows(Protocol):
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both feature test outcomes of any marked pair.
+        """Return whether any row has both outcomes of any marked pair of feature tests.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -154,9 +154,9 @@ class RegionRows(Protocol):
         ...
 
     def statistics(self) -> Counts:
-        """Return the counts from which the weights of trees of depth 2 are computed, as one array.
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`RegionStatistics` describes the layout of the array.
+        :class:`RegionStatistics` describes the layout of the returned array.
         """
         ...
 
@@ -246,7 +246,7 @@ class MergedRows:
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both feature test outcomes of any marked pair.
+        """Return whether any row has both outcomes of any marked pair of feature tests.
 
         Args:
             pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
@@ -277,9 +277,9 @@ class MergedRows:
         return counts
 
     def statistics(self) -> Counts:
-        """Return the counts from which the weights of trees of depth 2 are computed, as one array.
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`RegionStatistics` describes the layout of the array.
+        :class:`RegionStatistics` describes the layout of the returned array.
         """
         tests, classes = self.test_count, self.class_count
         products = np.zeros((classes - 1, tests, tests), dtype=self.number)

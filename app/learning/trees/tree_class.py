@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeClass:
-    """The class of all complete decision trees of a depth over a list of tests.
+    """The class of all complete decision trees of a fixed depth over a list of feature tests.
 
     Any leaf may have any label. With depth D, t tests and L labels, the class has
     ``t**(2**D - 1) * L**(2**D)`` trees. Two trees with different tests or labels count as two, even
     if they label all rows equally, so the number of trees is public.
 
     Attributes:
-        tests: the public yes-or-no tests of features; may be empty if the depth is 0.
+        tests: the public tests; may be empty if the depth is 0.
         depth: the number of tests between the root and a leaf, 0 or more.
         class_count: the number of labels.
-        told: a function that is called with the progress of a draw, in public numbers.
+        told: a function that is called with the progress of a random draw, in public numbers.
 
     """
 
@@ -116,7 +116,7 @@ class TreeClass:
         return coding if total <= COUNTERS_MAX else None
 
     def refuse_rows(self, row_count: int, *, is_weighed: bool = False) -> None:
-        """Refuse a number of rows for which a draw would take longer than some minutes.
+        """Refuse a number of rows for which a random draw would take longer than some minutes.
 
         Args:
             row_count: the public number of rows.
@@ -154,9 +154,10 @@ class TreeClass:
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of the trees' log weights in one draw.
+        """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-        :func:`app.learning.trees.tree_distribution.draw_log_error` derives the bound.
+        :func:`app.learning.trees.tree_distribution.draw_log_error` derives the bound, which is the
+        number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
         """
         del row_count, epsilon
         return draw_log_error(self._size)

@@ -125,7 +125,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """An upper bound on the bytes of memory that a draw needs in addition to its rows."""
+        """An upper bound on the bytes of memory that a random draw needs besides its rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
@@ -243,7 +243,7 @@ class TreeWeights:
         return cls(rows, turned, depth, epsilon / 2, tables)
 
     def log_normaliser(self) -> float:
-        """Return the log of the sum of the weights of all trees."""
+        """Return the log of the sum of the weights of all trees; the result is secret."""
         total = self._terms(()).total(self.decay, 0)
         return log(float(total.factors)) - self.decay * float(total.errors)
 

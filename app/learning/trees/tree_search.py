@@ -22,25 +22,28 @@ if TYPE_CHECKING:
 
 
 class TreeRule(Protocol):
-    """The interface of a rule that scores trees, chooses feature tests and labels leaves."""
+    """The interface of a rule that rates trees, chooses feature tests and labels leaves.
+
+    The rating of a subtree is, for example, the number of rows that it labels correctly.
+    """
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the score of each leaf, from its counts of rows by label."""
+        """Return the rating of each leaf, from its number of rows with each label."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of the subtrees on both sides of a feature test."""
+        """Return the joint rating of the subtrees on both sides of a feature test."""
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of all feature tests at a node; the last axis counts the tests."""
+        """Return the joint rating of all feature tests at a node; the last axis is the tests."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return the index of the chosen feature test at every node.
 
         Args:
-            scores: the score of each test at each node of each tree, shape
+            scores: the rating of each test at each node of each tree, shape
                 ``(trees, nodes, tests)``.
 
         Returns:
@@ -52,7 +55,7 @@ class TreeRule(Protocol):
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return the labels of leaves, from counts of rows in each leaf and its parent node."""
+        """Return the labels of leaves, from the numbers of rows in leaves and parent nodes."""
         ...
 
 
@@ -149,7 +152,7 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
         depth: the depth of the trees. Each level beyond the third multiplies the work by twice the
             number of feature tests.
         tree_count: the number of trees.
-        rule: the rule that scores trees, chooses tests and labels leaves.
+        rule: the rule that rates trees, chooses tests and labels leaves.
 
     Returns:
         The trees, shape ``(tree_count, 2**(depth + 1) - 1)``: the indices of the tests in heap
