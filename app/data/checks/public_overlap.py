@@ -133,8 +133,9 @@ class PublicRuns:
     Rows are compared with the points block by block. A run that crosses two blocks is not found.
 
     Attributes:
-        known: the numbers of the distinct points, and of the distinct runs of each length, sorted.
-        codes: the index in ``known`` of each point, and, for each length, of the run that starts at
+        known: sorted numbers that stand for the distinct points and, for each length, for the
+            distinct runs.
+        codes: the index in ``known`` of each point and, for each length, of the run that starts at
             each point.
 
     """
@@ -246,7 +247,7 @@ def _has_runs(
 
 
 def row_numbers(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row; two different rows are equal with a chance of 2^-64."""
+    """Return a 64-bit hash of each row; two different rows have equal hashes once in 2^64 pairs."""
     codes = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         canonical = np.where(np.isnan(column), np.nan, column + 0.0)

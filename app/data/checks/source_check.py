@@ -369,7 +369,7 @@ def check_source(
         source: the path or address of the source, as :func:`app.data.sources.sources.read_rows`
             accepts it.
         schema: the public schema.
-        query: the ``SELECT`` of a database, which must compute each row from one stored row.
+        query: the ``SELECT`` query for a database, which must compute each row from one stored row.
         dialect: the separators and the encoding of a CSV file.
         rows_expected: the number of rows in the configuration.
         person: the private column that names persons; None if a row is the unit of privacy.

@@ -64,7 +64,7 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every part on the workers; the first invalid row ends the reading.
+        """Read every part of the rows on the workers; the first invalid row ends the reading.
 
         Args:
             read: a pure function that returns a part, given its item.

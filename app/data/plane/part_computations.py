@@ -153,7 +153,10 @@ class Tallying:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Return the sum over the rows of one part, each row multiplied by its weight in units."""
+        """Return the sum over the rows of one part, each row multiplied by its integer weight.
+
+        The unit of weights is ``1 / unit_count``.
+        """
         found, total = [], 0
         for weight, rows in part.weighed():
             found.append(weight * self._counted(part, rows))

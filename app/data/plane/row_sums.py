@@ -45,7 +45,7 @@ def sum_of_rows(
     Args:
         values: feature values encoded by the public schema, shape ``(rows, features)``.
         labels: class indices, shape ``(rows,)``.
-        key: the key of the fingerprint.
+        key: the secret key of the fingerprint.
         digests: the keyed digest of each row's person, shape ``(rows, 2)``; None if a row is the
             unit of privacy.
 
@@ -76,7 +76,7 @@ def fingerprint_of_sum(
         row_sum: the sum of the hashes of all rows.
         row_count: the number of rows.
         width: the number of feature columns.
-        key: the key of the fingerprint.
+        key: the secret key of the fingerprint.
         is_of_persons: whether a row is hashed with its person.
 
     """

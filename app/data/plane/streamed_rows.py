@@ -151,7 +151,7 @@ class StreamedRows:
         """Read the source again, and return all rows in memory.
 
         Raises:
-            DataError: they are not the rows that were counted.
+            DataError: the source has other rows than when they were counted.
 
         """
         rows, key = self._load(), self.reading.key
@@ -169,7 +169,7 @@ class StreamedRows:
             coding: the encoding of rows as bytes that the count needs.
 
         Raises:
-            DataError: they are not the rows that were counted before.
+            DataError: the source has other rows than when they were counted.
 
         """
         coded = replace(self.reading, coding=coding)
@@ -191,7 +191,7 @@ class StreamedRows:
             runs: the public points, and the sequences of consecutive points.
 
         Raises:
-            DataError: they are not the rows that were counted before.
+            DataError: the source has other rows than when they were counted.
 
         """
         try:
@@ -224,7 +224,7 @@ class StreamedRows:
                 int16, shape ``(rows, coordinates)``.
 
         Raises:
-            DataError: they are not the rows that were counted before.
+            DataError: the source has other rows than when they were counted.
 
         """
         try:
@@ -351,7 +351,7 @@ def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
 
     Args:
         rows: the private rows.
-        key: the key of the fingerprint.
+        key: the secret key of the fingerprint.
 
     """
     total, persons = 0, rows.persons
@@ -380,7 +380,7 @@ def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> s
         rule: ``row sums`` for the sum of keyed hashes, or any other text for the digest of the
             sorted rows.
         rows: the private rows; for the digest of sorted rows they are read into memory.
-        key: the key of the fingerprint.
+        key: the secret key of the fingerprint.
 
     """
     if isinstance(rows, StreamedRows):

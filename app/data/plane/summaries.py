@@ -103,7 +103,12 @@ class PackedRows:
         return np.stack([column[rows] for column in self.columns])
 
     def weights(self, rows: slice) -> NDArray[np.float64] | None:
-        """Return the weights of some rows in units, ``(rows,)``; None if every weight is 1."""
+        """Return the weights of some rows as integers; None if every weight is 1.
+
+        Returns:
+            Weights in units of ``2**-20``, shape ``(rows,)``.
+
+        """
         persons = self.persons
         if persons is None:
             return None
@@ -111,7 +116,11 @@ class PackedRows:
         return weights
 
     def weighed(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Yield each weight in units, with the indices of rows of this weight, in blocks."""
+        """Yield each weight of rows as an integer, with the indices of rows of this weight.
+
+        The unit is 1 if a row is the unit of privacy, and ``2**-20`` if a column names persons. The
+        indices of one weight come in blocks of some ten thousand.
+        """
         every = np.arange(len(self.labels))
         alike = [(1, every)]
         if self.persons is not None and len(every):
@@ -151,7 +160,7 @@ class Reading:
         schema: the public schema.
         dialect: the separators and the encoding of a CSV file.
         coding: the encoding of rows as bytes.
-        key: the key of the fingerprint.
+        key: the secret key of the fingerprint.
         person: the private column that names persons; None if a row is the unit of privacy.
 
     """

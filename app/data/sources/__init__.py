@@ -6,8 +6,8 @@
 * ``parts.py`` lists the files of a folder, a path pattern or Hive partitions. ``stored_files.py``
   finds and opens files on disks and in object stores.
 * ``encoded_parts.py`` reads one part of a source alone: a file, or a section of a file.
-* ``csv_dialect.py`` has the separators and the encoding of a CSV file. ``csv_records.py`` cuts
-  (thresholds) its bytes into blocks of records.
+* ``csv_dialect.py`` has the separators and the encoding of a CSV file. ``csv_records.py`` divides
+  its bytes into blocks of records.
 * ``arrow_texts.py`` parses many texts of a column together, with the same results as one by one.
 * ``row_wise.py`` checks the text of an SQL query, and refuses a query that may not return one row
   for each record.

@@ -700,7 +700,10 @@ class NearNames:
         self._found: dict[str, str | None] = {}
 
     def near(self, text: str) -> str | None:
-        """Return the public name from which a text differs only in such signs, or None."""
+        """Return the public name from which a text differs only in blanks, capitals or dashes.
+
+        The result is None if there is no such name.
+        """
         if len(self._found) > REMEMBERED_CELLS_MAX:
             self._found.clear()
         if text not in self._found:

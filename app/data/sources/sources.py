@@ -53,7 +53,7 @@ def read_rows(
         source: the path of a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file or of a folder of
             Parquet files, or an SQLAlchemy URL.
         schema: the public schema.
-        query: the ``SELECT`` of a database, which must compute each row from one record.
+        query: the ``SELECT`` query for a database, which must compute each row from one record.
         dialect: the separators and the encoding of a CSV file.
         rows_expected: the number of rows in the configuration, which must be correct.
         person: the private column that names persons; None if a row is the unit of privacy.
@@ -93,7 +93,7 @@ def open_source(
 
     Args:
         source: the path or address of the source, as for :func:`read_rows`.
-        query: the ``SELECT`` of a database, which must compute each row from one record.
+        query: the ``SELECT`` query for a database, which must compute each row from one record.
         columns: the needed columns.
         dialect: the separators and the encoding of a CSV file.
         refuse_row: a function that is called with the number of a row of a CSV file that has too
