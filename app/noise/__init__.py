@@ -4,7 +4,7 @@
   below a bound, permutations, secrets). It also has the functions that turn random words of any
   source into integers and permutations.
 * ``system.py`` has the source that serves a release: the operating system's random generator.
-* ``scripted.py`` has a source for tests, which returns given words.
+* ``scripted.py`` has a source for unit tests, which returns given words.
 * ``exact_choice.py`` draws one of several alternatives, given the logs of their weights.
 * ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers from the distributions of these
   names.

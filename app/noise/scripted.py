@@ -1,4 +1,4 @@
-"""A noise source for tests that returns given random words, and raises an error after the last."""
+"""A noise source for unit tests, which returns given random words and fails after the last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def seeded_words(seed: int) -> Iterator[int]:
 
 
 class ScriptedNoise:
-    """A noise source for tests that returns given words in their order; it never serves a release.
+    """A noise source for unit tests, which returns given words in their order.
+
+    It never serves a release.
 
     Args:
         words: 64-bit words in the order in which they are returned; may be endless, for example

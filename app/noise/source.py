@@ -1,8 +1,8 @@
 """The interface through which all randomness enters the privacy mechanisms.
 
 A mechanism is a pure function of its parameters, its state, a private value and a
-:class:`NoiseSource`. A server passes :class:`~app.noise.system.SystemNoise`; tests pass a source
-with given words.
+:class:`NoiseSource`. A server passes :class:`~app.noise.system.SystemNoise`; unit tests pass a
+source with given words.
 
 Every source makes integers below a bound, and permutations, from 64-bit random words by the same
 two functions of this module. Both functions use rejection sampling, so their results are exactly

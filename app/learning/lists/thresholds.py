@@ -200,9 +200,8 @@ class ThresholdClass:
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
         """Return the class with one threshold for each distinct labelling of public points.
 
-        Tests with the same outcome on every point are represented by the first of them, and feature
-        tests that do not divide the points are left out. Without points, the class is returned
-        unchanged.
+        Of the feature tests with the same outcome on every point, the first is kept, and tests that
+        do not divide the points are left out. Without points, the class is returned unchanged.
 
         Args:
             public_points: outcomes of :attr:`tests` on the points, shape ``(points, tests)``.

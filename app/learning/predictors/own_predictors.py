@@ -65,8 +65,8 @@ class PublicFeature:
     def other(self) -> str:
         """The string that replaces every value outside the listed categories.
 
-        It is "other". If a listed category has this name, underscores are put before it until it
-        differs from every listed category.
+        It is "other". If a listed category has this name, underscores are put before "other" until
+        the string differs from every listed category.
         """
         name = "other"
         while name in (self.categories or ()):

@@ -288,13 +288,14 @@ class TreeWeights:
 
 
 def draw_log_error(size: TreeSize) -> float:
-    """Return a bound (eta) on the rounding errors of the trees' log weights in one draw.
+    """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-    Trees have depth D over t feature tests, with L labels. Numbers of errors are exact, so the
-    relative rounding errors of sums depend neither on the rows nor on epsilon. In units of
-    ``2**-53``, ``T(n)`` is the bound :func:`app.learning.lists.enumerated_class.total_roundoffs` on
-    a sum of n terms, G is the bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and r_d
-    is the bound on a sum over all subtrees of depth d:
+    The weight of a tree is ``exp(-epsilon * errors / 2)``. Trees have depth D over t feature tests,
+    with L labels. Numbers of errors are exact, so the relative rounding errors of sums of weights
+    depend neither on the rows nor on epsilon. In units of ``2**-53``, ``T(n)`` is the bound
+    :func:`app.learning.lists.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is the
+    bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and ``r_d`` is the bound on a sum
+    over all subtrees of depth d:
 
     * ``r_0 = T(L)`` for the labels of a leaf.
     * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.
