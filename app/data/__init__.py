@@ -2,8 +2,9 @@
 
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners accept.
-* ``validate.py`` has what the folders above import instead of the readers of private rows: the
-  check of posted vectors, and the description of the schema for ``GET /schema``.
+* ``validate.py`` has the check of posted vectors, and the description of the schema for
+  ``GET /schema``. Code that answers requests, such as ``app/http``, imports this module, and never
+  the readers of private rows.
 * ``vectors.py`` checks posted vectors, makes the bytes by which a repeated query is recognised, and
   encodes vectors as numbers, clipped to their bounds.
 * ``field_values.py`` reads one value of a row as text, number or boolean, whatever its stored type.

@@ -1,7 +1,7 @@
 """Checks of posted feature vectors against the public schema (the step VALIDATE).
 
-The folders above ``app/data`` import the checks and the schema's description from this module, so
-that they never import the readers of private rows.
+Code that answers requests, such as ``app/http``, imports the checks and the schema's description
+from this module, so that it never imports the readers of private rows.
 """
 
 from __future__ import annotations

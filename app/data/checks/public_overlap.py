@@ -4,7 +4,7 @@ Nothing protects public points. If an operator gave the private file as the publ
 would be exposed. Therefore the file is refused, before any budget is charged, in three cases:
 
 * Both files are the same file, possibly through a link.
-* The points are the rows of the source, in any order, and each occurs as often as there.
+* The points are the rows of the source in any order, and each occurs as often as in the source.
 * At least half of the points' *runs* are runs of the source. A run is a sequence of two consecutive
   rows, after encoding. If rows repeat so much that a source in random order would contain more than
   a tenth of the points' runs by chance, runs of four rows are compared instead, or eight, and so
@@ -65,7 +65,7 @@ def refuse_source_file(public: Path, source: str) -> None:
         source: the setting ``data.source``, a path or an address.
 
     Raises:
-        ConfigurationError: both are the same file.
+        ConfigurationError: the public file is the private source.
 
     """
     if SCHEME_END in source:

@@ -122,8 +122,8 @@ def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 def visible_pairs(points: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the indices of all ordered pairs of points that have no other point between them.
 
-    Seen from one point, the directions to the others are reduced fractions, and in each direction
-    only the nearest point counts.
+    For each point, the directions to all other points are computed as reduced fractions, and in
+    each direction only the nearest point is kept.
 
     Args:
         points: distinct integer points, shape ``(points, 2)``.

@@ -6,5 +6,6 @@ of a class, with noise.
 * ``table_hypotheses.py`` chooses the tests of features, and lists one hypothesis for each labelling
   of public points (feature vectors); it refuses a table that is too large.
 * ``representative_domain.py`` has the public grid with one point for each joint outcome of the
-  tests, assigns rows to its points, and joins points that all hypotheses label alike into cells.
+  tests. It assigns rows to the grid's points, and joins points into one cell if each hypothesis
+  gives them the same label.
 """

@@ -2,8 +2,9 @@
 
 A statistics table contains one number for every labelling of public points (feature vectors) by
 hypotheses of a class. The labels of these hypotheses on all cells (parts of the feature space) are
-listed too, so both must be few. Tests that the operator lists are all used. For the other features,
-tests are chosen, at most the same number for each feature, so that the table stays small.
+listed too. Therefore the hypotheses and the cells must be few. If the operator lists tests of a
+feature, all of them are used. For the other features, tests are chosen, at most the same number for
+each feature, so that the table stays small.
 """
 
 from __future__ import annotations

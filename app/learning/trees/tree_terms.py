@@ -108,7 +108,7 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
     """Return for which regions (sets of rows) all weights are far inside the range of doubles.
 
-    For such a region, one exponential per pair of feature tests is enough for both sides of a test.
+    For these regions, one exponential per pair of feature tests is enough for both sides of a test.
     The factors of the sums are then larger than otherwise by at most a factor of ``exp(decay)``, so
     ``decay`` must be at most 1. It must also be at least 1e-100, so that the log of a sum divided
     by ``decay`` does not overflow.
