@@ -75,8 +75,9 @@ def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> t
         bins: two or more.
 
     Returns:
-        Increasing cuts. There are none if no value is shared by so many points, or if one value is
-        shared by more than half of them; :func:`quantile_cuts` covers the second case.
+        Increasing cuts. There are none in two cases: no value is shared by more than one point in
+        ``bins``, or one value is shared by more than half of the points. :func:`quantile_cuts`
+        covers the second case.
 
     """
     points = np.sort(public_column[~np.isnan(public_column)])

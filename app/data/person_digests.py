@@ -7,7 +7,7 @@ previous ciphertext by exclusive or.
 **Claim.** A digest depends only on one identifier and the key, not on other rows. If the key is
 secret, the digests of distinct identifiers cannot be distinguished from independent random numbers
 of 128 bits. The reason is that the length comes first, so no message is the beginning of another
-one, and CBC-MAC is a pseudo-random function for such messages.
+one, and CBC-MAC is a pseudo-random function for these messages.
 
 **Use.** When rows are read block by block, two blocks have the same person if the digests are
 equal. The identifiers themselves do not leave the process that reads the block.

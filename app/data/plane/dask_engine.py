@@ -123,7 +123,7 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return counts of the rows that are made and added up on the workers; no row is sent.
+        """Return counts of the rows; the workers make and add them up, and send no row.
 
         Args:
             countings: the counts to make, one per result.

@@ -151,7 +151,7 @@ class StreamedRows:
         """Read the source again, and return all rows in memory.
 
         Raises:
-            DataError: the source has other rows than when they were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         rows, key = self._load(), self.reading.key
@@ -169,7 +169,7 @@ class StreamedRows:
             coding: the encoding of rows as bytes that the count needs.
 
         Raises:
-            DataError: the source has other rows than when they were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         coded = replace(self.reading, coding=coding)
@@ -191,7 +191,7 @@ class StreamedRows:
             runs: the public points, and the sequences of consecutive points.
 
         Raises:
-            DataError: the source has other rows than when they were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         try:
@@ -224,7 +224,7 @@ class StreamedRows:
                 int16, shape ``(rows, coordinates)``.
 
         Raises:
-            DataError: the source has other rows than when they were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         try:

@@ -132,8 +132,8 @@ class Texts(ABC):
 
         Returns:
             The numbers, shape ``(rows,)``; and for each row whether its text must be parsed one by
-            one, shape ``(rows,)``, or None if no text must. The number of such a text has no
-            meaning.
+            one, shape ``(rows,)``, or None if no text must. The number returned for a text
+            that must be parsed one by one has no meaning.
 
         """
 

@@ -2,8 +2,8 @@
 
 Parts are listed without reading them. They are sorted by name, so that every engine and every
 machine has them in the same order. All files in a folder named ``key=value`` get a further column
-``key``, in which every field is the text ``value``. The name of such a folder may therefore be
-private, and is never shown.
+``key``, in which every field is the text ``value``. The name of a folder may therefore be private,
+and is never shown.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def is_parquet(source: str) -> bool:
 def source_files(source: str, suffixes: tuple[str, ...] = (PARQUET_SUFFIX,)) -> tuple[Part, ...]:
     """Return the files of a source in the order of their names; no file is opened.
 
-    Hidden files and files whose name begins with ``_`` are left out, and so are all files in a
-    folder with such a name.
+    Hidden files and files whose name begins with ``_`` are left out, and so are all files in
+    folders that are hidden or whose name begins with ``_``.
 
     Args:
         source: the path or address of a file or a folder, or a path pattern.

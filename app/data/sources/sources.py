@@ -1,8 +1,8 @@
 """Reading of private rows from a source of any format, with every field validated.
 
 Rows are read in blocks, so that the memory is about ``rows * features * 8`` bytes. Each kind of
-source has its own module, and a library that only one kind needs is imported only when such a
-source is read.
+source has its own module, and a library that only one kind needs is imported only when a source of
+this kind is read.
 """
 
 from __future__ import annotations

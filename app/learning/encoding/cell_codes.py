@@ -84,7 +84,7 @@ class CodedFeature:
         """Return for every two feature tests the test that is equivalent to both together.
 
         For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. For two different categories there is no
-        such test, which the number of tests stands for.
+        test, and the number of tests stands in its place.
 
         Returns:
             Positions in :attr:`test_indices`, shape ``(tests, tests)``.

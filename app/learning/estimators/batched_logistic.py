@@ -159,8 +159,9 @@ def fit_logistic(
     Returns:
         The weights, shape ``(chunks, labels, columns)``, and the intercepts, shape
         ``(chunks, labels)``, of one score per label. The intercept of a label that no row of the
-        chunk has is minus infinity. If a chunk has two labels, the score of the first is zero. A
-        chunk without rows, or whose training fails, has the score of label 0 only.
+        chunk has is minus infinity. If a chunk has two labels, the score of the first is zero. For
+        a chunk without rows, or if training fails, the intercepts of all labels but label 0 are
+        minus infinity.
 
     """
     chunk_count = len(offsets) - 1

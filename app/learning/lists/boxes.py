@@ -3,7 +3,8 @@
 A list of boxes is made for one of three hypothesis classes. ``thresholds`` has the rules
 ``x >= cut``. ``intervals`` has the intervals on one feature, each of which may be unbounded on one
 side. ``rectangles`` has the intervals on one feature and the pairs of intervals on two features.
-Each list has every such box once, and then the two hypotheses that give every row label 0 or 1.
+Each list has every box of its class once, and then the two hypotheses that give every row label 0
+or 1.
 
 A value is encoded as its rank: the number of public cuts of its feature that are at most the value.
 A missing value has rank 0, as a value below every cut. An interval is stored as a range of ranks.

@@ -5,7 +5,7 @@ of mislabelled rows, or the exact sum of their weights. Hypotheses with the same
 have the same weight. Therefore a draw first selects a number of errors, and then one of the
 hypotheses with this number.
 
-The module also has sums of such weights over very many trees, as pairs of numbers::
+The module also has sums of these weights over very many trees, as pairs of numbers::
 
     sum = factor * exp(-decay * errors)
 

@@ -100,9 +100,8 @@ def side_scores(
 
     Returns:
         Shares, shape ``(hypotheses, 2)``: the first is for the rows to which the hypothesis gives
-        label 0, the second for label 1. If there is no such row, the share is 0 for label 0 and 1
-        for label
-        1. The shares of a hypothesis that gives every row the same label are 0 and 1.
+        label 0, the second for label 1. The first share is 0, and the second is 1, if there are
+        no rows for it. A hypothesis that gives every row the same label has the shares 0 and 1.
 
     """
     scores = np.tile([0.0, 1.0], (len(places), 1))

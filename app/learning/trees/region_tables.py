@@ -9,7 +9,7 @@ outcomes of a test; its region is then weighed as any other region.
 
 Different multisets can describe the same region, whatever the rows are. If a value is above the
 higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
-The sum of such a region is computed once. This depends on the public tests only: no region is left
+The sum of this region is computed once. This depends on the public tests only: no region is left
 out because of the rows in it.
 
 A sum is stored at the rank of its multiset. The rank of ``x_0 <= x_1 <= ...`` is the sum of the
@@ -117,8 +117,8 @@ def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int
     """Return, for each multiset of outcomes of feature tests, the one that represents its rows.
 
     The rows with these outcomes are called a region. An outcome that another one of the multiset
-    implies is replaced by the other one. Every empty region is represented by both outcomes of test
-    0. A multiset that represents a region represents itself.
+    implies is replaced by the other one. Every empty region is represented by both outcomes of the
+    first test. A multiset that represents a region represents itself.
 
     Args:
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
