@@ -1,8 +1,8 @@
 """Persons as the unit of privacy: a private column names the person of each row.
 
-Neighbouring data sets then differ in all rows of one person, any number of them, replaced by all
-rows of another. The number of persons is public, and the number of rows is not. An identifier is
-stored only as a keyed digest, and occurs in no feature, reply or log.
+Neighbouring data sets then differ in one person: all rows of this person, however many, are
+replaced by all rows of another. The number of persons is public, and the number of rows is not. An
+identifier is stored only as a keyed digest, and occurs in no feature, reply or log.
 
 * The person of a row depends only on the row's own identifier and the key, not on other rows.
 * Persons are numbered in the order of their digests. No privacy claim depends on this order: a

@@ -12,7 +12,7 @@ classifiers, ``encoding/`` turns feature values into the inputs of models, and
 * ``registry.py`` is the table of hypothesis classes by their name in a configuration.
 * ``chunks.py`` cuts the sampled rows into one chunk per learner, and handles failures: a learner
   that fails votes for class 0, and an error of the machine, such as too little memory, ends the
-  fit.
+  training.
 * ``ensemble.py`` trains an ensemble of k models and reads a stored one.
 * ``learner_seeds.py`` derives the random seed of each learner.
 * ``vote_counting.py`` counts many votes in few operations.

@@ -68,7 +68,7 @@ class Finding:
         column: the name of the column; None for a problem of whole rows.
         problem: a phrase that describes the problem without a private value.
         row_count: the number of rows with the problem; None for a problem of a whole column.
-        first_row: the number of the first such row; rows are numbered from 1.
+        first_row: the number of the first row with the problem; rows are numbered from 1.
         names: the public names to which values with the problem are similar.
 
     """

@@ -112,8 +112,8 @@ class ArrowTexts(Texts):
 
         Returns:
             The numbers, shape ``(rows,)``; and for each row whether its text must be parsed one by
-            one, shape ``(rows,)``, or None if no text must. The number of such a text has no
-            meaning.
+            one, shape ``(rows,)``, or None if no text must. The number returned for a text
+            that must be parsed one by one has no meaning.
 
         """
         alone = self._are_among(missing)

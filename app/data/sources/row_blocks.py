@@ -150,7 +150,7 @@ def collect(
         named: the column that names persons; None if every row is a unit of privacy.
 
     Raises:
-        DataError: a field does not fit, or there is no row; the error names the first such field.
+        DataError: a field does not fit, and the error names the first one; or there is no row.
 
     """
     capacity = blocks.row_count or ROWS_PER_BLOCK
@@ -194,7 +194,7 @@ def encoded_blocks(
             starts; None if it is ``rows_before``.
 
     Raises:
-        DataError: a field does not fit; the error names the first such field.
+        DataError: a field does not fit; the error names the first one.
 
     """
     part, before_part = None, rows_before_part

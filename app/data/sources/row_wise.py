@@ -102,7 +102,7 @@ def check_row_wise(query: str) -> None:
 
     Raises:
         ConfigurationError: the query has a word that is not accepted; the error names the first
-            such word, and the setting ``data.query``.
+            one, and the setting ``data.query``.
 
     """
     for sign, name in UNCLEAR.items():

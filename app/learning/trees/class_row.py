@@ -2,7 +2,7 @@
 
 The time of training trees by a built-in rule is estimated from public numbers only. The constants
 were measured on one core of a server with the 86 feature tests of ``benchmarks/deep_trees.py``. A
-configuration is refused only if the estimate is far beyond the error of these constants.
+configuration is refused if the estimate is more than an hour.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def search_seconds(
 
 
 def refuse_long_search(rule: str, searched: TreeClass, *, row_count: int, chunk_count: int) -> None:
-    """Refuse trees whose training would take hours.
+    """Refuse trees whose training is estimated to take more than an hour.
 
     Args:
         rule: the built-in learner, ``canonical`` or ``halving``.
@@ -83,7 +83,8 @@ def refuse_long_search(rule: str, searched: TreeClass, *, row_count: int, chunk_
         chunk_count: the number of chunks.
 
     Raises:
-        ConfigurationError: training would take hours; the error names ``hypotheses.depth``.
+        ConfigurationError: the estimate is more than an hour; the error names
+            ``hypotheses.depth``.
 
     """
     seconds = search_seconds(

@@ -1,7 +1,7 @@
 """The halving learner: a model of 100 random trees without errors on a chunk, which vote together.
 
 Each tree is drawn uniformly from all trees that label every row of the chunk correctly. Two trees
-with different feature tests count as two, even if they give the same labels. The number of such
+with different feature tests count as two, even if they give the same labels. The number of these
 trees is computed as a product over leaves and a sum over tests: a leaf with rows of one label can
 have this label only, an empty leaf can have any label, and a leaf with rows of several labels can
 have none.
