@@ -1,7 +1,8 @@
-"""Parsing of a public partition of the feature space, given as the tests of a decision tree.
+"""Parsing of a public division of the feature space, given as the feature tests of a decision tree.
 
-A list is in preorder: a test, then all of its false side, then all of its true side;
-an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.
+The list is in preorder: a test, then everything on its false side, then everything on its true
+side. An empty text stands for a cell, which is a part of the division. For example,
+``["age >= 40", "", "region = north", "", ""]`` has three cells.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ IN_WORDS = (
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
-    """Return the public regions (cells) into which a configured tree of tests divides vectors.
+    """Return the public cells into which a configured tree of feature tests divides vectors.
 
     Args:
         schema: the public schema.
-        written: tests in preorder.
-        section: ``hypotheses`` or ``classifier``, for refusals.
+        written: the tests in preorder, with an empty text for each cell.
+        section: the section of the configuration for error messages, ``hypotheses`` or
+            ``classifier``.
 
     Raises:
-        ConfigurationError: names the entry that is no test, or where the list ends early
-            or late.
+        ConfigurationError: an entry is not a test, or the list ends too early or too late; the
+            error names the entry.
 
     """
     tests: list[BinaryTest] = []

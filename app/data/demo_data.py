@@ -1,8 +1,8 @@
 """The built-in demonstration data: public rows generated at start from a fixed seed.
 
-Eight features, uniform on [0, 1]; the label follows a tree of depth three
-whose cuts lie off every grid on purpose; one label in ten is flipped.  The
-generator is numpy's, since the rows are public and no claim rests on them.
+Eight features are uniform on [0, 1]. The label follows a tree of depth three, whose cuts
+(thresholds) are deliberately not at equally spaced values, and one label in ten is flipped. The
+random generator is numpy's, since the rows are public and no privacy claim depends on them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class DemoQueries:
     """The held-out rows of the demonstration data, used as queries; they are public.
 
     Attributes:
-        vectors: one list of eight floats a query, as they are posted.
-        labels: the label of each, one in ten flipped as in the private rows.
-        concept_labels: the label of each by the concept, none flipped.
+        vectors: a list of eight numbers for each query, in the form in which a client sends it.
+        labels: the label of each query; one in ten is flipped, as in the private rows.
+        concept_labels: the label of each query by the tree, without flips.
 
     """
 
@@ -46,13 +46,13 @@ class DemoQueries:
 
 
 def demo_rows() -> PrivateRows:
-    """Return the 200,000 rows of the demonstration data, the same ones each time."""
+    """Return the 200,000 rows of the demonstration data, the same rows at every call."""
     values, _, labels = _draw(DEMO_ROW_COUNT, stream=0)
     return PrivateRows(values=values, labels=labels)
 
 
 def demo_queries() -> DemoQueries:
-    """Return the 3,000 held-out rows of the demonstration data, the same ones each time."""
+    """Return the 3,000 held-out rows of the demonstration data, the same rows at every call."""
     values, concept, labels = _draw(DEMO_QUERY_COUNT, stream=1)
     return DemoQueries(
         vectors=tuple(tuple(row) for row in values.tolist()),
@@ -64,13 +64,13 @@ def demo_queries() -> DemoQueries:
 def concept_labels(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the true labels of demonstration rows, before random label errors.
 
-    ``x0 >= .47 ? (x1 >= .3 ? 1 : x2 >= .55) : (x3 >= .8 ? x2 >= .55 : 0)``
+    The label is ``x0 >= .47 ? (x1 >= .3 ? 1 : x2 >= .55) : (x3 >= .8 ? x2 >= .55 : 0)``.
 
     Args:
-        values: float64 (n, 8), in [0, 1].
+        values: the features in [0, 1], float64, shape ``(rows, 8)``.
 
     Returns:
-        int64 (n,), 0 or 1.
+        Labels 0 or 1, int64, shape ``(rows,)``.
 
     """
     x0, x1, x2, x3 = values[:, 0], values[:, 1], values[:, 2], values[:, 3]

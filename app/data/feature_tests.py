@@ -1,12 +1,9 @@
-"""The binary tests of features (by threshold or category) from which rules are built.
+"""The public yes-or-no tests of features (by threshold or category) that hypotheses use.
 
-Nothing here sees a private row.  The published classifier's cuts come from
-public points, the queries asked so far.
-
-The public rule by which public points choose the published classifier's tests.
-
-Everything here is a function of the schema, of ``bins`` and of public points,
-and of nothing else: ``docs/algorithms.md`` states it.
+The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
+only, never on private rows. The published classifier's cuts (thresholds) come from public points,
+which are the queries so far. ``docs/algorithms.md`` states the rule by which public points choose
+its tests.
 """
 
 from __future__ import annotations
@@ -38,20 +35,20 @@ LEFT_OUT_PARTS: Final = 4
 def quantile_cuts(
     public_column: NDArray[np.float64], *, bins: int, extra: int = 0
 ) -> tuple[float, ...]:
-    """Return at most ``bins - 1 + extra`` thresholds, at quantiles of public values.
+    """Return at most ``bins - 1 + extra`` cuts of a numeric feature, at quantiles of public values.
 
-    A value held by over half of the points is set apart first: a cut at it
-    and one at the next value above it.  The other cuts are quantiles of the
-    other points.  Cuts are values of points, so a test ``x >= cut`` is met by
-    some of them; duplicates, and cuts that all points meet, are dropped.
+    If more than half of the points have the same value, it gets a cut, and so does the next value
+    above it. The other cuts are quantiles of the other points. Every cut is the value of a point,
+    so the test ``x >= cut`` is true on some points. Duplicate cuts, and cuts at which all points
+    pass, are dropped.
 
     Args:
-        public_column: float64 (m,), NaN where missing.
+        public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
         bins: two or more.
-        extra: cuts in addition, 0 or more.
+        extra: the number of additional cuts, 0 or more.
 
     Returns:
-        Increasing cuts; none where all points hold one value.
+        Increasing cuts; none if all points have the same value.
 
     """
     values = np.sort(public_column[~np.isnan(public_column)])
@@ -66,19 +63,21 @@ def quantile_cuts(
 
 
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
-    """Return thresholds for a numeric feature at values that many public points share.
+    """Return cuts of a numeric feature at values that many public points (feature vectors) share.
 
-    Where points have at most ``bins`` values there is a cut at each.  Otherwise a value held by
-    more than one point in ``bins`` is set apart, the most frequent first, by a cut at it and one at
-    the next value above it.  What is left of ``bins`` - 1 cuts are quantiles of the other points.
+    If the points have at most ``bins`` different values, there is a cut at each of them. Otherwise
+    each value that more than one point in ``bins`` has gets a cut, the most frequent value first,
+    and so does the next value above it. The rest of the ``bins - 1`` cuts are quantiles of the
+    other points.
 
     Args:
-        public_column: float64 (m,), NaN where missing.
+        public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
         bins: two or more.
 
     Returns:
-        Increasing cuts; none where no value is shared so, or one by more than half of the points,
-        of which :func:`quantile_cuts` takes care.
+        Increasing cuts. There are none in two cases: no value is shared by more than one point in
+        ``bins``, or one value is shared by more than half of the points. :func:`quantile_cuts`
+        covers the second case.
 
     """
     points = np.sort(public_column[~np.isnan(public_column)])
@@ -98,18 +97,25 @@ def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> t
 
 
 def is_spiked(public_column: NDArray[np.float64]) -> bool:
-    """Return whether more than half of the public values are equal, but not all."""
+    """Return whether more than half of the public values are equal, but not all.
+
+    Such a feature is called spiked.
+    """
     values = np.sort(public_column[~np.isnan(public_column)])
     return len(values) > 0 and bool(values[0] < values[-1]) and bool(_cuts_of_common_value(values))
 
 
 def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
-    """Return the number of additional thresholds for features with one dominant value.
+    """Return the number of additional cuts (thresholds) for each spiked feature.
+
+    A feature is spiked if more than half of the public points (feature vectors), but not all, have
+    the same value.
 
     Args:
         bins: two or more.
-        spare: how many tests fewer the features have than without public points.
-        spiked_count: how many features are spiked.
+        spare: the number of feature tests that are saved in comparison with the tests without
+            public points.
+        spiked_count: the number of spiked features.
 
     """
     if spiked_count == 0:
@@ -120,15 +126,15 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 def frequent_codes(
     public_column: NDArray[np.float64], codes: Sequence[int], *, bins: int
 ) -> tuple[int, ...]:
-    """Return a feature's category codes in order, without those of rare categories.
+    """Return a feature's category codes in order, without the codes of rare categories.
 
-    Rare is what less than one in ``2 bins`` points holds.  The rarest are
-    left out first, of equal ones the last, as long as no more than a quarter
-    of the points hold one that is left out; the most frequent stays.
+    A category is rare if less than one in ``2 * bins`` points has it. The rarest categories are
+    left out first, of equally rare ones the last, as long as at most a quarter of the points has a
+    category that is left out. The most frequent category is never left out.
 
     Args:
-        public_column: float64 (m,), codes; m is positive.
-        codes: what has a test otherwise.
+        public_column: the codes of the points, float64, shape ``(points,)``, at least one point.
+        codes: the codes that would have a feature test otherwise.
         bins: two or more.
 
     """
@@ -166,19 +172,19 @@ def _quantiles(values: NDArray[np.float64], *, count: int) -> list[float]:
 def public_tests(
     schema: Schema, *, bins: int, listed: Lists | None = None
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests that ``[hypotheses]`` configures, feature by feature.
+    """Return the yes-or-no tests that the section ``[hypotheses]`` configures, feature by feature.
 
-    A numeric feature has its list's cuts, else its thresholds, else ``bins``
-    - 1 cuts equally spaced between its bounds.  A categorical one has its
-    list's categories, else one test a category, one for other and, where
-    ``missing`` is not empty, one for missing; of two tests that are
-    complements (one category and other) the second is dropped.  A boolean
-    has a test for true and, likewise, one for missing.
+    A numeric feature has the cuts of its list, else its thresholds in the schema, else ``bins - 1``
+    equally spaced cuts between its bounds. A categorical feature has the categories of its list,
+    else one test for each category, one for any other category and, if the schema has texts for
+    missing values, one for a missing value. If a feature has only one category, the test for any
+    other one is dropped, since it is the opposite of the first. A boolean feature has a test for
+    true and, if the schema has texts for missing values, one for a missing value.
 
     Args:
         schema: the public schema.
-        bins: number of equal intervals, two or more.
-        listed: lists by feature name, which win.
+        bins: the number of equal intervals, two or more.
+        listed: lists of cuts or categories by feature name, which take precedence.
 
     """
     return _tests(schema, bins=bins, listed=listed or {}, public_values=None)
@@ -192,22 +198,21 @@ def classifier_tests(
     public_values: NDArray[np.float64],
     for_trees: bool = False,
 ) -> tuple[BinaryTest, ...]:
-    """Return the binary tests (cuts and categories) of the published classifier, in schema order.
+    """Return the yes-or-no tests of the published classifier, in the order of the schema.
 
-    As :func:`public_tests`, save that a numeric feature without a list has
-    its cuts at quantiles of the public points
-    (:func:`app.data.feature_tests.quantile_cuts`), and equally spaced ones where
-    no two public points differ in it; a public grid of the feature counts
-    only if it is among the lists.  For trees, whose size depends on the
-    number of tests alone, rare categories have none, and spiked features
-    share what is spared: there are never more tests than without points.
+    They are the tests of :func:`public_tests`, with two exceptions. A numeric feature without a
+    list has its cuts at quantiles of the public points (:func:`quantile_cuts`), or equally spaced
+    cuts if all points have the same value; thresholds in the schema are not used. For trees, rare
+    categories have no test, and the saved tests become additional cuts of features of which more
+    than half of the points have the same value. So there are never more tests than without points.
 
     Args:
         schema: the public schema.
-        bins: ``bins`` - 1 cuts a numeric feature, at most, but for spiked ones.
-        listed: lists by feature name, which win.
-        public_values: float64 (m, d), encoded public points; m may be 0.
-        for_trees: whether the class takes every test.
+        bins: a numeric feature has at most ``bins - 1`` cuts, apart from additional ones.
+        listed: lists of cuts or categories by feature name, which take precedence.
+        public_values: feature values of the points, encoded by the public schema, float64, shape
+            ``(points, features)``; there may be no points.
+        for_trees: whether the classifier is a tree, which uses every test.
 
     """
     lists = listed or {}
@@ -233,13 +238,14 @@ def classifier_tests(
 def with_shared_values(
     schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
 ) -> dict[str, Sequence[float | str]]:
-    """Return lists of tests, with added thresholds at values that many public points share.
+    """Return lists of feature tests, with additional cuts at values that many public points share.
 
     Args:
         schema: the public schema.
-        bins: as of :func:`cuts_of_shared_values`.
-        listed: lists by feature name, which win.
-        public_values: float64 (m, d), encoded public points; m may be 0.
+        bins: two or more, as for :func:`cuts_of_shared_values`.
+        listed: lists of cuts or categories by feature name, which take precedence.
+        public_values: feature values of the points, encoded by the public schema, float64, shape
+            ``(points, features)``; there may be no points.
 
     """
     found = {
@@ -251,7 +257,7 @@ def with_shared_values(
 
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
-    """Return the ``bins`` - 1 distinct thresholds that divide [lower, upper] equally."""
+    """Return the ``bins - 1`` distinct cuts that divide the interval [lower, upper] equally."""
     cuts = (lower + (upper - lower) * index / bins for index in range(1, bins))
     return tuple(dict.fromkeys(cuts))
 

@@ -1,9 +1,9 @@
 """Conversion of one field to text, number, boolean or date, whatever its stored type.
 
-A CSV holds text and nothing else; other sources hold numbers and booleans too.
-Types are the writer's choice, and often follow from all rows together, so that
-nothing depends on them: 99, 99.0 and ``Decimal("99.00")`` are one number, and a
-number is found among public names by its value.
+A CSV file contains only text; other sources contain numbers and booleans too. The stored type is
+the choice of the program that wrote the file, and often depends on all rows together. Therefore it
+must not matter: 99, 99.0 and ``Decimal("99.00")`` are the same number, and a number is compared
+with public names by its value.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _TEXT_OR_TRUTH = (str, bool, type(None))
 
 
 class CellError(Exception):
-    """The error for a field that does not fit its column; its text never holds the value."""
+    """The error for a field that does not fit its column; its text never has the field's value."""
 
 
 def plain(value: object) -> Plain:
     """Return a value as text, boolean or float64; None for a missing value or NaN.
 
     Raises:
-        CellError: a value of any other type.
+        CellError: the value has any other type.
 
     """
     if isinstance(value, _TEXT_OR_TRUTH):
@@ -69,20 +69,28 @@ def plain(value: object) -> Plain:
 
 
 def boolean_spellings(value: bool) -> tuple[str, str]:  # noqa: FBT001 -- the value itself
-    """Return the usual spellings of a boolean, the most likely first."""
+    """Return the usual spellings of a boolean, the most likely one first."""
     return (str(value), str(value).lower())
 
 
 def number_in(text: str) -> float | None:
-    """Return the float64 of a decimal number's text, infinite on overflow; None for other text."""
+    """Return the float64 of a decimal number's text; None for any other text.
+
+    A number that is too large for float64 is infinite.
+    """
     return float(text) + 0.0 if DECIMAL_NUMBER.fullmatch(text.strip(BLANKS)) else None
 
 
 def with_point(text: str, decimal: str) -> str:
     """Return a number's text with its decimal separator replaced by a point.
 
-    A point where a comma is the decimal one parts thousands; it becomes a comma, which is in
-    no number.
+    If the decimal separator is a comma, a point separates thousands. It becomes a comma, so that
+    the text is refused as a number.
+
+    Args:
+        text: the number's text.
+        decimal: the decimal separator, a point or a comma.
+
     """
     if decimal == POINT:
         return text
@@ -92,15 +100,15 @@ def with_point(text: str, decimal: str) -> str:
 def boolean_name(value: object, missing: frozenset[str]) -> str | None:
     """Return ``true`` or ``false`` for a value of a boolean feature; None if it is missing.
 
-    A boolean, the numbers 1 and 0 however they are written, and the texts true, false, t and
-    f in any capitals are booleans.
+    Accepted values are booleans, the numbers 1 and 0 in any spelling, and the texts true, false, t
+    and f in upper or lower case.
 
     Args:
-        value: of any type.
-        missing: texts that stand for a missing value, none of which spells a boolean.
+        value: a value of any type.
+        missing: texts that stand for a missing value; none of them spells a boolean.
 
     Raises:
-        CellError: it is neither.
+        CellError: the value is neither a boolean nor missing.
 
     """
     given = plain(value)
@@ -120,14 +128,15 @@ def boolean_name(value: object, missing: frozenset[str]) -> str | None:
 def day_number(value: object, missing: frozenset[str]) -> float | None:
     """Return the days from 1970-01-01 to the date in a value; None if it is missing.
 
-    Of a moment it is the date as it is written or held, in the moment's own time zone.
+    Of a date with a time, the date is used as it is written, in its own time zone.
 
     Args:
         value: a text in ISO 8601, a date, a ``datetime`` or a ``datetime64``.
-        missing: texts that stand for a missing value; one that is a date stands for that date.
+        missing: texts that stand for a missing value; if such a text is a date, this date counts as
+            missing.
 
     Raises:
-        CellError: it is no date; a number is none.
+        CellError: the value is not a date; numbers are not accepted.
 
     """
     if isinstance(value, np.datetime64):
@@ -150,7 +159,10 @@ def _is_missing(given: object, missing: frozenset[str]) -> bool:
 
 
 def day_in(value: object) -> float | None:
-    """Return the days from 1970-01-01 to a date, or to a text that begins with one; else None."""
+    """Return the days from 1970-01-01 to a date, given as a date or text; None otherwise.
+
+    A text may be a date in ISO 8601, with or without a time.
+    """
     if isinstance(value, dt.date):  # a datetime is one
         return float(value.toordinal() - DAY_ZERO)
     written = ISO_DATE.fullmatch(value.strip(BLANKS)) if isinstance(value, str) else None
@@ -162,28 +174,28 @@ def day_in(value: object) -> float | None:
 
 
 def iso_date(day: float) -> str:
-    """Return the ISO date that is a number of days after 1970-01-01."""
+    """Return the ISO 8601 date that is a number of days after 1970-01-01."""
     return dt.date.fromordinal(int(day) + DAY_ZERO).isoformat()
 
 
 def finite_numbers(tokens: Iterable[str]) -> frozenset[float]:
-    """Return the finite numbers among the missing-value tokens."""
+    """Return the finite numbers among the texts that stand for a missing value."""
     numbers = map(number_in, tokens)
     return frozenset(number for number in numbers if number is not None and math.isfinite(number))
 
 
 def named_number(name: str) -> float | None:
-    """Return the float64 that a category's or class's name spells; None if it is no number."""
+    """Return the number that the name of a category or class spells; None if it spells none."""
     return float(name) + 0.0 if NAMED_NUMBER.fullmatch(name) else None
 
 
 class Names:
-    """Public names of categories or classes, matched by spelling or by numeric value.
+    """Public names of categories or classes, which are compared by spelling or by numeric value.
 
     Attributes:
         known: the names.
-        have_numbers: whether one of them is a number.
-        have_booleans: whether one of them is how a boolean is written.
+        have_numbers: whether one of the names is a number.
+        have_booleans: whether one of the names is the spelling of a boolean.
 
     """
 
@@ -201,7 +213,7 @@ class Names:
         )
 
     def of(self, given: Plain) -> str | None:
-        """Return the public name of a value, else its usual text; None if it is missing."""
+        """Return the public name of a value, else its usual text; None if the value is missing."""
         if given is None or isinstance(given, str):
             return given
         if isinstance(given, bool):
@@ -211,7 +223,7 @@ class Names:
 
 
 def twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two names that spell the same number, which makes them ambiguous."""
+    """Return the first two names that spell the same number, and so are ambiguous; else None."""
     found: dict[float, str] = {}
     for name in names:
         number = named_number(name)
@@ -221,7 +233,7 @@ def twins(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def shortest(number: float) -> str:
-    """Return the shortest usual text of a number, such as 7 rather than 7.0."""
+    """Return the shortest usual text of a number, for example 7 instead of 7.0."""
     return repr(number).removesuffix(".0")
 
 

@@ -1,15 +1,16 @@
 """Keyed digests of the identifiers of persons, computed for many rows at once.
 
-**Algorithm.** CBC-MAC by AES: an identifier's length, its bytes, and zeros up to a whole block, are
-encrypted block by block, each block first added (exclusive or) to the ciphertext before it.
+**Algorithm.** CBC-MAC with the block cipher AES. The message is the identifier's length, its bytes,
+and zeros up to a full block. It is encrypted block by block; each block is first combined with the
+previous ciphertext by exclusive or.
 
-**Claim.** A digest is a function of one identifier and the key: no other row plays a role.  With a
-secret key, digests of distinct identifiers cannot be told from independent random ones of 128
-bits: the length comes first, so that no message begins another one, and for such messages CBC-MAC
-is a pseudo-random function.
+**Claim.** A digest depends only on one identifier and the key, not on other rows. If the key is
+secret, the digests of distinct identifiers cannot be distinguished from independent random numbers
+of 128 bits. The reason is that the length comes first, so no message is the beginning of another
+one, and CBC-MAC is a pseudo-random function for these messages.
 
-**Use.** By its digest a person is known across the parts of rows that stream: two parts are about
-the same person where the digests are equal.  Identifiers stay where a part is read.
+**Use.** When rows are read block by block, two blocks have the same person if the digests are
+equal. The identifiers themselves do not leave the process that reads the block.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1
 def identifier_digests(
     body: NDArray[np.uint8], offsets: NDArray[np.integer], key: bytes
 ) -> NDArray[np.uint64]:
-    """Return the keyed digest of each identifier as two words, shape ``(m, 2)``; secret.
+    """Return the keyed digest of each identifier as two 64-bit words; secret.
 
     Args:
-        body: the bytes of all identifiers, one after the other.
-        offsets: where each begins, and where the last one ends, shape ``(m + 1,)``.
-        key: secret, of the database.
+        body: the bytes of all identifiers, one after another.
+        offsets: the index at which each identifier starts in ``body``, followed by the index at
+            which the last one ends, shape ``(identifiers + 1,)``.
+        key: the secret key of the database.
+
+    Returns:
+        Digests, shape ``(identifiers, 2)``.
 
     """
     words = _Words(body, offsets.astype(np.int64, copy=False))
@@ -63,7 +68,12 @@ def identifier_digests(
 
 
 def text_digests(texts: Sequence[str], key: bytes) -> NDArray[np.uint64]:
-    """Return the keyed digest of each identifier that is a text, shape ``(m, 2)``; secret."""
+    """Return the keyed digest of each identifier that is given as text; secret.
+
+    Returns:
+        Digests as two 64-bit words each, shape ``(identifiers, 2)``.
+
+    """
     encoded = [text.encode(errors=ERRORS) for text in texts]
     lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])

@@ -1,16 +1,17 @@
 """Persons as the unit of privacy: a private column names the person of each row.
 
-Neighbours then replace all rows of one person by all rows of another, any number of them.
-The number of persons is public, and the number of rows is not.  A person's identifier is
-kept as a keyed digest only, and no feature, reply or log has it.
+Neighbouring data sets then differ in one person: all rows of this person, however many, are
+replaced by all rows of another. The number of persons is public, and the number of rows is not. An
+identifier is stored only as a keyed digest, and occurs in no feature, reply or log.
 
-* A row is read alone: its person follows from its own identifier and the key.
-* Persons are numbered in the order of their digests, which no claim rests on: a release puts
-  them in slots by a uniform permutation of its own (``app/privacy/voting/votes_proof.md``).
-* A mechanism that adds over rows gives each the weight ``floor(M / r) / M``, r being the
-  person's rows and M ``2**20``.  The weights of a person add up to 1 at most, exactly; a
-  person of more than M rows has none.  To the nearest instead, 682 rows of M = 1024 would
-  add up to 1.33.  A noisy descent divides what a row adds by r toward zero.
+* The person of a row depends only on the row's own identifier and the key, not on other rows.
+* Persons are numbered in the order of their digests. No privacy claim depends on this order: a
+  release permutes the persons uniformly at random (``app/privacy/voting/votes_proof.md``).
+* A mechanism that adds over rows gives each row the weight ``floor(M / r) / M``, where r is the
+  number of rows of the row's person and ``M = 2**20``. The weights of one person add up to at most
+  1, exactly. A person with more than M rows has weight 0. With rounding to the nearest multiple of
+  ``1 / M`` instead, 682 rows for M = 1024 would add up to 1.33. Noisy gradient descent divides the
+  contribution of a row by r and rounds toward zero.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ LOST_DIGITS: Final = "is a number whose last digits may be lost; store text or i
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """The person to whom each row belongs, as a number; secret, and never shown by ``repr``.
+    """The person of each row, as a number; secret, and never shown by ``repr``.
 
     Attributes:
-        numbers: int64 (n,); the number of each row's person, from 0.
-        identities: uint8 (n_p, 16); the keyed digest of each person's identifier, ascending.
-        digests: uint64 (n_p, 2); the digests by which rows that stream name the same persons;
-            None where identifiers were not read.
+        numbers: the number of each row's person, from 0, int64, shape ``(rows,)``.
+        identities: the keyed digest of each person's identifier, ascending, uint8, shape
+            ``(persons, 16)``.
+        digests: another keyed digest of each person's identifier, by which persons are recognised
+            when rows are read block by block, uint64, shape ``(persons, 2)``; None if identifiers
+            were not read.
 
     """
 
@@ -63,7 +66,7 @@ class Persons:
     digests: NDArray[np.uint64] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
-        """Check that every person has a row, and freeze both arrays."""
+        """Check that every person has a row, and make the arrays read-only."""
         invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
         invariant(bool(self._counts.min(initial=1) > 0), "every person has a row")
         invariant(len(self._counts) == self.count, "every row is about a person")
@@ -77,25 +80,31 @@ class Persons:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Return the weight of each row, shape ``(n,)``: one over its person's number of rows."""
+        """Return the weight of each row: about 1 / (number of rows of its person), ``(rows,)``.
+
+        The weight is rounded down to a multiple of ``2**-20``, so that the weights of one person
+        add up to at most 1.
+        """
         units = WEIGHT_UNITS // self._counts
         weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
         return weights
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
-        """Return for each row the number of rows of its person, shape ``(n,)``."""
+        """Return for each row the number of rows of its person, shape ``(rows,)``."""
         return self._counts[self.numbers]
 
     def positions(self, persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices of all rows of some persons, and where each person's indices begin.
+        """Return the indices of all rows of some persons, and where each person's indices start.
 
         Args:
-            persons: numbers of persons in any order, shape ``(m,)``; one may occur again.
+            persons: the numbers of persons in any order, shape ``(persons,)``; a person may be
+                repeated.
 
         Returns:
-            Positions, person by person, each one's in the order of the source; and offsets of
-            shape ``(m + 1,)``, from 0 to the number of positions.
+            The row indices, person by person, and in the order of the source for each person; and
+            the position at which each person's indices start, followed by the number of indices,
+            shape ``(persons + 1,)``.
 
         """
         order, starts = self._by_person
@@ -134,10 +143,10 @@ class PersonColumn:
     """The configuration of the private column that names the person of each row.
 
     Attributes:
-        name: of the column.
-        key: of the digests; a secret of the database.
+        name: the name of the column.
+        key: the secret key of the digests, which belongs to the database.
         missing: texts that stand for a missing value.
-        count: the public number of persons, where it is known beforehand.
+        count: the public number of persons, if it is known before the rows are read.
 
     """
 
@@ -158,7 +167,7 @@ class _Numbers(dict[str, int]):
 class PersonReader:
     """A parser of the column that names persons; it numbers persons by first appearance.
 
-    Identifiers themselves are held only while rows are read, as the rows are.
+    It keeps the identifiers in memory only while rows are read.
     """
 
     def __init__(self, column: PersonColumn) -> None:
@@ -168,19 +177,19 @@ class PersonReader:
         self._digests = bytearray()
 
     def read(self, value: object) -> float:
-        """Return the number that stands for a named person.
+        """Return the number of the person that a value identifies.
 
         Raises:
-            CellError: there is no identifier, or none that can be told from others.
+            CellError: the identifier is missing, or may not be unique.
 
         """
         return self._found[self.identifier(value)]
 
     def identifier(self, value: object) -> str:
-        """Return the text that identifies a person, without remembering it.
+        """Return the text that identifies a person, without storing it.
 
         Raises:
-            CellError: there is no identifier, or none that can be told from others.
+            CellError: the identifier is missing, or may not be unique.
 
         """
         identifier = _identifier(value)
@@ -189,10 +198,10 @@ class PersonReader:
         return identifier
 
     def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
-        """Return the numbers of many named persons, as :meth:`read` gives them.
+        """Return the numbers of the persons that many values identify, as :meth:`read` does.
 
         Raises:
-            CellError: some value names nobody; which one is for the caller.
+            CellError: some value identifies no person; the caller finds out which value it is.
 
         """
         kinds = set(map(type, values))
@@ -207,7 +216,7 @@ class PersonReader:
 
     @property
     def count(self) -> int:
-        """Return the number of persons whose rows were read so far."""
+        """Return the number of persons in the rows that were read so far."""
         return len(self._found)
 
     @property
@@ -216,10 +225,10 @@ class PersonReader:
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the person of each row read so far, numbered in the order of keyed hashes.
+        """Return the person of each row that was read so far, numbered in the order of the digests.
 
         Args:
-            first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
+            first_numbers: the number that :meth:`read` returned for each row, shape ``(rows,)``.
 
         """
         halves = self.identities().view(">u8")
@@ -233,7 +242,12 @@ class PersonReader:
         )
 
     def identities(self) -> NDArray[np.uint8]:
-        """Return the keyed hash of each person's name, by the person's number, uint8 (n_p, 16)."""
+        """Return the keyed digest of each person's identifier, in the order of first appearance.
+
+        Returns:
+            Digests, uint8, shape ``(persons, 16)``.
+
+        """
         new = itertools.islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
         keyed = blake2b(key=self._column.key, digest_size=IDENTITY_BYTES)
         for identifier in new:

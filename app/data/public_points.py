@@ -1,7 +1,7 @@
-"""Public points from a CSV file: feature vectors that are public, parsed like queries.
+"""Public points from a CSV file: feature vectors that need no protection, parsed like queries.
 
-They fix the class that the semi-private learner draws from.  Columns are found
-by their names; the label's, like any other, is ignored.
+They determine the hypothesis class from which the published classifier is drawn. Columns are found
+by their names; the label column and unknown columns are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POINTS_PER_BLOCK: Final = 8192
 
 
 def no_points(schema: Schema) -> NDArray[np.float64]:
-    """Return an empty array of public points, float64 of shape (0, d)."""
+    """Return an empty array of public points, float64, shape ``(0, features)``."""
     return encode(schema, ())
 
 
@@ -45,16 +45,17 @@ def read_public_points(
     """Return every row of a CSV file, parsed as a query and encoded by the public schema.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         schema: the public schema.
-        dialect: how the file is written.
+        dialect: the separators and the encoding of the file.
 
     Returns:
-        float64 (m, d), as the same rows posted to ``POST /query`` are encoded.
+        Feature values, float64, shape ``(points, features)``: the same numbers as if the rows were
+        sent to ``POST /query``.
 
     Raises:
-        ConfigurationError: names the column and the row number (1 is the first
-            under the header) of what no query could hold.
+        ConfigurationError: the file cannot be read, or a row is not a valid query. The error names
+            the column and the row number; row 1 is the first row below the header.
 
     """
     try:
@@ -74,9 +75,13 @@ def read_public_points(
 def read_label_shares(
     path: Path, label: str, dialect: CsvDialect = PLAIN_CSV
 ) -> dict[str, float] | None:
-    """Return the fraction of rows with each label; None without a label column or rows.
+    """Return the share of rows with each label; None without a label column or rows.
 
-    The file is one that :func:`read_public_points` has read.
+    Args:
+        path: the path of a file that :func:`read_public_points` has read.
+        label: the name of the label column.
+        dialect: the separators and the encoding of the file.
+
     """
     with dialect.open(path) as file:
         names = dialect.header(file).names

@@ -1,4 +1,4 @@
-"""Private rows, encoded by public rules only, and the keyed fingerprint of their multiset."""
+"""The private rows, encoded by public rules only, and a keyed fingerprint of all rows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class PrivateRows:
     """The private rows of a release; secret, and never shown by ``repr``.
 
     Attributes:
-        values: float64 (n, d); a number clipped to its bounds, NaN where it
-            is missing; the code of a category.
-        labels: int64 (n,); the index of the label among the classes.
-        persons: whom the rows are about; None where each row is a unit of its own.
-        identities: uint8 (n, 16), the keyed digest of each row's identifier, where one names it.
-        fingerprints: those computed so far, by their keys; the arrays are frozen.
+        values: encoded feature values, float64, shape ``(rows, features)``: a number clipped to its
+            bounds, NaN if it is missing, or the code of a category.
+        labels: the index of each row's label among the classes, int64, shape ``(rows,)``.
+        persons: the person of each row; None if every row is a unit of privacy.
+        identities: the keyed digest of each row's own identifier, uint8, shape ``(rows, 16)``; None
+            if rows have no identifier.
+        fingerprints: the fingerprints that were already computed, by their keys.
 
     """
 
@@ -37,7 +38,7 @@ class PrivateRows:
     fingerprints: dict[bytes, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Freeze both arrays."""
+        """Check that every row has one label and one person, and make the arrays read-only."""
         invariant(self.values.shape[:1] == self.labels.shape, "every row has one label")
         same = self.persons is None or self.persons.numbers.shape == self.labels.shape
         invariant(same, "every row has one person")
@@ -45,12 +46,12 @@ class PrivateRows:
         self.labels.flags.writeable = False
 
     def in_memory(self) -> Self:
-        """Return these rows unchanged, since they are in memory already."""
+        """Return the object itself, since its rows are in memory already."""
         return self
 
     @property
     def count(self) -> int:
-        """Return n, the public number of rows, or of persons if a column names them."""
+        """Return the public number of rows, or of persons if a column names them."""
         return len(self.labels) if self.persons is None else self.persons.count
 
     @property
@@ -60,22 +61,24 @@ class PrivateRows:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return each row's weight in sums over rows, shape ``(n,)``; None if every weight is 1."""
+        """Return each row's weight in sums over rows, shape ``(rows,)``; None for weight 1 each."""
         return None if self.persons is None else self.persons.weights
 
     @property
     def person_row_counts(self) -> NDArray[np.int64] | None:
-        """Return the number of rows of each row's person, shape ``(n,)``; None without persons."""
+        """Return the number of rows of each row's person, ``(rows,)``; None without persons."""
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return row indices of some rows or persons, and where each one's indices begin.
+        """Return the row indices of some rows or persons, and where each unit's indices start.
 
         Args:
-            units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.
+            units: row indices, or the numbers of persons if a column names them, shape
+                ``(units,)``.
 
         Returns:
-            Positions of rows, unit by unit, and offsets of shape ``(m + 1,)``.
+            The row indices, unit by unit; and the position at which each unit's indices start,
+            followed by the number of indices, shape ``(units + 1,)``.
 
         """
         if self.persons is None:
@@ -86,7 +89,7 @@ class PrivateRows:
         """Return the rows of some persons only, in their order.
 
         Args:
-            numbers: of those persons, ascending, shape ``(m,)``.
+            numbers: the numbers of these persons, ascending, shape ``(persons,)``.
 
         """
         persons = self.persons
@@ -107,14 +110,14 @@ class PrivateRows:
 
 
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
-    """Return rows, each with its own identifier, after checking that no identifier repeats.
+    """Return rows, each with its own identifier, after checking that no identifier is repeated.
 
     Args:
-        rows: whose persons are the rows' identifiers.
-        expected: the public number of rows, where it is known.
+        rows: rows whose persons were read from the column of row identifiers.
+        expected: the public number of rows, if it is known.
 
     Raises:
-        DataError: two rows have one identifier, or the number is another.
+        DataError: two rows have the same identifier, or the number of rows is not the expected one.
 
     """
     persons = rows.persons
@@ -138,16 +141,14 @@ NUMBER_BYTES = 8
 
 
 def fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return HMAC-SHA-256 over the encoded rows in sorted order, each with its person.
+    """Return the HMAC-SHA-256 of all encoded rows in sorted order, each with its person.
 
-    Sorting makes it a function of the multiset; the key, a secret of the
-    database, keeps it from saying anything: a bare hash of private rows would
-    itself be a leak.  One copy of the rows is made, and sorted in place; the same
-    rows under the same key are sorted once.
+    The rows are sorted, so the fingerprint does not depend on their order. The key is a secret of
+    the database: without a key, a digest of private rows would reveal information about them.
 
     Args:
         rows: the private rows, encoded.
-        key: the secret of the database.
+        key: the secret key of the database.
 
     Returns:
         64 hexadecimal digits.

@@ -1,6 +1,6 @@
 """The public schema of rows and queries: features, label, and their allowed values.
 
-Everything here is public and fixed before any private row is read.
+Everything in the schema is public and fixed before any private row is read.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NumericFeature:
-    """A numeric feature; values outside its bounds are clipped.
+    """A numeric feature; values outside its bounds are clipped to the nearest bound.
 
     Attributes:
-        name: column of the source and key in a posted query.
-        lower: public lower bound, finite, in the feature's own unit.
-        upper: public upper bound, finite, above ``lower``.
-        thresholds: public cuts, strictly increasing, within the bounds; None
-            where ``bins`` decides.
-        threshold_shares: public share of people at or above each cut, in [0, 1].
+        name: the name of the feature's column in the source, and of its value in a posted query.
+        lower: the public lower bound, finite, in the feature's own unit.
+        upper: the public upper bound, finite, above ``lower``.
+        thresholds: public cuts, strictly increasing, within the bounds; None if ``bins`` determines
+            the cuts.
+        threshold_shares: a public estimate of the share of people at or above each cut, in [0, 1].
 
     """
 
@@ -41,16 +41,16 @@ class NumericFeature:
     threshold_shares: tuple[float, ...] | None = None
 
     def cut(self, written: float | str) -> float:
-        """Return a threshold of this feature as a number, parsed from its text.
+        """Return a cut of this feature as a number, parsed from its text.
 
         Raises:
-            ValueError: it is not written as values of the feature are.
+            ValueError: the text is not a value of the feature.
 
         """
         return float(written)
 
     def canonical(self) -> dict[str, object]:
-        """Return the feature as strings and lists only, with floats by ``repr``."""
+        """Return the feature as strings and lists only; numbers are written by ``repr``."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -62,15 +62,15 @@ class NumericFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class DateFeature(NumericFeature):
-    """A date, encoded as the number of days from 1970-01-01."""
+    """A feature that is a date, encoded as the number of days from 1970-01-01."""
 
     kind: ClassVar[str] = "date"
 
     def cut(self, written: float | str) -> float:
-        """Return a threshold as a number of days, from a date or from such a number.
+        """Return a cut as a number of days, from a date or from a number of days.
 
         Raises:
-            ValueError: it is no date.
+            ValueError: the text is not a date.
 
         """
         day = written if isinstance(written, float) else day_in(written)
@@ -79,7 +79,7 @@ class DateFeature(NumericFeature):
         return day
 
     def canonical(self) -> dict[str, object]:
-        """Return the feature as strings and lists only, dates in ISO 8601."""
+        """Return the feature as strings and lists only; dates are written in ISO 8601."""
         return super().canonical() | {
             "bounds": [iso_date(self.lower), iso_date(self.upper)],
             "thresholds": [iso_date(cut) for cut in self.thresholds or ()],
@@ -88,12 +88,12 @@ class DateFeature(NumericFeature):
 
 @dataclass(frozen=True, kw_only=True)
 class CategoricalFeature:
-    """A categorical feature; any unlisted string counts as one further category.
+    """A categorical feature; all strings outside its list count as one further category.
 
     Attributes:
-        name: column of the source and key in a posted query.
-        categories: public categories, distinct.
-        category_shares: public share of people in each category, in [0, 1].
+        name: the name of the feature's column in the source, and of its value in a posted query.
+        categories: the public categories, distinct.
+        category_shares: a public estimate of the share of people in each category, in [0, 1].
 
     """
 
@@ -103,23 +103,28 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the code of every category and of every missing value, by its text."""
+        """Return the code of every category and of every text for a missing value, by the text.
+
+        Args:
+            missing_tokens: the texts that stand for a missing value.
+
+        """
         codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
         codes.update({category: code for code, category in enumerate(self.categories)})
         return codes
 
     @property
     def other_code(self) -> int:
-        """Return the code of unlisted strings, which is the number of listed categories."""
+        """Return the code of all strings outside the list, which is the number of categories."""
         return len(self.categories)
 
     @property
     def missing_code(self) -> int:
-        """Return the code of a missing value: one more than the code of unlisted strings."""
+        """Return the code of a missing value: the number of listed categories plus one."""
         return len(self.categories) + 1
 
     def canonical(self) -> dict[str, object]:
-        """Return the feature as strings and lists only, with floats by ``repr``."""
+        """Return the feature as strings and lists only; numbers are written by ``repr``."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -130,7 +135,7 @@ class CategoricalFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class BooleanFeature(CategoricalFeature):
-    """A boolean feature: a categorical one with exactly two categories."""
+    """A boolean feature: a categorical feature with the two categories ``false`` and ``true``."""
 
     kind: ClassVar[str] = "boolean"
     categories: tuple[str, ...] = TRUE_OR_FALSE
@@ -142,13 +147,14 @@ Feature = NumericFeature | CategoricalFeature
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """A schema: the label, its classes, and the features in the order of a client's list of values.
+    """The label, its classes, and the features in the order of a client's list of values.
 
     Attributes:
-        label: column of the label.
-        classes: public labels, two or more, distinct; the order breaks ties.
-        features: one or more, names distinct and none the label's.
-        missing: strings that stand for a missing value, besides an empty one.
+        label: the name of the label's column.
+        classes: the public labels, two or more, distinct; of equally frequent labels, the first
+            wins.
+        features: one or more features with distinct names, none of which is the label's name.
+        missing: strings that stand for a missing value, in addition to the empty string.
 
     """
 
@@ -159,37 +165,37 @@ class Schema:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Return the names of the features, in order."""
+        """Return the names of the features, in the order of the schema."""
         return tuple(feature.name for feature in self.features)
 
     @cached_property
     def feature_indices(self) -> dict[str, int]:
-        """Return the position of each feature by its name."""
+        """Return the index of each feature in the schema, by its name."""
         return {name: index for index, name in enumerate(self.feature_names)}
 
     @cached_property
     def numeric_flags(self) -> tuple[bool, ...]:
-        """Return, for each feature, whether it is numeric; dates are not."""
+        """Return for each feature whether it is a number; a date does not count as a number."""
         return tuple(feature.kind == NumericFeature.kind for feature in self.features)
 
     @cached_property
     def missing_tokens(self) -> frozenset[str]:
-        """Return every string that stands for a missing value, the empty one included."""
+        """Return every string that stands for a missing value, the empty string included."""
         return frozenset((*self.missing, ""))
 
     @cached_property
     def missing_numbers(self) -> tuple[float, ...]:
-        """Return every number that stands for a missing value of a numeric feature."""
+        """Return the numbers among the texts that stand for a missing value, ascending."""
         return tuple(sorted(finite_numbers(self.missing_tokens)))
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether every feature of the schema is a number."""
+        """Whether every feature of the schema is a number; a date does not count as a number."""
         return all(self.numeric_flags)
 
     @cached_property
     def category_codes(self) -> tuple[CategoryCodes | None, ...]:
-        """Return the codes of each feature's categories; None for a numeric feature."""
+        """Return the codes of each feature's categories; None for a number or a date."""
         return tuple(
             None if isinstance(feature, NumericFeature) else feature.codes(self.missing_tokens)
             for feature in self.features
@@ -197,7 +203,7 @@ class Schema:
 
     @cached_property
     def other_codes(self) -> tuple[int | None, ...]:
-        """Return each feature's code of unlisted strings; None for a numeric feature."""
+        """Return each feature's code for strings outside its list; None for a number or a date."""
         return tuple(
             None if isinstance(feature, NumericFeature) else feature.other_code
             for feature in self.features
@@ -205,7 +211,7 @@ class Schema:
 
     @cached_property
     def category_names(self) -> tuple[Names | None, ...]:
-        """Return the look-up from names to categories of each feature; None for a numeric one."""
+        """Return the public names of each feature's categories; None for a number or a date."""
         tokens = sorted(self.missing_tokens)
         return tuple(
             None if isinstance(feature, NumericFeature) else Names((*feature.categories, *tokens))
@@ -214,7 +220,12 @@ class Schema:
 
     @cached_property
     def value_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds to which encoded values are clipped, float64 of shape (d,) each."""
+        """Return the lower and the upper bounds to which encoded values are clipped.
+
+        Returns:
+            Two arrays, float64, shape ``(features,)`` each.
+
+        """
         bounds = [
             (feature.lower, feature.upper)
             if isinstance(feature, NumericFeature)
@@ -225,7 +236,7 @@ class Schema:
         return lower, upper
 
     def canonical(self) -> dict[str, object]:
-        """Return the schema as strings, lists and tables only, for the ledger's first entry."""
+        """Return the schema as strings, lists and mappings only, for the ledger's first entry."""
         return {
             "label": self.label,
             "classes": list(self.classes),

@@ -1,4 +1,4 @@
-"""The features of a public schema in the form that hypothesis classes and learners take."""
+"""The features of a public schema in the form that hypothesis classes and learners accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def public_columns(schema: Schema) -> tuple[PublicColumn, ...]:
-    """Return one column per feature: a number's bounds, or a count of listed categories."""
+    """Return for each feature the bounds of a number, or the number of listed categories."""
     return tuple(
         PublicColumn(bounds=(feature.lower, feature.upper))
         if isinstance(feature, NumericFeature)

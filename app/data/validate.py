@@ -1,7 +1,7 @@
 """Checks of posted feature vectors against the public schema (the step VALIDATE).
 
-The layers above take vectors and the schema's description from here, so that
-they never import the readers of private rows.
+Code that answers requests, such as ``app/http``, imports the checks and the schema's description
+from this module, so that it never imports the readers of private rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def describe_schema(schema: Schema) -> dict[str, object]:
-    """Return the schema for clients: features in order, classes, missing tokens."""
+    """Return the schema for clients: features in order, classes, texts for missing values."""
     return {
         "features": [_describe(feature) for feature in schema.features],
         "label": schema.label,

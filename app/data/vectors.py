@@ -1,9 +1,9 @@
 """Feature vectors: from posted values to canonical bytes and to encoded numbers.
 
-A vector keeps what was posted, in schema order: floats (``-0.0`` is 0, 1 is
-1.0), strings, None.  A date is the number of its day, and a boolean ``true`` or
-``false``, however they were posted.  Clipping and binning come later, so that vectors which
-differ as posted stay different queries.
+A vector contains the values of a query in the order of the schema, as they were posted: numbers
+(``-0.0`` becomes 0, and 1 becomes 1.0), strings, and None for a missing value. A date becomes the
+number of its day, and a boolean becomes ``true`` or ``false``. Values are clipped to their bounds
+only later, so that two queries with different values stay different queries.
 """
 
 from __future__ import annotations
@@ -53,15 +53,16 @@ _decoder = msgspec.msgpack.Decoder(tuple[float | str | None, ...])
 
 
 def parse_features(schema: Schema, raw: object) -> Vector:
-    """Return posted features, checked against the schema and in its order.
+    """Return the values of a posted query, checked against the schema and in its order.
 
     Args:
         schema: the public schema.
-        raw: a list in schema order, or a dict by feature name, as decoded
-            from JSON.
+        raw: the query as decoded from JSON: a list in the order of the schema, or a mapping by
+            feature name.
 
     Raises:
-        InvalidFeaturesError: names the feature, or ``features`` for the whole.
+        InvalidFeaturesError: the query is not valid. The error names the feature, or ``features``
+            if the whole query is wrong.
 
     """
     ordered: Sequence[object]
@@ -94,25 +95,29 @@ def parse_features(schema: Schema, raw: object) -> Vector:
 
 
 def replay_key(vector: Vector) -> bytes:
-    """Return the canonical bytes of a vector; equal vectors, and no others, have equal bytes."""
+    """Return the canonical bytes of a vector, by which a repeated query is recognised.
+
+    Two vectors have equal bytes if and only if they are equal.
+    """
     return _encoder.encode(vector)
 
 
 def replay_keys(vectors: Sequence[Vector]) -> list[bytes]:
-    """Return the canonical bytes of each of many vectors."""
+    """Return the canonical bytes of each of many vectors, as :func:`replay_key` does."""
     packed = _packed_numbers(vectors) if len(vectors) >= TOGETHER_MIN else None
     return list(map(_encoder.encode, vectors)) if packed is None else _one_by_one(packed)
 
 
 def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[bytes] | None:
-    """Return the canonical bytes of rows of numbers; None if :func:`parse_features` must decide.
+    """Return the canonical bytes of queries that contain only numbers, if all are valid.
 
     Args:
         schema: the public schema.
-        rows: floats, one row or more.
+        rows: the values of one or more queries.
 
     Returns:
-        None where a row may be no vector, which that function then says.
+        The bytes of each query; None if a query may be invalid. Then :func:`parse_features` decides
+        whether it is.
 
     """
     if not schema.is_numeric or set(map(len, rows)) != {len(schema.features)}:
@@ -130,7 +135,13 @@ def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[byt
 
 
 def parse_number_row(schema: Schema, row: tuple[float, ...]) -> bytes | None:
-    """Return the canonical bytes of one row of numbers; None if it needs the general parser."""
+    """Return the canonical bytes of a query that contains only numbers, if it is valid.
+
+    Returns:
+        The bytes; None if the query may be invalid. Then :func:`parse_features` decides whether it
+        is.
+
+    """
     if not schema.is_numeric or len(row) != len(schema.features) or not math.isfinite(sum(row)):
         return None
     return _encoder.encode([number + 0.0 for number in row])
@@ -142,15 +153,15 @@ def decode_key(key: bytes) -> Vector:
 
 
 def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """Return vectors encoded in the same way as private rows.
+    """Return vectors as numbers, encoded in the same way as private rows.
 
     Args:
         schema: the public schema.
-        vectors: parsed vectors, B of them.
+        vectors: vectors that :func:`parse_features` returned.
 
     Returns:
-        float64 (B, d): a number clipped to its bounds, NaN where it is
-        missing; the code of a category.
+        Encoded values, float64, shape ``(vectors, features)``: a number clipped to its bounds, NaN
+        if it is missing, or the code of a category.
 
     """
     values = np.empty((len(vectors), len(schema.features)), dtype=np.float64)
@@ -167,11 +178,13 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
 
 
 def decode(schema: Schema, values: NDArray[np.float64]) -> list[Vector]:
-    """Return feature vectors with these encoded values; one string stands for all unlisted ones.
+    """Return feature vectors that have the given encoded values.
+
+    All categories outside a feature's list become the same string.
 
     Args:
         schema: the public schema.
-        values: encoded, float64 (B, d).
+        values: encoded values, float64, shape ``(vectors, features)``.
 
     """
     columns = [
@@ -192,7 +205,7 @@ def _names(feature: CategoricalFeature, missing: frozenset[str]) -> list[str | N
 
 
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
-    """Return feature vectors, given as canonical bytes, encoded as by :func:`encode`."""
+    """Return vectors, given as canonical bytes, as numbers in the encoding of :func:`encode`."""
     layout = _layout(len(schema.features))
     are_many = len(keys) >= TOGETHER_MIN and schema.is_numeric
     if are_many and set(map(len, keys)) == {layout.itemsize}:

@@ -1,4 +1,4 @@
-"""The import path for user-written predictors; the code is in ``app/learning/predictors``.
+"""The stable import path for hypothesis classes (predictors) that users write in Python.
 
-* ``predictors.py`` passes its public names on.
+* ``predictors.py`` re-exports the public names of ``app/learning/predictors``, where the code is.
 """

@@ -1,7 +1,7 @@
-"""The public names of ``app/learning/predictors``, for predictors written by users.
+"""The public names of ``app/learning/predictors``, for files of predictors that users write.
 
-A ledger binds the digest of a user's predictor file, so the imports in it cannot be edited:
-this path stays whatever moves inside.
+The ledger of a release records the digest of the user's file, so the imports in that file cannot be
+edited later. Therefore this import path stays the same when the code moves.
 """
 
 from app.learning.predictors.own_predictors import (

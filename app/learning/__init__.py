@@ -1,15 +1,20 @@
-"""Hypothesis classes, learners, and the counting of the learners' votes; without any I/O.
+"""Hypothesis classes, learners, and the counting of votes; without file or network access.
 
-One folder a class: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/``, and
-``predictors/`` for users' own; ``estimators/`` has scikit-learn's, ``encoding/`` their inputs,
-``statistics_tables/`` the class of a statistics table.
+A learner trains one model on one chunk of rows. A built-in learner searches a hypothesis class: a
+public set of possible classifiers.
 
-* ``hypothesis.py`` has the interface of a class and of one hypothesis.
-* ``registry.py`` is the table of classes by their name in a configuration.
-* ``chunks.py`` cuts the sampled rows into a chunk a learner, and handles failures: a learner that
-  fails votes class 0, a machine that fails ends the fit.
-* ``ensemble.py`` fits k learners, reads them back, and has the interface of their votes.
-* ``learner_seeds.py`` gives each learner a seed of its own.
+Folders: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/`` and ``predictors/``
+(written by users) have one kind of hypothesis class each. ``estimators/`` trains scikit-learn
+classifiers, ``encoding/`` turns feature values into the inputs of models, and
+``statistics_tables/`` has the class of a statistics table.
+
+* ``hypothesis.py`` has the interfaces of a hypothesis, a hypothesis class and an ensemble.
+* ``registry.py`` is the table of hypothesis classes by their name in a configuration.
+* ``chunks.py`` cuts the sampled rows into one chunk per learner, and handles failures: a learner
+  that fails votes for class 0, and an error of the machine, such as too little memory, ends the
+  training.
+* ``ensemble.py`` trains an ensemble of k models and reads a stored one.
+* ``learner_seeds.py`` derives the random seed of each learner.
 * ``vote_counting.py`` counts many votes in few operations.
-* ``student.py`` fits one learner on the answers already given.
+* ``student.py`` trains one model on the queries that are already answered, and their labels.
 """

@@ -1,15 +1,12 @@
-"""The division of n permuted rows into k chunks of public sizes, with one model each.
+"""The division of n permuted rows into k chunks of public sizes, and failures of learners.
 
-What every built-in learner does alike, whatever class it searches.
+A learner trains one model on each chunk. Whether a learner fails depends on private rows, so a
+failure must not show: it causes no exception, no warning and no message. A model whose learner
+failed votes for class 0.
 
-A learner's failure is a vote, not an event; the machine's is an event, and never a vote.
-
-Whether a learner fails depends on private rows, so nobody may see it: no
-exception, no warning, no message.  The caller puts the constant vote class 0
-in its place.
-
-Whether memory, files, threads and processes suffice depends on all chunks together:
-a vote that stood for it would be moved by the rows of other chunks.
+An error of the machine, such as too little memory or a dead process, is raised instead. Such errors
+depend on all chunks together, so if they became votes, the rows of one chunk could change the votes
+of others.
 """
 
 from __future__ import annotations
@@ -31,16 +28,18 @@ if TYPE_CHECKING:
 
 
 def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
-    """Return the index at which each chunk of rows starts, and the end of the last one.
+    """Return the index at which each chunk of rows starts, followed by the number of rows.
 
-    Sizes depend on n and k only and differ by at most one.
+    The sizes of the chunks depend on ``row_count`` and ``chunk_count`` only, and differ by at most
+    one.
 
     Args:
-        row_count: number of permuted rows, n.
-        chunk_count: number of chunks, k, at least 1.
+        row_count: the number of permuted rows.
+        chunk_count: the number of chunks, at least 1.
 
     Returns:
-        Shape ``(k + 1,)``, from 0 to n; chunk i is rows ``[i], [i + 1]``.
+        Indices from 0 to ``row_count``, shape ``(chunk_count + 1,)``: chunk i has the rows from
+        index ``offsets[i]`` up to, and without, index ``offsets[i + 1]``.
 
     """
     invariant(row_count >= 0, "the number of rows is not negative")
@@ -55,10 +54,10 @@ FALLBACK_LABEL = 0
 
 
 def check_rule(rule: str) -> None:
-    """Raise an error if no learner has the given name.
+    """Raise an error if no built-in learner has the given name.
 
     Raises:
-        ConfigurationError: names the rules there are.
+        ConfigurationError: the name is unknown; the message lists the known names.
 
     """
     if rule not in RULES:
@@ -68,7 +67,10 @@ def check_rule(rule: str) -> None:
 
 
 def label_without_learning(labels: NDArray[np.int64]) -> int | None:
-    """Return a chunk's only label (class 0 for an empty chunk); None if it has several."""
+    """Return the label that all rows of a chunk have, or None if the chunk has several labels.
+
+    An empty chunk gives label 0.
+    """
     present = np.unique(labels)
     if len(present) > 1:
         return None
@@ -140,8 +142,8 @@ _SILENCED: Final = _Silenced()
 def silence() -> Iterator[None]:
     """Suppress the process's warnings and printed output, which could reveal private rows.
 
-    Of the process, not of a thread: learners run while a release opens, where votes are
-    asked for and, where generations join, beside them; nothing else prints there.
+    The suppression covers the whole process, all threads included, and lasts while any learner
+    runs.
     """
     _SILENCED.begin()
     try:
@@ -155,7 +157,7 @@ def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
     """Return the result of ``attempt``, or None if the learner raises an error.
 
     Raises:
-        MachineError: the machine failed, whatever the learner made of it.
+        MachineError: the machine caused the learner's error, for example by too little memory.
 
     """
     try:
@@ -171,11 +173,11 @@ def raise_if_machine_failed(failed: list[Exception]) -> None:
     """Raise an error if a learner failed because of the machine, and not because of its data.
 
     Args:
-        failed: the one error that a learner raised; it is taken away, since it keeps alive
-            what took the memory.
+        failed: a list of the one error that the learner raised. The error is removed from the list,
+            because it keeps the learner's memory in use.
 
     Raises:
-        MachineError: it did.
+        MachineError: the machine caused the learner's error, for example by too little memory.
 
     """
     if made_by_machine(failed.pop(), handled=_being_handled()):
@@ -197,9 +199,12 @@ class _ProbeError(Exception):
 def made_by_machine(error: BaseException, *, handled: BaseException | None = None) -> bool:
     """Return whether the machine caused an error, directly or through an earlier error.
 
+    The machine's errors are, for example, too little memory, an unreadable file or a dead process.
+
     Args:
-        error: of a learner, or of what runs it.
-        handled: what a caller was handling before, which no learner made.
+        error: the error that a learner, or the code that runs the learner, raised.
+        handled: the error that the caller was already handling when it started the learner. This
+            error and its causes are not examined.
 
     """
     waiting: list[BaseException | None] = [error]

@@ -1,6 +1,7 @@
-"""Training and reading of ensembles: one function for every kind of learner.
+"""Training and reading of ensembles: the same functions for every kind of learner.
 
-The front door: k learners from permuted rows, and the same ones after a restart.
+An ensemble has one model per chunk of permuted rows. The functions train these models, and read
+them from bytes after a restart.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ class Learner:
     """The public choice of a learner: a built-in rule or a scikit-learn estimator.
 
     Attributes:
-        hypothesis_class: the public class that the rules search; an estimator
-            takes only its number of labels.
-        rule: ``canonical`` or ``halving``; unused where an estimator is given.
-        estimator: import path of a scikit-learn classifier, or None.
-        params: keyword arguments of the estimator.
-        packed: whether an estimator is fitted on all chunks at once where it can be.
-        columns: public encoding of the features for an estimator.
-        scored: whether every learner is asked for scores of the second of two
-            classes, beside its votes.
+        hypothesis_class: the public set of classifiers that a built-in rule searches; of a learner
+            that is an estimator, only the number of labels is used.
+        rule: the built-in rule, ``canonical`` or ``halving``; unused if an estimator is given.
+        estimator: the import path of a scikit-learn classifier, or None.
+        params: the keyword arguments of the estimator.
+        packed: whether the estimator is trained on all chunks in one computation, if such a
+            computation exists for it.
+        columns: the public encoding of the features for the estimator.
+        scored: whether every model gives a score (a probability of the second of two classes) in
+            addition to its vote.
 
     """
 
@@ -74,22 +76,25 @@ def fit_ensemble(
     """Return an ensemble of one trained model per chunk of rows.
 
     Args:
-        learner: the public choice.
-        values: encoded private rows in their own order, shape ``(n, d)``.
-        labels: relabelled class indices in the same order, shape ``(n,)``.
-        permutation: secret, uniform positions of rows; chunk i is rows
-            ``permutation[offsets[i] : offsets[i + 1]]``.  Rows that it leaves out
-            reach no learner.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
-        secret: the release's secret, from which chunk seeds derive.
-        progress: told the chunks done and their number.
+        learner: the public choice of the learner.
+        values: feature values of the private rows in their original order, encoded as numbers by
+            the public schema, shape ``(rows, features)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        permutation: secret row indices in uniformly random order; the rows of chunk i are
+            ``permutation[offsets[i] : offsets[i + 1]]``. Rows that are not in the permutation are
+            not used.
+        offsets: the index in the permutation at which each chunk starts, followed by the length of
+            the permutation, shape ``(chunks + 1,)``.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     Returns:
-        The fitted ensemble, private state.
+        The trained ensemble, which must not leave the server.
 
     Raises:
-        ConfigurationError: a rule or an estimator that does not exist or
-            cannot be used; it depends on public choices only.
+        ConfigurationError: the rule or the estimator does not exist or cannot be used. This depends
+            on public choices only.
 
     """
     invariant(len(values) == len(labels), "every row has one label")
@@ -127,15 +132,16 @@ def fit_encoded(
     secret: bytes,
     first_chunk: int,
 ) -> FittedEnsemble:
-    """Return one trained model, by a built-in rule, for each of some chunks.
+    """Return an ensemble of some of the release's chunks, trained by a built-in rule.
 
     Args:
-        learner: the public choice.
-        encoded: rows as its class encodes them, in the order of their chunks.
-        labels: in the same order, shape ``(m,)``.
-        offsets: where each chunk starts, shape ``(chunks + 1,)``.
-        secret: the release's secret, from which chunk seeds derive.
-        first_chunk: number of the first of these chunks among all.
+        learner: the public choice of the learner.
+        encoded: the rows of these chunks, encoded by the hypothesis class, chunk after chunk.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        offsets: the index in ``labels`` at which each of these chunks starts, followed by the
+            number of rows, shape ``(chunks + 1,)``.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        first_chunk: the index of the first of these chunks among all chunks of the release.
 
     """
     return _fit_rule(
@@ -150,7 +156,7 @@ def fit_encoded(
 
 
 def joined_ensemble(learner: Learner, fitted: Sequence[FittedEnsemble]) -> FittedEnsemble:
-    """Return one ensemble with the models of several, whose chunks are consecutive."""
+    """Return one ensemble with the models of several ensembles, whose chunks are consecutive."""
     searched = learner.hypothesis_class
     return row_of(searched).joined(searched, fitted)
 
@@ -166,24 +172,28 @@ def fit_chunks_anew(
     chunks: NDArray[np.int64],
     secret: bytes,
 ) -> bytes:
-    """Return an ensemble in which some chunks' models are trained anew, the others as stored.
+    """Return an ensemble, as bytes, in which the models of some chunks are trained again.
 
-    It is what :func:`fit_ensemble` makes of all rows, where those of the other chunks are the
-    rows that ``body`` was fitted on: a chunk's learner follows from its own rows and seed.
-    Learners that are kept as sums of votes are all counted anew.
+    The models of the other chunks stay as stored. If the rows of the other chunks are unchanged,
+    the result is the same as training all chunks by :func:`fit_ensemble`, because a model depends
+    only on the rows and the seed of its chunk. An ensemble that is stored as sums of votes, and not
+    as separate models, is trained again completely.
 
     Args:
-        learner: the public choice.
-        body: the fitted learners, as stored.
-        values: as for :func:`fit_ensemble`.
-        labels: as there.
-        permutation: as there, of all chunks.
-        offsets: as there.
-        chunks: indices of chunks, ascending, shape ``(c,)``.
-        secret: the release's secret, from which chunk seeds derive.
+        learner: the public choice of the learner.
+        body: the stored ensemble.
+        values: feature values of all private rows in their original order, encoded as numbers by
+            the public schema, shape ``(rows, features)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        permutation: secret row indices in uniformly random order; the rows of chunk i are
+            ``permutation[offsets[i] : offsets[i + 1]]``.
+        offsets: the index in the permutation at which each chunk starts, followed by the length of
+            the permutation, shape ``(all chunks + 1,)``.
+        chunks: the indices of the chunks to train again, ascending, shape ``(chunks,)``.
+        secret: the release's secret, from which the random seed of each chunk is derived.
 
     Raises:
-        LedgerCorruptError: the body is not that of such an ensemble.
+        LedgerCorruptError: the bytes do not encode an ensemble of this learner.
 
     """
     lengths = np.zeros(len(offsets) - 1, dtype=np.int64)
@@ -208,12 +218,12 @@ def fit_chunks_anew(
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
-    """Return the method that trains trees from counts of rows, if it is faster; else None.
+    """Return the method that trains trees from counts of rows if it is faster; else None.
 
     Args:
-        learner: the public choice.
-        row_count: rows of all chunks.
-        size: the number of chunks, k.
+        learner: the public choice of the learner.
+        row_count: the number of rows in all chunks together.
+        size: the number of chunks.
 
     """
     if learner.estimator is not None:
@@ -225,7 +235,7 @@ def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTr
 
 
 def counted_ensemble(learner: Learner, trees: NDArray[np.int64]) -> FittedEnsemble:
-    """Return an ensemble of trees trained from counts of rows, one per chunk."""
+    """Return an ensemble from trees that were trained from counts of rows, one tree per chunk."""
     packed = row_of(learner.hypothesis_class).packed
     if packed is None:
         raise InvariantError("learners of this class are not fitted from counts")
@@ -236,7 +246,7 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
     """Return the ensemble that bytes encode; the caller has already checked their digest.
 
     Raises:
-        LedgerCorruptError: the bytes are not those of such an ensemble.
+        LedgerCorruptError: the bytes do not encode an ensemble of this learner.
 
     """
     found = _read(learner, body)
@@ -258,12 +268,12 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
     """Refuse a learner that cannot be trained or stored, before private rows are read.
 
     Args:
-        learner: the public choice.
-        section: where an estimator is in the configuration.
+        learner: the public choice of the learner.
+        section: the section of the configuration that names the estimator.
 
     Raises:
-        ConfigurationError: names ``hypotheses``, ``learner.estimator``, ``learner.rule``
-            or ``learner.params``, or those of the other section, or ``answers.output``.
+        ConfigurationError: the learner is refused. The error names the setting: ``hypotheses``,
+            ``estimator``, ``rule`` or ``params`` in the given section, or ``answers.output``.
 
     """
     if learner.estimator is None:
@@ -274,12 +284,26 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether models vote by public regions, so that one row per chunk is enough."""
+    """Return whether models vote by public cells, so that one row per chunk is enough.
+
+    A cell is a part of a public division of the feature space. A model that votes by cells gives
+    the same label to all queries of one cell.
+
+    Args:
+        searched: the hypothesis class that a built-in learner searches.
+        estimator: the import path of a scikit-learn classifier, or None for a built-in learner.
+
+    """
     return estimator is None and row_of(searched).splits is not None
 
 
 def cells_of(searched: HypothesisClass) -> CellSplits:
-    """Return the public regions (cells) by which the models of a class vote."""
+    """Return the public cells (parts of the feature space) by which the models of a class vote.
+
+    Raises:
+        InvariantError: the models of this class do not vote by public cells.
+
+    """
     splits = row_of(searched).splits
     if splits is None:
         raise InvariantError("these learners vote by no public cells")

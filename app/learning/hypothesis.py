@@ -1,8 +1,9 @@
 """The interfaces of hypotheses, hypothesis classes and ensembles.
 
-A class is a row of :mod:`app.learning.registry`, which lies in the class's folder, in
-``class_row.py``.  The form in which its hypotheses are published is a row of
-``app.release.classifier.written_hypotheses`` under the same name.
+A hypothesis is one classifier; a hypothesis class is a public set of possible classifiers. Every
+class has an entry in the table of :mod:`app.learning.registry`. The file ``class_row.py`` in the
+class's folder defines the entry. The form in which a hypothesis of the class is published is in the
+table of ``app.release.classifier.written_hypotheses`` under the same name.
 """
 
 from __future__ import annotations
@@ -32,33 +33,39 @@ if TYPE_CHECKING:
 
 
 class Hypothesis(Protocol):
-    """A drawn hypothesis (rule), kept private unless the mechanism that drew it publishes it."""
+    """A classifier drawn at random; private unless the mechanism that drew it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the hypothesis's class index for every encoded row, shape ``(n,)``."""
+        """Return the hypothesis's class index for every row, shape ``(rows,)``.
+
+        Args:
+            encoded: the rows, encoded by the hypothesis class.
+
+        """
         ...
 
     def to_dict(self) -> Mapping[str, object]:
-        """Return the hypothesis as plain lists and numbers, to be stored privately."""
+        """Return the hypothesis as plain lists and numbers, for private storage."""
         ...
 
 
 class HypothesisClass(Protocol):
-    """A finite hypothesis class fixed by public choices, with exact exponential weights.
+    """A finite set of classifiers, fixed by public choices, from which one can be drawn at random.
 
-    The weight of a hypothesis is ``exp(-epsilon * errors / 2)``; the number of
-    errors has sensitivity 1 when one record is replaced, or one person whose rows
-    count for 1 together.
+    The exponential mechanism draws a hypothesis with weight ``exp(-epsilon * errors / 2)``, where
+    ``errors`` is the number of rows that the hypothesis mislabels. This number changes by at most 1
+    when one record is replaced. With row weights it changes by at most 1 when all rows of one
+    person are replaced.
     """
 
     @property
     def class_count(self) -> int:
-        """The number of labels that hypotheses can give."""
+        """The number of labels that the hypotheses can give."""
         ...
 
     @property
     def size(self) -> int:
-        """The number of hypotheses from which one is drawn, a public constant."""
+        """The number of hypotheses in the class, a public constant."""
         ...
 
     @property
@@ -68,30 +75,32 @@ class HypothesisClass(Protocol):
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding weights causes in one draw."""
+        """A bound on the total variation distance that rounding the weights causes in one draw."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the class's encoding, in which each row depends on its own values only.
+        """Return rows in the class's own encoding; the code of a row depends on this row only.
 
         Args:
-            values: encoded by the public schema, shape ``(n, d)``.
+            values: feature values encoded as numbers by the public schema, shape
+                ``(rows, features)``.
 
         """
         ...
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound on the rounding errors of hypotheses' log weights over one whole draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
         Args:
-            row_count: public number of rows.
-            epsilon: at least the epsilon that :meth:`draw` will be given.
+            row_count: the public number of rows.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
 
         Returns:
-            eta such that every hypothesis is drawn, up to
-            :attr:`truncation_variation`, with its exact probability times a
-            factor in ``[e**(-2 eta), e**(2 eta)]``; the draw is then
-            ``(epsilon + 4 eta)``-DP.
+            A number ``eta``. Every hypothesis is drawn with its exact probability times a factor in
+            ``[e**(-2 eta), e**(2 eta)]``, up to a total variation distance of
+            :attr:`truncation_variation`. Therefore the draw is ``(epsilon + 4 eta)``-DP up to this
+            distance.
 
         """
         ...
@@ -103,7 +112,15 @@ class HypothesisClass(Protocol):
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all hypotheses' weights; secret."""
+        """Return the log of the sum of all hypotheses' weights; the result is secret.
+
+        Args:
+            encoded: the private rows, encoded by :meth:`encode`.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, as for :meth:`draw`.
+
+        """
         ...
 
     def draw(
@@ -117,26 +134,26 @@ class HypothesisClass(Protocol):
         """Return a hypothesis drawn with probability proportional to its weight.
 
         Args:
-            encoded: private rows as :meth:`encode` returns them, whole or part by part.
-            labels: private class indices, shape ``(n,)``.
-            epsilon: the parameter of the weights, already reduced by the
-                caller for :meth:`log_weight_error`.
-            noise: where the draws come from.
-            row_weights: what each row counts for among errors, on a grid of ``2**-20``, shape
-                ``(n,)``; those of a unit add up to 1 at most.  None for 1 each.
+            encoded: the private rows, encoded by :meth:`encode`, as one array or block by block.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``. The caller has
+                already lowered it by the rounding errors that :meth:`log_weight_error` bounds.
+            noise: the source of randomness.
+            row_weights: the weight of an error on each row, a multiple of ``2**-20``, shape
+                ``(rows,)``; the weights of one person's rows add up to at most 1. None: an error on
+                any row counts 1.
 
         """
         ...
 
     def restricted_to(self, public_points: Encoded) -> HypothesisClass:
-        """Return a smaller class: one hypothesis for each labelling of the public points.
+        """Return a smaller class: one hypothesis for each labelling of public points.
 
-        One hypothesis for every dichotomy of the points; a class of trees
-        keeps one test for every distinct cut instead.  Without points it is
-        the class itself.
+        A class of trees keeps one feature test for each distinct cut between the points instead.
+        Without points the class is returned unchanged.
 
         Args:
-            public_points: encoded public rows, m of them; m may be 0.
+            public_points: public feature vectors, encoded by :meth:`encode`; there may be none.
 
         """
         ...
@@ -144,89 +161,104 @@ class HypothesisClass(Protocol):
 
 @runtime_checkable
 class TalliedClass(Protocol):
-    """A hypothesis class that can draw a hypothesis from counts of rows alone."""
+    """A hypothesis class that can draw a hypothesis from counts of rows, without the rows."""
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the counts of rows that a draw needs; counts of parts can be added up."""
+        """Return the counts of rows that a random draw of a hypothesis needs.
+
+        The counts of several blocks of rows can be added.
+
+        Args:
+            encoded: the private rows, encoded by the class.
+            labels: private class indices, shape ``(rows,)``.
+
+        """
         ...
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Hypothesis:
-        """Draw a hypothesis as :meth:`HypothesisClass.draw` does, from counts of the rows."""
+        """Draw a hypothesis as :meth:`HypothesisClass.draw` does, from counts in place of rows.
+
+        Args:
+            tally: the counts that :meth:`tally` returns.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            noise: the source of randomness.
+
+        """
         ...
 
 
 class Ensemble(Protocol):
-    """k trained models, each with one vote on every query; private state."""
+    """An ensemble of k trained models, each with one vote on every query; private."""
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         ...
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         ...
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of every model on every query of a batch.
+        """Return the number of models that vote for each label, for every query of a batch.
 
         Args:
-            values: encoded queries, shape ``(B, d)``.
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
 
         Returns:
-            ``private_vote_count`` of shape ``(B, L)``; every row sums to k.
-            A row depends on its own query only, never on the rest of the batch.
+            Private vote counts, shape ``(queries, labels)``. The counts of one query add up to the
+            number of models, and depend on this query only, not on the rest of the batch.
 
         """
         ...
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote comes with a score, the model's estimate for the second class."""
+        """Whether every vote comes with a score: the model's probability of the second class."""
         ...
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return every model's score for every query: its estimate of the second class's share.
+        """Return every model's score for every query: its probability of the second class.
 
         Args:
-            values: encoded queries, shape ``(B, d)``.
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
 
         Returns:
-            ``private_scores`` of shape ``(B, k)``; what is not in [0, 1], a NaN
-            too, stands for 0.  A function of the models and of the queries.
+            Private scores, shape ``(queries, models)``. The caller must read a score outside
+            ``[0, 1]``, or a NaN, as 0. The scores depend on the models and the queries only.
 
         Raises:
-            InvariantError: the ensemble was fitted for votes only.
+            InvariantError: the models give votes only.
 
         """
         ...
 
     def to_bytes(self) -> bytes:
-        """Return the fitted models as bytes, to be stored privately."""
+        """Return the trained models as bytes, for private storage."""
         ...
 
 
 @runtime_checkable
 class ChunkwiseEnsemble(Ensemble, Protocol):
-    """An ensemble whose models can be replaced chunk by chunk."""
+    """An ensemble in which the model of one chunk can be replaced."""
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some chunks' models replaced by those of another ensemble.
+        """Return the ensemble with some chunks' models replaced by the models of another ensemble.
 
         Args:
-            chunks: indices of chunks, shape ``(c,)``.
-            others: fitted by the same learner on as many chunks.
+            chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
+            others: an ensemble of the same learner with the same number of chunks.
 
         """
         ...
 
 
 class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble of models that was just trained."""
+    """An ensemble that was just trained, in contrast to one that was read from storage."""
 
     def repeated(self, times: int) -> Ensemble:
-        """Return an ensemble with every model repeated, to measure how time grows with k."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         ...
 
 
@@ -236,14 +268,15 @@ class ClassAsked:
 
     Attributes:
         kind: the name of the class.
-        tests: the public tests.
+        tests: the public yes-or-no tests of features, for example age >= 40.
         columns: the public encoding of every feature.
-        depth: depth of ``trees``.
-        class_count: the number L of labels.
-        features: indices of the features in use; None for all.
-        predictors: where a user's own predictors come from.
-        splits: the public partition of ``cells``.
-        public_values: encoded public points that a class of one's own may depend on.
+        depth: the depth of the trees, for class ``trees``.
+        class_count: the number of labels.
+        features: the indices of the features in use; None for all.
+        predictors: the Python code of predictors that the user wrote.
+        splits: the public division of the feature space, for class ``cells``.
+        public_values: encoded public feature vectors, from which user-written predictors may be
+            made.
 
     """
 
@@ -259,7 +292,7 @@ class ClassAsked:
 
     @property
     def used(self) -> dict[int, PublicColumn]:
-        """The public columns of the features in use, by feature index."""
+        """The public encoding of each feature in use, by feature index."""
         indices = range(len(self.columns)) if self.features is None else self.features
         return {index: self.columns[index] for index in indices}
 
@@ -270,14 +303,24 @@ class ClassAsked:
 
     @property
     def source(self) -> PredictorSource:
-        """The Python code of user-written predictors, needed by a class of predictors."""
+        """The Python code of the user's predictors.
+
+        Raises:
+            ConfigurationError: the configuration names no predictors.
+
+        """
         if self.predictors is None:
             raise ConfigurationError("hypotheses.class", f"{self.kind} needs its predictors")
         return self.predictors
 
 
 def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
-    """Raise an error, since this class cannot list its labellings of private rows."""
+    """Raise an error: the class cannot list the ways in which it labels private rows.
+
+    Raises:
+        ConfigurationError: always.
+
+    """
     raise ConfigurationError("hypotheses.class", f"{asked.kind} has no private grid")
 
 
@@ -286,35 +329,41 @@ class ClassRow:
     """The functions of one hypothesis class, as an entry of the table of classes.
 
     Attributes:
-        kind: its name in a configuration.
-        searched: the type of the class.
-        listed: the type of its list; None for a class that is not listed.
-        hypothesis: the type of what is drawn of it.
-        drawn: what that is, in plain words.
-        numbers: the least and the most numeric features with a test that it takes, where it
-            is a class of two labels over numbers; the most is None for any.
-        takes_tests: whether it needs a test, of whatever feature.
-        covers: whether a grid meets its cells, so that a table of statistics may cover it.
-        make: the class over public tests.
-        dichotomies: the class of the labellings of private points.
-        dichotomy_bound: how many those are at most, by the number of points.
-        fit: learners on chunks, by a rule.
-        counted: what fits those learners from counts, by rule, class and whether they are
-            scored; None where rows are read.
-        packed: the learners of trees that were fitted from counts.
-        codes: the bytes of which the encoding of rows follows; None where rows do not stream.
-        joined: the learners of consecutive chunks together.
-        read: those learners, from their bytes.
-        read_drawn: a drawn hypothesis, from its plain values; None for a class whose hypotheses are
-            not kept to label further rows.
-        best: the hypothesis of least errors, which a student learns.
-        check: refuses a rule, or scores, that its learners do not have.
-        tests: what its hypotheses ask.
-        splits: the public cells that its learners vote by; None where they do not.
-        search_seconds: what fitting learners takes; None for a search of a list.
-        refuse_search: refuses learners that would take hours.
-        refuse_rows: refuses a draw that would take hours.
-        is_quick: whether the time of a learner is known.
+        kind: the name of the class in a configuration.
+        searched: the Python type of the class.
+        listed: the Python type of the list of the class's hypotheses; None if the class has no
+            list.
+        hypothesis: the Python type of a drawn hypothesis.
+        drawn: a plain name for a drawn hypothesis.
+        numbers: for a class with two labels over numeric features, the smallest and the largest
+            number of numeric features with a test that it accepts; the largest is None for any
+            number.
+        takes_tests: whether the class needs at least one test of a feature.
+        covers: whether a statistics table may use the class, because the cells of the table can be
+            listed.
+        make: returns the class over public tests of features.
+        dichotomies: returns the list of all labellings that the class gives to private rows.
+        dichotomy_bound: returns an upper bound on the number of these labellings, from the number
+            of rows.
+        fit: trains models on chunks by a built-in rule.
+        counted: returns the method that trains the models from counts of rows, given the rule, the
+            class and whether the models give scores; None if training needs the rows.
+        packed: returns an ensemble of trees that were trained from counts of rows.
+        codes: returns the encoding of rows as bytes; None if the class does not support rows that
+            are read in parts.
+        joined: returns one ensemble with the models of several, whose chunks are consecutive.
+        read: returns the ensemble that bytes encode.
+        read_drawn: returns a drawn hypothesis from its stored lists; None for a class whose
+            hypotheses are not stored to label later rows.
+        best: returns the hypothesis with the fewest errors, for the student classifier.
+        check: refuses a rule, or scores, if the class does not support them.
+        tests: returns the tests of features that the hypotheses use.
+        splits: returns the public cells by which the models vote; None if they do not vote by
+            cells.
+        search_seconds: returns the estimated time of training; None for the search of a list.
+        refuse_search: refuses training that would take hours.
+        refuse_rows: refuses a random draw that would take hours.
+        is_quick: whether the time of training is known; it is not for code that a user wrote.
 
     """
 

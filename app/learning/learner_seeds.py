@@ -1,7 +1,7 @@
 """Random seeds for models; the only module that makes numpy generators.
 
-No privacy claim rests on a learner's randomness; it must only be the chunk's
-own and the same after a restart.
+No privacy claim depends on the randomness of a learner. The seed of a learner only has to be
+different for every chunk and the same after a restart.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _RANDOM_STATE_BYTES = 4
 
 
 def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
-    """Return the random seed of one chunk: HMAC-SHA256 of its index under a secret."""
+    """Return the random seed of one chunk: HMAC-SHA256 of its index with the secret as key."""
     return hmac.digest(secret, _DOMAIN + chunk_index.to_bytes(_INDEX_BYTES, "big"), "sha256")
 
 
 def student_seed(release_id: str) -> bytes:
-    """Return the public random seed of a student: HMAC-SHA256 of the release's random name."""
+    """Return the public random seed of a student classifier: HMAC-SHA256 of the release's id."""
     return hmac.digest(_STUDENT_DOMAIN, release_id.encode(), "sha256")
 
 
 def generator(seed: bytes) -> LearnerGenerator:
-    """Return the numpy random generator of one model."""
+    """Return numpy's random generator for one model, started from the model's seed."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
 
 
 def seed_shared_generator(seed: bytes) -> None:
-    """Seed numpy's global generator for one model, since some learners draw from it.
+    """Seed numpy's global random generator before one model is trained or used.
 
-    Some estimators draw from it and take no seed, in fitting or in predicting; what
-    one chunk's drew would otherwise move what the next one draws.
+    Some scikit-learn estimators draw from the global generator and accept no seed. Without this
+    call, the draws of one chunk's model would change the draws of the next one.
     """
     np.random.seed(random_state(seed))  # noqa: NPY002 -- the one that such estimators use
 
 
 def random_state(seed: bytes) -> int:
-    """Return a seed as the 32-bit integer that scikit-learn accepts."""
+    """Return the first 32 bits of a seed as an integer, for scikit-learn's ``random_state``."""
     return int.from_bytes(seed[:_RANDOM_STATE_BYTES], "big")

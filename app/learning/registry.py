@@ -1,9 +1,8 @@
 """The table of hypothesis classes, by their names in a configuration.
 
-A class of a public grid is finite and fixed without the data.  The class of
-the dichotomies of private points has one hypothesis for each labelling that
-the whole class, with cuts anywhere, gives those points; how many there may be
-is bounded by public numbers before a row is looked at.
+A hypothesis class over a public grid is finite and fixed without the private rows. The other kind
+of class lists every labelling that hypotheses with cuts (thresholds) at any value can give to the
+private rows. Before a row is read, public numbers bound how many labellings there can be.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ FEWER_POINTS = (
 
 
 def class_row(kind: str) -> ClassRow:
-    """Return the table entry of a class, by its name or by a user's import path.
+    """Return the table entry of a hypothesis class, by the class's name or the user's import path.
 
     Raises:
         ConfigurationError: there is no such class.
@@ -63,7 +62,7 @@ def row_of(searched: HypothesisClass) -> ClassRow:
     """Return the table entry of an existing class object.
 
     Raises:
-        ConfigurationError: no rule searches it.
+        ConfigurationError: no built-in learner searches a class of this type.
 
     """
     rows = [row for row in CLASSES.values() if row.searched is type(searched)]
@@ -74,34 +73,38 @@ def row_of(searched: HypothesisClass) -> ClassRow:
 
 
 def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
-    """Return a configured hypothesis class over public binary tests.
+    """Return a configured hypothesis class over public yes-or-no tests of features.
 
-    Trees and stumps take every test, and the others the numeric ones.  Without any test only
-    the constants are left, as public points that are all alike leave them.
+    Trees and stumps use every test, and the other classes use the tests of numeric features.
+    Without tests, the class has only the hypotheses that give every row the same label.
+
+    Args:
+        asked: the public choices of the configuration.
 
     Raises:
-        ConfigurationError: an unknown kind, more than two labels for a class
-            of two sides, or more hypotheses than exact weights can serve.
+        ConfigurationError: the class is unknown, has more than two labels although it supports only
+            two, or has more hypotheses than can be drawn exactly.
 
     """
     return _known(asked).make(asked)
 
 
 def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return a listed class: one hypothesis for each way in which a class labels private rows.
+    """Return a class with one hypothesis for each way in which a class labels private rows.
 
     Args:
-        asked: of whose features in use the points are labelled by cuts anywhere; a class of
-            a user's own predictors is told nothing of the points.
-        values: the points, encoded by the public schema, shape ``(m, d)``.
+        asked: the public choices of the configuration. The hypotheses may cut the features in use
+            at any value. Predictors that a user wrote are listed without looking at the rows.
+        values: feature values of the rows, encoded by the public schema, shape
+            ``(rows, features)``.
 
     Returns:
-        Exactly one hypothesis for every labelling of the points.  Secret, as
-        the points are; its size must not be told either.
+        Exactly one hypothesis for every labelling of the rows. The class is secret, since it
+        depends on the rows; its size must not be revealed either.
 
     Raises:
-        ConfigurationError: what :func:`dichotomy_count_bound` tells is too
-            much to list; it depends on public numbers only.
+        ConfigurationError: there may be too many labellings to list. This depends on public numbers
+            only, by :func:`dichotomy_count_bound`.
 
     """
     row = _known(asked)
@@ -114,13 +117,16 @@ def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> Enumerate
 def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
     """Return a public bound on the number of ways in which a class can label private rows.
 
-    For thresholds and intervals on one feature, and for halfspaces, it is the
-    number for points in general position.  Rectangles and trees are listed
-    before those that label the points alike are told apart, and it is the
-    number listed, as it is for predictors.
+    For halfspaces, and for thresholds and intervals on one feature, it is the number of labellings
+    of points in general position. For rectangles, trees and predictors it is the number of
+    hypotheses that are listed before duplicates, which label all rows equally, are removed.
+
+    Args:
+        asked: the public choices of the configuration.
+        row_count: the public number of rows.
 
     Raises:
-        ConfigurationError: an unknown kind, or labels that it cannot give.
+        ConfigurationError: the class is unknown, or does not support the number of labels.
 
     """
     return _known(asked).dichotomy_bound(asked, row_count)

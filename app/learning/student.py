@@ -1,8 +1,9 @@
-"""A student: a model that is trained on queries and their released labels.
+"""The student classifier: a model that is trained on queries and their released labels.
 
-What it learns from is public, so nothing here is private: a failure is told,
-and its place is taken by the label that most queries have.  Where the machine fails there
-is no student yet: what memory there is depends on the ensemble, which is private.
+The training data are public, so a failure of the learner may be shown. A student whose learner
+failed gives every query the most frequent label. If training fails because of the machine, for
+example by too little memory, there is no student yet, and an error is raised: free memory depends
+on the ensemble, which is private.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ SECTION = "student"
 
 @dataclass(frozen=True, slots=True)
 class ConstantStudent:
-    """A student model that gives every query the same label, because its training failed.
+    """A student classifier that gives every query the same label, because nothing else was learned.
 
     Attributes:
         label: the label.
-        failure: class of the error that the learner ended with; None where the
-            queries have one label or none.
+        failure: the class name of the error that ended the training; None if the queries have at
+            most one label, so that there is nothing to learn.
 
     """
 
@@ -49,11 +50,11 @@ class ConstantStudent:
 
 @dataclass(frozen=True, slots=True)
 class EstimatorStudent:
-    """A student model that is a trained scikit-learn classifier.
+    """A student classifier that is a trained scikit-learn classifier.
 
     Attributes:
-        ensemble: of this one classifier.
-        fallback: the label of a query on which it fails.
+        ensemble: an ensemble with this classifier as its only model.
+        fallback: the label of a query on which the classifier fails.
 
     """
 
@@ -61,20 +62,30 @@ class EstimatorStudent:
     fallback: int
 
     def predict(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the class index of encoded queries ``(B, d)``, shape ``(B,)``."""
+        """Return the class index of each query, shape ``(queries,)``.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        """
         predicted: NDArray[np.int64] = self.ensemble.vote_counts(values).argmax(axis=1)
         return predicted
 
     def to_bytes(self) -> bytes:
-        """Return the trained student classifier as bytes."""
+        """Return the trained scikit-learn classifier as bytes."""
         return self.ensemble.to_bytes()
 
     @classmethod
     def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes, *, fallback: int) -> Self:
-        """Return the student model that :meth:`to_bytes` wrote; the digest is already checked.
+        """Return the student classifier that :meth:`to_bytes` wrote; the digest is already checked.
+
+        Args:
+            columns: the public encoding of the features.
+            body: the bytes.
+            fallback: the label of a query on which the classifier fails.
 
         Raises:
-            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+            LedgerCorruptError: the bytes do not encode a classifier.
 
         """
         # Imported only here: scikit-learn doubles the time to start.
@@ -85,10 +96,11 @@ Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
-    """Refuse a learner for the student model if it fails whatever the queries are.
+    """Refuse a learner for the student classifier that fails on any queries.
 
     Raises:
-        ConfigurationError: names ``hypotheses``, ``student.estimator`` or ``student.params``.
+        ConfigurationError: the learner is refused. The error names the setting: ``hypotheses``,
+            ``student.estimator`` or ``student.params``.
 
     """
     check_learner(learner, section=SECTION)
@@ -97,16 +109,17 @@ def check_student(learner: Learner) -> None:
 def fit_student(
     learner: Learner, values: NDArray[np.float64], labels: NDArray[np.int64], *, seed: bytes
 ) -> Student:
-    """Return the trained student model, a deterministic function of released values.
+    """Return the trained student classifier, a deterministic function of public values.
 
     Args:
-        learner: the public choice; its rule is the canonical one.
-        values: encoded queries, shape ``(m, d)``; m may be 0.
-        labels: the class indices that were released for them, shape ``(m,)``.
-        seed: for what an estimator draws, public.
+        learner: the public choice of the learner, with the rule ``canonical`` or an estimator.
+        values: queries, encoded as numbers by the public schema, shape ``(queries, features)``;
+            there may be none.
+        labels: the class indices that were released for the queries, shape ``(queries,)``.
+        seed: the public random seed of the estimator.
 
     Raises:
-        MachineError: the machine failed, and not the learner.
+        MachineError: training failed because of the machine, and not because of the learner.
 
     """
     counts = np.bincount(labels, minlength=learner.hypothesis_class.class_count)

@@ -1,4 +1,4 @@
-"""Fast counting of votes, eight per integer addition."""
+"""Fast counting of votes: one addition of integers counts eight votes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS_A_SUM = 255
 
 
 def padded_size(vote_count: int) -> int:
-    """Return the number of votes rounded up to a multiple of eight."""
+    """Return ``vote_count`` rounded up to a multiple of eight."""
     return -(-vote_count // WORD_VOTES) * WORD_VOTES
 
 
@@ -23,10 +23,11 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the number of true values in each row of an array.
 
     Args:
-        flags: shape ``(B, w)``, contiguous, w a multiple of eight.
+        flags: a contiguous array, shape ``(rows, votes)``; the number of votes is a multiple of
+            eight.
 
     Returns:
-        Shape ``(B,)``.
+        The counts, shape ``(rows,)``.
 
     """
     if len(flags) == 1:
@@ -43,10 +44,11 @@ def count_by_column(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the number of true values in each column of an array.
 
     Args:
-        flags: shape ``(k, w)``, contiguous, w one or a multiple of eight.
+        flags: a contiguous array, shape ``(votes, columns)``; the number of columns is one or a
+            multiple of eight.
 
     Returns:
-        Shape ``(w,)``.
+        The counts, shape ``(columns,)``.
 
     """
     if flags.shape[1] == 1:

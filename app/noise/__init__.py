@@ -1,9 +1,11 @@
-"""The source of all random choices on which privacy claims rest: the system's generator.
+"""The only source of the random choices on which privacy claims depend.
 
-* ``source.py`` has the interface :class:`~app.noise.source.NoiseSource`: words, integers below a
-  bound, permutations, secrets.  It also makes integers and permutations of any source's words.
-* ``system.py`` is the one that serves: the operating system's generator.
-* ``scripted.py`` is a double for tests, which plays given words back.
-* ``exact_choice.py`` draws one of several alternatives by their log weights.
-* ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers by these laws.
+* ``source.py`` has the interface :class:`~app.noise.source.NoiseSource` (random words, integers
+  below a bound, permutations, secrets). It also has the functions that turn random words of any
+  source into integers and permutations.
+* ``system.py`` has the source that serves a release: the operating system's random generator.
+* ``scripted.py`` has a source for unit tests, which returns given words.
+* ``exact_choice.py`` draws one of several alternatives, given the logs of their weights.
+* ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers from the distributions of these
+  names.
 """

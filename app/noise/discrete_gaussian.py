@@ -1,11 +1,11 @@
 """Exact samples from the discrete Gaussian distribution of any rational variance.
 
-``P(Y = y)`` is proportional to ``exp(-y^2 / (2 variance))`` over the integers.
-Canonne, Kamath, Steinke (2020), Algorithm 3: a discrete Laplace draw is kept with a
-probability that makes up for the difference; the coins are Algorithm 1's.  Integers
-only, so the law is exact.
+``P(Y = y)`` is proportional to ``exp(-y^2 / (2 variance))`` for every integer ``y``. The method is
+Algorithm 3 of Canonne, Kamath and Steinke (2020), a rejection sampler: it draws from a discrete
+Laplace distribution and keeps the draw with a probability that is computed exactly. The arithmetic
+uses integers only, so the distribution is exact.
 
-``variance`` is the parameter of the law; the variance of a draw is at most that.
+``variance`` is the parameter in the formula; the variance of ``Y`` is at most this parameter.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DiscreteGaussian:
     """A discrete Gaussian distribution of a given variance, from which samples are drawn.
 
     Attributes:
-        variance: above 0.
+        variance: the parameter of the distribution, above 0.
 
     """
 
@@ -40,7 +40,7 @@ class DiscreteGaussian:
     _spread: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the discrete Laplace law that is thinned out."""
+        """Prepare the discrete Laplace distribution from which candidates are drawn."""
         invariant(self.variance > 0, "a variance is above zero")
         spread = isqrt(self.variance.numerator // self.variance.denominator) + 1
         object.__setattr__(self, "_spread", spread)
@@ -68,13 +68,12 @@ class DiscreteGaussian:
 def bernoulli_exponential(numerator: int, denominator: int, noise: NoiseSource) -> bool:
     """Return True with a probability of exactly ``exp(-numerator / denominator)``.
 
-    Algorithm 1 of Canonne, Kamath, Steinke: one coin of ``1/e`` for each whole unit
-    of the exponent, and one of the rest.
+    The method is Algorithm 1 of Canonne, Kamath and Steinke (2020).
 
     Args:
         numerator: at least 0.
         denominator: at least 1.
-        noise: where the uniform integers come from.
+        noise: the source of randomness.
 
     """
     invariant(numerator >= 0 < denominator, "an exponent is a rational, and not negative")

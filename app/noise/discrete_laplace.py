@@ -1,17 +1,18 @@
 """Exact samples from the discrete Laplace distribution of any rational scale.
 
-``P(Y = y)`` is proportional to ``exp(-|y| / scale)`` over the integers: the law of
-Canonne, Kamath, Steinke (2020), Algorithm 2, drawn another way.  ``Y`` is the
-difference of two geometric variables, and the digits of a geometric variable in a
-fixed base are independent.  A digit compares a uniform real number in ``[0, 1)``,
-of which 64 bits are known, with a table of its law: integers that are proven to be
-the 64 leading bits of each boundary.  Where the bits known equal those of a
-boundary, 64 more of both are computed, so the law is exact and not nearly exact.
-No float takes part.
+``P(Y = y)`` is proportional to ``exp(-|y| / scale)`` for every integer ``y``. This is the
+distribution of Algorithm 2 of Canonne, Kamath and Steinke (2020), but the sampling method is
+another one.
 
-In place of the paper's rejections this costs two words and two look-ups a draw up
-to a scale of 512, as many again for each further digit, and the time of a draw
-hardly depends on its value.
+``Y`` is the difference of two independent geometric variables, and the digits of a geometric
+variable in a fixed base are independent. The sampler draws each digit by inversion: it compares a
+uniform real number in ``[0, 1)`` with a table of the digit's cumulative probabilities. At first
+only the leading 64 bits of the uniform number and of the table's entries are computed. Where these
+64 bits are equal, 64 more bits of both numbers are computed, until they differ. Therefore the
+distribution is exact. No floating-point number is used.
+
+Up to a scale of 512, a draw takes two random words and two table look-ups; each further digit takes
+as many again. The time of a draw hardly depends on the drawn value.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class DiscreteLaplace:
     """A discrete Laplace distribution of a given scale, from which samples are drawn.
 
     Attributes:
-        scale: above 0; the ratio of neighbouring probabilities is ``e^(-1/scale)``.
+        scale: above 0; the probabilities of ``y`` and ``y + 1`` differ by the factor
+            ``e^(1/scale)``.
 
     """
 
@@ -50,7 +52,7 @@ class DiscreteLaplace:
     _digits: tuple[_Digit, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare a table for each digit."""
+        """Prepare the table of cumulative probabilities of each digit."""
         invariant(self.scale > 0, "a scale is above zero")
         object.__setattr__(self, "_digits", _digits(self.scale))
 
@@ -167,14 +169,14 @@ def _power_bounds(rate: Fraction, count: int, scale_bits: int) -> list[tuple[int
 
 
 def exponential_bounds(exponent: Fraction, scale_bits: int) -> tuple[int, int]:
-    """Return integers just below and above ``2**scale_bits e^-exponent``.
+    """Return a lower and an upper integer bound on ``2**scale_bits * e**-exponent``.
 
     Args:
         exponent: above 0.
-        scale_bits: bits of the fraction.
+        scale_bits: the number of binary digits after the point that the result keeps.
 
     Returns:
-        ``(low, high)``, some tens of units apart.
+        ``(low, high)``; their difference is some tens.
 
     """
     halvings = (exponent.numerator // exponent.denominator).bit_length()

@@ -1,8 +1,8 @@
-"""An exact random choice among finitely many alternatives with given log weights.
+"""An exact random choice among finitely many alternatives, given the logs of their weights.
 
-The weights become integers on a grid of ``2**-192`` of the largest, and a
-uniform integer below their exact total picks one: no cumulative sum of
-doubles, no uniform double.
+Each weight is divided by the largest weight and rounded down to a multiple of ``2**-192``. The
+rounded weights are integers in units of ``2**-192``, and a uniform random integer below their sum
+selects one alternative. Sums and random numbers are integers, never floating-point numbers.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
     """Return a random index with probability proportional to ``exp(log_weights)``.
 
     Args:
-        log_weights: natural logs, shape ``(N,)``, finite or minus infinity
-            (never drawn); at least one is finite.  Secret.
-        noise: where the uniform integer comes from.
+        log_weights: natural logs of the weights, shape ``(alternatives,)``, secret. A log of minus
+            infinity is allowed, and its alternative is never drawn; at least one log is finite.
+        noise: the source of randomness.
 
     Returns:
-        An index in ``[0, N)``.  Its distribution is within
-        :func:`truncation_variation` of the one of the doubles
-        ``exp(log_weights - max)``.
+        An index into ``log_weights``. The total variation distance between its distribution and the
+        distribution proportional to ``exp(log_weights - max(log_weights))``, as numpy computes
+        these exponentials, is at most :func:`truncation_variation`.
 
     Raises:
-        InvariantError: no finite weight, or a NaN.
+        InvariantError: no log is finite, or one is NaN.
 
     """
     cumulative = list(accumulate(_grid_weights(log_weights)))
@@ -51,21 +51,23 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
 def draw_repeated(
     log_weights: NDArray[np.float64], counts: Sequence[int], noise: NoiseSource
 ) -> tuple[int, int]:
-    """Return a random alternative by weight, if many alternatives have the same weight.
+    """Return a random alternative, where many alternatives have the same weight.
 
-    The law is that of :func:`draw_index` over all alternatives one by one.
+    The distribution is the one of :func:`draw_index` on a list that has every alternative
+    separately.
 
     Args:
-        log_weights: natural log of each distinct weight, shape ``(W,)``, as in
-            :func:`draw_index`.  Secret.
-        counts: how many alternatives have each weight, at least 1.  Secret.
-        noise: where the uniform integer comes from.
+        log_weights: the natural log of each distinct weight, shape ``(weights,)``, secret. Minus
+            infinity is allowed.
+        counts: the number of alternatives that have each weight, at least 1, secret.
+        noise: the source of randomness.
 
     Returns:
-        The index of a weight, and a place below its count.
+        The index of the drawn alternative's weight in ``log_weights``, and the index of the
+        alternative among all alternatives of this weight.
 
     Raises:
-        InvariantError: no finite weight, or a NaN.
+        InvariantError: no log is finite, or one is NaN.
 
     """
     weights = _grid_weights(log_weights)
@@ -77,10 +79,14 @@ def draw_repeated(
 
 
 def truncation_variation(count: int) -> Fraction:
-    """Return a bound on the total variation distance that rounding weights causes in a draw.
+    """Return a bound on the total variation distance that rounding the weights causes in one draw.
 
-    Each weight loses less than one grid step and the total is at least
-    ``2**192`` steps, since the largest weight alone is.
+    The bound is ``count / 2**192``. In units of ``2**-192`` of the largest weight, rounding lowers
+    each weight by less than one unit, and the sum of all weights is at least ``2**192`` units.
+
+    Args:
+        count: the number of alternatives.
+
     """
     return Fraction(count, 1 << SCALE_BITS)
 

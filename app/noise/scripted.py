@@ -1,4 +1,4 @@
-"""A noise source for tests that returns given random words, and fails after the last."""
+"""A noise source for unit tests, which returns given random words and fails after the last."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ _WORD_BYTES = WORD_BITS // 8
 
 
 def seeded_words(seed: int) -> Iterator[int]:
-    """Yield an endless, reproducible stream of 64-bit words: SHA-256 of seed and counter."""
+    """Yield an endless, reproducible stream of 64-bit words: hashes of a seed and a counter."""
     for block in count_from():  # pragma: no branch -- it never ends
         yield from struct.unpack("<4Q", sha256(f"{seed}:{block}".encode()).digest())
 
 
 class ScriptedNoise:
-    """A noise source for tests that plays back ``words``; it never serves a release.
+    """A noise source for unit tests, which returns given words in their order.
+
+    It never serves a release.
 
     Args:
-        words: 64-bit words in the order in which they will be drawn; may be
-            endless, like :func:`seeded_words`.
+        words: 64-bit words in the order in which they are returned; may be endless, for example
+            :func:`seeded_words`.
 
     """
 
@@ -49,7 +51,7 @@ class ScriptedNoise:
         """Return the next ``count`` of the given random words.
 
         Raises:
-            InvariantError: the script has ended, or holds what is no 64-bit word.
+            InvariantError: fewer words are left, or one of them is not a 64-bit word.
 
         """
         drawn = list(islice(self._words, count))
@@ -59,16 +61,16 @@ class ScriptedNoise:
         return drawn
 
     def below(self, bound: int) -> int:
-        """Return an integer in ``[0, bound)``, from the given words by rejection sampling."""
+        """Return an integer in ``[0, bound)``, made from the given words by rejection sampling."""
         return below_from_words(bound, self.words)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """Return the permutation that sorts ``count`` of the given random words."""
+        """Return the permutation that sorts the next ``count`` of the given random words."""
         return permutation_from_keys(
             count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
         )
 
     def secret(self, byte_count: int) -> bytes:
-        """Return ``byte_count`` bytes of the given random words, little-endian."""
+        """Return ``byte_count`` bytes of the given random words in little-endian order."""
         words = self.words(-(-byte_count // _WORD_BYTES))
         return b"".join(word.to_bytes(_WORD_BYTES, "little") for word in words)[:byte_count]

@@ -1,12 +1,12 @@
 """The interface through which all randomness enters the privacy mechanisms.
 
-A mechanism is a pure function of its parameters, its state, a private value
-and a :class:`NoiseSource`; production passes
-:class:`~app.noise.system.SystemNoise`, tests pass a scripted double.
+A mechanism is a pure function of its parameters, its state, a private value and a
+:class:`NoiseSource`. A server passes :class:`~app.noise.system.SystemNoise`; unit tests pass a
+source with given words.
 
-Integers below a bound, and permutations, are built from uniform 64-bit words, alike for every
-source of words.  Both derivations reject instead of rounding, so that they are exactly uniform
-whenever the words are.
+Every source makes integers below a bound, and permutations, from 64-bit random words by the same
+two functions of this module. Both functions use rejection sampling, so their results are exactly
+uniform if the words are uniform.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NoiseSource(Protocol):
     """The interface of a source of independent, uniform random numbers."""
 
     def word(self) -> int:
-        """Return a uniform integer in ``[0, 2**64)``."""
+        """Return a uniform random integer in ``[0, 2**64)``, called a word."""
         ...
 
     def words(self, count: int) -> list[int]:
@@ -38,7 +38,7 @@ class NoiseSource(Protocol):
         ...
 
     def below(self, bound: int) -> int:
-        """Return a uniform integer in ``[0, bound)``, exactly, for any ``bound >= 1``."""
+        """Return an integer in ``[0, bound)``, exactly uniform, for any ``bound >= 1``."""
         ...
 
     def permutation(self, count: int) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ class NoiseSource(Protocol):
         ...
 
     def secret(self, byte_count: int) -> bytes:
-        """Return ``byte_count`` uniform bytes to be kept as a secret."""
+        """Return ``byte_count`` uniform random bytes, for use as a secret."""
         ...
 
 
@@ -61,14 +61,14 @@ def below_from_words(bound: int, words: Callable[[int], list[int]]) -> int:
 
     Args:
         bound: exclusive upper bound, at least 1, of any size.
-        words: returns that many fresh uniform 64-bit words.
+        words: a function that returns a given number of new uniform 64-bit words.
 
     Returns:
-        The first draw of exactly as many bits as ``bound - 1`` needs that is
-        below ``bound``.
+        The first drawn integer that is below ``bound``. Every draw has exactly as many bits as
+        ``bound - 1``.
 
     Raises:
-        InvariantError: for a bound below 1, or a source that never satisfies it.
+        InvariantError: ``bound`` is below 1, or the source never gives an integer below ``bound``.
 
     """
     invariant(bound >= 1, "a uniform draw needs a bound of at least 1")
@@ -90,18 +90,18 @@ def permutation_from_keys(
 ) -> NDArray[np.int64]:
     """Return an exactly uniform permutation: the order that sorts distinct random keys.
 
-    Given that independent uniform keys are all distinct, each of their orders
-    is equally likely, so any duplicate discards the whole draw.
+    Independent uniform keys that are all distinct come in each order with the same probability. If
+    two keys are equal, all keys are drawn again.
 
     Args:
-        count: number of positions, at least 0.
-        keys: returns that many fresh uniform 64-bit keys.
+        count: the number of positions to permute, at least 0.
+        keys: a function that returns a given number of new uniform 64-bit keys.
 
     Returns:
-        Positions ``0 .. count - 1`` in random order, shape ``(count,)``.
+        The positions ``0 .. count - 1`` in random order, shape ``(count,)``.
 
     Raises:
-        InvariantError: if distinct keys never come.
+        InvariantError: the source never gives distinct keys.
 
     """
     for _ in range(REJECTIONS_MAX):

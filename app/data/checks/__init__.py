@@ -1,6 +1,7 @@
-"""Checks of the private rows before any budget is spent, shown to the operator alone.
+"""Checks of the private rows before any privacy budget is spent, shown to the operator only.
 
 * ``source_check.py`` counts the values that do not fit the schema, for ``conclave check``.
-* ``dead_features.py`` finds features without information, as one that is missing in every row.
-* ``public_overlap.py`` refuses public points that are the private source, or rows of it.
+* ``dead_features.py`` finds features without information, for example a feature that is missing in
+  every row.
+* ``public_overlap.py`` refuses public points (feature vectors) that are rows of the private source.
 """

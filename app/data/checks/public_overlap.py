@@ -1,22 +1,19 @@
 """Checks that a public file is not the private source and does not contain its rows.
 
-Nothing protects public points.  Whoever gives the private file as the public one
-gives people away, so it is refused, before anything is charged, where
+Nothing protects public points. If an operator gave the private file as the public one, private rows
+would be exposed. Therefore the file is refused, before any budget is charged, in three cases:
 
-* both are one file, by a link as well;
-* the points are the source's rows, each as often as there, in whatever order;
-* half of the points' *runs* are runs of the source.  A run is two rows that follow
-  one another, as encoded.  Where rows repeat so much that the source, in random
-  order, would have more than a tenth of the runs by chance, it is four rows, or
-  eight, and so on.  Then half of them are there by chance with a probability of
-  about a fifth at most (Markov), and of next to nothing where the points are many.
+* Both files are the same file, possibly through a link.
+* The points are the rows of the source in any order, and each occurs as often as in the source.
+* At least half of the points' *runs* are runs of the source. A run is a sequence of two consecutive
+  rows, after encoding. If rows repeat so much that a source in random order would contain more than
+  a tenth of the points' runs by chance, runs of four rows are compared instead, or eight, and so
+  on. Then the probability that half of them occur by chance is at most about a fifth (by Markov's
+  inequality), and almost zero if there are many points.
 
-Single points that equal a record are common and prove nothing: their share is
-told.  All of this depends on private rows, so it goes to the operator's terminal
-and is recorded nowhere.  It is a guard against mistakes: some of the rows in another
-order pass it.
-
-How many public points equal a record, both encoded by the public schema.
+Single points that equal a row are common and prove nothing; the operator is warned of their share.
+All results depend on private rows, so they are shown on the operator's terminal and recorded
+nowhere. The checks protect against mistakes only: a part of the rows in another order passes them.
 """
 
 from __future__ import annotations
@@ -61,14 +58,14 @@ MIXES: Final = (
 
 
 def refuse_source_file(public: Path, source: str) -> None:
-    """Refuse a public file that is also a private file, by their paths; none is opened.
+    """Refuse a public file that is also a private file, by their paths, without opening them.
 
     Args:
-        public: the file of public points.
-        source: ``data.source``, a path or an address.
+        public: the path of the file of public points.
+        source: the setting ``data.source``, a path or an address.
 
     Raises:
-        ConfigurationError: both are one file.
+        ConfigurationError: the public file is the private source.
 
     """
     if SCHEME_END in source:
@@ -87,15 +84,17 @@ def refuse_source_file(public: Path, source: str) -> None:
 def refuse_source_rows(
     points: NDArray[np.float64], rows: NDArray[np.float64], warn: Callable[[str], None]
 ) -> None:
-    """Refuse public points that are the private rows in order; warn if only some equal a row.
+    """Refuse public points that are the private rows; warn if only some points equal a row.
 
     Args:
-        points: encoded public points, float64 (m, d).
-        rows: the private rows, float64 (n, d).
-        warn: told the share of points that equal a record, where there are any; private.
+        points: public points, encoded by the public schema, float64, shape ``(points, features)``.
+        rows: the private rows, encoded by the public schema, float64, shape ``(rows, features)``.
+        warn: a function that is called with a warning for the operator if some points equal a row.
+            The warning has their share, which is private.
 
     Raises:
-        ConfigurationError: they are the rows, or half of their runs are.
+        ConfigurationError: the points are the rows, or at least half of their runs (sequences of
+            consecutive points) are runs of the rows.
 
     """
     if not len(points):
@@ -114,11 +113,12 @@ def refuse_source_rows(
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Which public points, and which sequences of them, occur among some private rows; secret.
+    """The public points, and the runs (sequences) of them, that occur among private rows; secret.
 
     Attributes:
-        counts: number of rows that equal each distinct point, int64.
-        found: for each length of a run, whether each distinct run of the points occurs, bool.
+        counts: the number of rows that equal each distinct point, int64.
+        found: for each length of a run, whether each distinct run of the points occurs among the
+            rows, bool.
 
     """
 
@@ -128,13 +128,15 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class PublicRuns:
-    """The distinct public points, and the distinct sequences of 2, 4, up to 64 of them in a row.
+    """The distinct public points, and the distinct runs of 2, 4, and up to 64 consecutive points.
 
-    Rows are compared with them part by part; a run that goes on in the next part is not seen.
+    Rows are compared with the points block by block. A run that crosses two blocks is not found.
 
     Attributes:
-        known: the numbers of distinct points, and of the distinct runs of each length, sorted.
-        codes: the place of each point, or of the run that begins there, among the known ones.
+        known: sorted numbers that stand for the distinct points and, for each length, for the
+            distinct runs.
+        codes: the index in ``known`` of each point and, for each length, of the run that starts at
+            each point.
 
     """
 
@@ -143,7 +145,13 @@ class PublicRuns:
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> PublicRuns:
-        """Return the distinct points and sequences of encoded public points, float64 (m, d)."""
+        """Return the distinct points and runs (sequences of consecutive points) of public points.
+
+        Args:
+            points: public points (feature vectors), encoded by the public schema, float64, shape
+                ``(points, features)``.
+
+        """
         known, codes = np.unique(row_numbers(points), return_inverse=True)
         all_known: list[NDArray[np.integer]] = [known]
         all_codes, length = [codes], 1
@@ -156,7 +164,12 @@ class PublicRuns:
         return cls(tuple(all_known), tuple(all_codes))
 
     def among(self, numbers: Sequence[NDArray[np.uint64]]) -> Overlap:
-        """Return which public points and sequences occur among the rows of one part."""
+        """Return the public points and runs that occur among the rows of one block.
+
+        Args:
+            numbers: the hash of each row, as :func:`row_numbers` returns it.
+
+        """
         codes = _found(self.known[0], np.concatenate(numbers))
         counts = np.bincount(codes[codes != ABSENT], minlength=len(self.known[0]))
         found = []
@@ -167,24 +180,26 @@ class PublicRuns:
         return Overlap(counts, tuple(found))
 
     def merged(self, first: Overlap, second: Overlap) -> Overlap:
-        """Return the joint overlap of the public points with two parts of the rows."""
+        """Return the overlap of the public points with two blocks of rows together."""
         found = zip(first.found, second.found, strict=True)
         return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
 
     def finished(self, total: Overlap) -> Overlap:
-        """Return the overlap unchanged."""
+        """Return the overlap of the public points with all rows unchanged."""
         return total
 
     def refuse(self, overlap: Overlap, *, row_count: int, warn: Callable[[str], None]) -> None:
         """Refuse points that are the private rows, as :func:`refuse_source_rows` does.
 
         Args:
-            overlap: with all private rows.
-            row_count: their number.
-            warn: told the share of points that equal a record, where there are any; private.
+            overlap: the overlap of the points with all private rows.
+            row_count: the number of private rows.
+            warn: a function that is called with a warning for the operator if some points equal a
+                row. The warning has their share, which is private.
 
         Raises:
-            ConfigurationError: they are the rows, or half of their runs are.
+            ConfigurationError: the points are the rows, or at least half of their runs are runs of
+                the rows.
 
         """
         points = self.codes[0]
@@ -232,7 +247,7 @@ def _has_runs(
 
 
 def row_numbers(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row; two different rows share their hash once in 2^64 pairs."""
+    """Return a 64-bit hash of each row; two different rows have equal hashes once in 2^64 pairs."""
     codes = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         canonical = np.where(np.isnan(column), np.nan, column + 0.0)
@@ -261,21 +276,29 @@ def _shared_codes(
 
 
 class EqualPoints:
-    """A counter of public points that equal some private row."""
+    """A counter of public points (feature vectors) that equal some private row."""
 
     def __init__(self, points: NDArray[np.float64]) -> None:
-        """Store encoded public points, shape (m, d), m at least 1."""
+        """Store public points, encoded by the public schema, shape ``(points, features)``.
+
+        There must be at least one point.
+        """
         self._points = _as_bytes(points)
         self._is_equal = np.zeros(len(points), dtype=bool)
 
     def add(self, private_values: NDArray[np.float64]) -> None:
-        """Compare the public points with a block of encoded private rows, shape (B, d)."""
+        """Compare the public points (feature vectors) with a block of private rows.
+
+        Args:
+            private_values: the rows, encoded by the public schema, shape ``(rows, features)``.
+
+        """
         if len(private_values):
             self._is_equal |= np.isin(self._points, _as_bytes(private_values))
 
     @property
     def share(self) -> float:
-        """The fraction of the public points that equal a row seen so far."""
+        """The share of the public points that equal a row of the blocks so far."""
         return float(self._is_equal.mean())
 
 

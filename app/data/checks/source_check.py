@@ -1,8 +1,9 @@
 """Checks of a source of private rows for fields that do not fit the schema, in all columns.
 
-The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row
-that does not fit is counted and not refused.  Every count is of private rows: a report is for the
-operator's terminal.  It names columns, public names and row numbers, and holds no value.
+The rows are read in the same way as when a release opens (:mod:`app.data.sources.sources`), but a
+field or a row that does not fit is counted and not refused. The report depends on private rows, so
+it is for the operator's terminal. It names columns, public names and row numbers, and contains no
+value of a row.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ MORE: Final = "and {count} more: conclave check has them all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem that was found in a source of rows.
+    """One problem in a source of rows.
 
     Attributes:
-        kind: what it is.
-        column: name of the column; None where it is of whole rows.
-        problem: a phrase without any private value.
-        row_count: how many rows it is about; None where it is about the column.
-        first_row: number of the first of them, from 1.
-        names: public names that it is about.
+        kind: the kind of problem.
+        column: the name of the column; None for a problem of whole rows.
+        problem: a phrase that describes the problem without a private value.
+        row_count: the number of rows with the problem; None for a problem of a whole column.
+        first_row: the number of the first row with the problem; rows are numbered from 1.
+        names: the public names to which values with the problem are similar.
 
     """
 
@@ -85,11 +86,11 @@ class SourceReport:
     """All problems that were found in a source of rows.
 
     Attributes:
-        row_count: rows that were read.
-        findings: none where all fits.
-        equal_share: share of the public points that equal a record; None where there are
-            no points, or a column of theirs is missing.
-        person_count: whom the rows are about; None where no column names persons.
+        row_count: the number of rows that were read.
+        findings: the problems; empty if everything fits.
+        equal_share: the share of the public points (feature vectors) that equal a row; None if
+            there are no points, or a column of the schema is missing.
+        person_count: the number of persons in the rows; None if no column names persons.
 
     """
 
@@ -306,8 +307,8 @@ def further_complaints(report: SourceReport, first: str) -> tuple[str, ...]:
     """Return a few further reasons to refuse the rows, one line per column, without counts.
 
     Args:
-        report: of the source.
-        first: the complaint that is known already.
+        report: the report on the source.
+        first: the reason that is already known, which is left out.
 
     """
     lines: dict[str | None, str] = {}
@@ -365,18 +366,20 @@ def check_source(
     """Return the problems of every column of a source of private rows.
 
     Args:
-        source: as :func:`app.data.sources.sources.read_rows` takes it.
+        source: the path or address of the source, as :func:`app.data.sources.sources.read_rows`
+            accepts it.
         schema: the public schema.
-        query: the row-wise ``SELECT`` of a database.
-        dialect: how a CSV is written.
-        rows_expected: n as the configuration gives it.
-        person: the private column that names persons; None where a row is the unit.
-        points: encoded public points, shape (m, d), to be compared with the rows.
-        progress: called with the number of rows read so far.
+        query: the ``SELECT`` query for a database, which must compute each row from one stored row.
+        dialect: the separators and the encoding of a CSV file.
+        rows_expected: the number of rows in the configuration.
+        person: the private column that names persons; None if a row is the unit of privacy.
+        points: public points (feature vectors), encoded by the public schema, shape
+            ``(points, features)``, which are compared with the rows.
+        progress: a function that is called with the number of rows read so far.
 
     Raises:
-        DataError: it cannot be opened.
-        ConfigurationError: the query is not row-wise.
+        DataError: the source cannot be opened.
+        ConfigurationError: the query of a database combines several rows.
 
     """
     columns = source_columns(schema, decimal=decimal_of(source, dialect))

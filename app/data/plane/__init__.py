@@ -1,14 +1,16 @@
-"""Reading and counting of private rows part by part, so that only counts are combined.
+"""Reading and counting of private rows in parts, so that only counts are combined.
 
-Whatever an opening needs of many rows is a pure function of one part, and a sum over parts that
-does not depend on their order.  Rows of a part stay where the part was read.
+A part is a file of the source, or a section of a file. What the opening of a release needs of many
+rows is computed for each part separately and then added up; the order of the parts has no effect.
+The rows of a part stay in the process that read the part.
 
-* ``summaries.py`` reads a part, packs its rows into bytes, and sums up what must be known of it;
-  ``row_sums.py`` has the fingerprint of the rows, as a sum.
-* ``person_numbers.py`` merges the persons of parts: a number for each, and how many rows it has.
-* ``placed_rows.py`` puts packed rows into chunks by their slots, with the labels that they take.
-* ``part_computations.py`` has the counts that trees follow from.
-* ``engine.py`` says what an engine does; ``local_engine.py`` does it in threads of this process,
-  ``dask_engine.py`` on the workers of a cluster.
-* ``streamed_rows.py`` stands for the private rows of a release in the opening.
+* ``summaries.py`` reads a part, packs its rows into bytes, and computes a summary of them.
+  ``row_sums.py`` computes the fingerprint of the rows, as a sum over all rows.
+* ``person_numbers.py`` combines the persons of all parts: a number for each person, and the number
+  of the person's rows.
+* ``placed_rows.py`` assigns packed rows to chunks, with their new labels.
+* ``part_computations.py`` has the counts from which trees are trained or drawn.
+* ``engine.py`` has the interface of an engine, which reads and counts parts. ``local_engine.py``
+  does it in threads of this process, and ``dask_engine.py`` on the workers of a cluster.
+* ``streamed_rows.py`` has the private rows of a release in the form that an opening release uses.
 """

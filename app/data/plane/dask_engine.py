@@ -1,11 +1,11 @@
 """The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
 
-Functions go to the workers, and rows stay there: this process is sent summaries, counts that are
-merged already, tests and trees.  What a worker computes is a pure function of the source, so
-that the cluster computes what a lost worker held once more, on another.
+Functions are sent to the workers, and rows stay there. The server receives only summaries, counts
+that are already added up, feature tests and trees. A worker computes a pure function of the source.
+Therefore, if a worker is lost, the cluster computes its results again on another worker.
 
-A task costs the scheduler about a millisecond, however little it does.  So one message asks for
-all parts, and one task counts in all parts that a thread of a worker holds.
+A task costs the scheduler about a millisecond, even if it does little. Therefore one message
+requests all parts, and one task counts in all parts that a thread of a worker has in memory.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SAME_CHARGE: Final = "what was charged stays charged once, and the next start go
 
 
 class DaskEngine:
-    """An engine that holds parts of the rows in the memory of a Dask cluster's workers.
+    """An engine that keeps parts of the rows in the memory of a Dask cluster's workers.
 
     Args:
-        address: of the scheduler.
-        workers: that must be there before anything is read; None for one.
+        address: the address of the Dask scheduler.
+        workers: the number of workers that must be connected before anything is read; None for one.
 
     """
 
@@ -50,7 +50,7 @@ class DaskEngine:
         """Connect to the Dask scheduler, and wait for its workers.
 
         Raises:
-            ConfigurationError: nobody answers there, or too few workers come.
+            ConfigurationError: no scheduler answers at the address, or too few workers connect.
 
         """
         self._address = address
@@ -64,14 +64,27 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every part on the workers; the first invalid row ends the reading."""
+        """Read every part of the rows on the workers; the first invalid row ends the reading.
+
+        Args:
+            read: a pure function that returns a part, given its item.
+            items: one item per part, for example the part's number and file.
+            done: a function that is called with each item whose part is read, in any order.
+
+        """
         futures = self._map(read, items)
         for place in self._completed(futures):
             done(items[place])
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join the parts that each worker holds."""
+        """Join the parts of the rows that each worker has in memory to one part.
+
+        Args:
+            join: a function that joins several parts.
+            held: the parts in memory.
+
+        """
         by_worker = self._by_worker(cast("list[Future]", held.parts))
         joined = [self._submit(join, parts, near=worker) for worker, parts in by_worker.items()]
         for _ in self._completed(joined):
@@ -85,7 +98,14 @@ class DaskEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Add to each part of the rows, on its worker, a value that was computed from all parts."""
+        """Add to each part of the rows, on its worker, a value that was computed from all parts.
+
+        Args:
+            complete: a pure function that returns a part with its value.
+            held: the parts in memory, which are freed.
+            given: the value of each part, in order.
+
+        """
         futures = cast("list[Future]", held.parts)
         workers = self._holders(futures)
         completed = [
@@ -103,7 +123,14 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return counts made and added up on the workers; no row is transferred."""
+        """Return counts of the rows; the workers make and add them up, and send no row.
+
+        Args:
+            countings: the counts to make, one per result.
+            held: the parts of the rows in memory.
+            done: a function that is called with the number of results so far.
+
+        """
         counts = [
             self._map(_counted, countings, [parts] * len(countings), near=worker)
             for worker, parts in self._by_thread(cast("list[Future]", held.parts))
@@ -124,7 +151,18 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Move packed rows between workers, once, so that each worker holds whole chunks."""
+        """Move packed rows between workers, once, so that each worker has whole chunks.
+
+        Args:
+            cut: a function that returns some chunks of a part.
+            join: a function that joins the same chunks of several parts.
+            held: the parts in memory, which are freed if there are several.
+            size: the number of chunks.
+
+        Returns:
+            The new parts, and the consecutive chunks of each.
+
+        """
         futures = cast("list[Future]", held.parts)
         ends = [size * place // len(futures) for place in range(len(futures) + 1)]
         ranges = [slice(*pair) for pair in pairwise(ends)]
@@ -151,7 +189,14 @@ class DaskEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Run each function on the worker that holds its part; only results are sent back."""
+        """Run each function on the worker that has its part of the rows, and return the results.
+
+        Args:
+            functions: each function with the index of its part.
+            held: the parts in memory.
+            done: a function that is called with the index of each finished function.
+
+        """
         runs, parts = [run for _, run in functions], [held.parts[place] for place, _ in functions]
         futures = self._map(_run, runs, parts)
         for place in self._completed(futures):
@@ -159,10 +204,10 @@ class DaskEngine:
         return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
 
     def close(self) -> None:
-        """Delete the rows that this engine holds from the cluster's memory.
+        """Delete the rows of this engine from the cluster's memory.
 
-        A cluster that ended holds nothing to delete, and the library may raise anything while
-        it tries to reach it again: that must not hide why the opening ended.
+        If the cluster ended, there is nothing to delete. Errors of the library are ignored, so that
+        they do not hide the reason why the opening of the release ended.
         """
         with suppress(Exception):
             self._client.close(timeout=CONNECT_SECONDS)

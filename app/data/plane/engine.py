@@ -1,7 +1,7 @@
 """The interface of an engine that reads parts of the rows, counts them and adds counts up.
 
-No answer depends on it: the functions are the same, their results are whole numbers, and adding
-them does not depend on order.
+A part is a file of the source, or a section of a file. All engines run the same functions, whose
+results are integers that can be added in any order. Therefore no answer depends on the engine.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ class Summing(Protocol[CountsT, ResultT_co]):
     """The interface of a computation that adds up the counts of parts of the rows, in any order."""
 
     def merged(self, first: CountsT, second: CountsT, /) -> CountsT:
-        """Return the sum of two parts' counts; associative and commutative."""
+        """Return the sum of the counts of two parts of the rows; their order has no effect."""
         ...
 
     def finished(self, total: CountsT, /) -> ResultT_co:
-        """Return the result that is computed from the counts of all parts."""
+        """Return the result, from the sum of the counts of all parts of the rows."""
         ...
 
 
 class Counting(Summing[CountsT, ResultT_co], Protocol[PartT_contra, CountsT, ResultT_co]):
-    """The interface of a computation that counts the rows of each part and adds up the counts."""
+    """The interface of a computation that counts the rows of each part, and adds up the counts."""
 
     def of(self, part: PartT_contra, /) -> CountsT:
-        """Return the counts of the rows in one part, which depend on no other part."""
+        """Return the counts of one part of the rows; they do not depend on other parts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held(Generic[PartT]):
-    """A handle on parts of the rows that an engine holds in memory.
+    """A handle on parts of the rows that an engine has in memory.
 
     Attributes:
-        parts: them, or what stands for those that other machines hold.
+        parts: the parts, or handles on parts that are in the memory of other machines.
 
     """
 
@@ -55,23 +55,29 @@ class Held(Generic[PartT]):
 
 
 class Engine(Protocol):
-    """The interface of an engine, which reads parts of rows, holds them and counts in them."""
+    """The interface of an engine, which reads parts of the rows into memory and counts them."""
 
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return a handle on parts of the rows, which are read and held in memory.
+        """Read parts of the rows into memory, and return a handle on them.
 
         Args:
-            read: a pure function of an item.
-            items: one a part.
-            done: told of each item that is read, in any order.
+            read: a pure function that returns a part, given its item.
+            items: one item per part, for example the part's number and file.
+            done: a function that is called with each item whose part is read, in any order.
 
         """
         ...
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return a handle on the parts of the rows, joined within each process."""
+        """Return a handle on the parts of the rows, joined to one part per process.
+
+        Args:
+            join: a function that joins several parts.
+            held: the parts in memory.
+
+        """
         ...
 
     def completed(
@@ -80,12 +86,12 @@ class Engine(Protocol):
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Return a handle on the parts, after adding to each a value computed from all parts.
+        """Add to each part of the rows a value that was computed from all parts; return a handle.
 
         Args:
-            complete: a pure function of a part and of what is given for it.
-            held: the parts, which are let go.
-            given: one a part, in order.
+            complete: a pure function that returns a part with its value.
+            held: the parts in memory, which are freed.
+            given: the value of each part, in order.
 
         """
         ...
@@ -99,9 +105,9 @@ class Engine(Protocol):
         """Return the result of each count over all parts of the rows, in order.
 
         Args:
-            countings: one a result.
-            held: the parts.
-            done: told how many results there are, as they come.
+            countings: the counts to make, one per result.
+            held: the parts in memory.
+            done: a function that is called with the number of results so far.
 
         """
         ...
@@ -113,12 +119,12 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return a handle on the rows, divided anew so that each part holds whole chunks.
+        """Divide the rows into new parts, so that each part has whole chunks, and return a handle.
 
         Args:
-            cut: some chunks of a part.
-            join: what several parts have of the same chunks.
-            held: the parts; where they are several, they are let go.
+            cut: a function that returns some chunks of a part.
+            join: a function that joins the same chunks of several parts.
+            held: the parts in memory, which are freed if there are several.
             size: the number of chunks.
 
         Returns:
@@ -136,13 +142,13 @@ class Engine(Protocol):
         """Return the result of each function on its part of the rows, in order.
 
         Args:
-            functions: each with the place of its part among those held.
-            held: the parts.
-            done: told the place of each result, as they come.
+            functions: each function with the index of its part.
+            held: the parts in memory.
+            done: a function that is called with the index of each finished function.
 
         """
         ...
 
     def close(self) -> None:
-        """Free the memory of all rows that the engine holds."""
+        """Free the memory of all rows that the engine has in memory."""
         ...

@@ -1,7 +1,7 @@
-"""The engine ``local``: threads of this process, one per core, read rows and count in them.
+"""The engine ``local``: threads of this process, one per core, read rows and count them.
 
-Reading, decoding and adding are done by libraries that let other threads run meanwhile.  Parts
-are held as codes, a byte a feature and one for the label, whatever the source takes.
+The libraries that read, decode and add let other threads run in the meantime. In memory, a row
+takes one byte per feature and one for the label, for any kind of source.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class LocalEngine:
-    """An engine that holds parts of the rows in this process's memory.
+    """An engine that keeps parts of the rows in the memory of this process.
 
     Args:
-        workers: threads; as many as cores where it is None.
+        workers: the number of threads; None for one per core.
 
     """
 
@@ -34,7 +34,14 @@ class LocalEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Return parts of the rows, read by threads; the first invalid row ends the reading."""
+        """Read parts of the rows by several threads; the first invalid row ends the reading.
+
+        Args:
+            read: a pure function that returns a part, given its item.
+            items: one item per part, for example the part's number and file.
+            done: a function that is called with each item whose part is read, in any order.
+
+        """
         begun = [self._pool.submit(read, item) for item in items]
         places = {future: place for place, future in enumerate(begun)}
         try:
@@ -47,7 +54,13 @@ class LocalEngine:
         return Held([future.result() for future in begun])
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Return all parts of the rows joined into one."""
+        """Return all parts of the rows joined into one.
+
+        Args:
+            join: a function that joins several parts.
+            held: the parts in memory.
+
+        """
         return Held([join(held.parts)])
 
     def completed(
@@ -56,7 +69,14 @@ class LocalEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Return the parts, after adding to each a value computed from all parts."""
+        """Add to each part of the rows a value that was computed from all parts; return a handle.
+
+        Args:
+            complete: a pure function that returns a part with its value.
+            held: the parts in memory, which are freed.
+            given: the value of each part, in order.
+
+        """
         found = Held([complete(*pair) for pair in zip(held.parts, given, strict=True)])
         held.parts.clear()
         return found
@@ -67,7 +87,14 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return the result of each count over all parts of the rows, by several threads."""
+        """Return the result of each count over all parts of the rows, by several threads.
+
+        Args:
+            countings: the counts to make, one per result.
+            held: the parts in memory.
+            done: a function that is called with the number of results so far.
+
+        """
         if len(countings) == 1:
             counting = countings[0]
             total = reduce(counting.merged, self._pool.map(counting.of, held.parts))
@@ -87,7 +114,18 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the single part unchanged, since it holds the rows of all chunks."""
+        """Return the single part of the rows unchanged, since it has the rows of all chunks.
+
+        Args:
+            cut: not used.
+            join: not used.
+            held: the only part.
+            size: the number of chunks.
+
+        Returns:
+            The part, and its chunks.
+
+        """
         del cut, join
         return held, [slice(0, size)]
 
@@ -97,7 +135,14 @@ class LocalEngine:
         held: Held[PartT],
         done: Callable[[int], None],
     ) -> list[ResultT]:
-        """Return each function's result on its part of the rows, one function per thread."""
+        """Return each function's result on its part of the rows; several threads run the functions.
+
+        Args:
+            functions: each function with the index of its part.
+            held: the parts in memory.
+            done: a function that is called with the index of each finished function.
+
+        """
         begun = [self._pool.submit(run, held.parts[place]) for place, run in functions]
         results: list[ResultT] = []
         try:

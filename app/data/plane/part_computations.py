@@ -1,6 +1,7 @@
-"""Computations on parts of the rows: counts, which are added up, and training of models.
+"""Computations on one part of the rows: counts, which are added up, and training of models.
 
-Each is sent to whoever holds parts, and holds no row itself.
+A part is a file of the source, or a section of a file. A computation is sent to the process that
+has the part, and contains no row itself.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The computation of a summary (sizes, ranges, fingerprint) of all parts of the rows."""
+    """The computation that combines the summaries (sizes, ranges, fingerprint) of all parts."""
 
     def of(self, part: PackedRows | Vectors) -> Summary:
         """Return the summary of one part of the rows."""
         return part.summary
 
     def merged(self, first: Summary, second: Summary) -> Summary:
-        """Return the joint summary of two parts of the rows, given the summary of each."""
+        """Return the joint summary of two parts of the rows, from the summary of each."""
         return first.merged(second)
 
     def finished(self, total: Summary) -> Summary:
@@ -63,7 +64,7 @@ class Summaries:
 
 
 def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
-    """Return the persons of a part's rows, each once."""
+    """Return the persons of the rows of one part, each person once."""
     return _named(part).distinct
 
 
@@ -71,11 +72,11 @@ NamedT = TypeVar("NamedT", "PackedRows", "Vectors")
 
 
 def with_numbers(part: NamedT, known: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NamedT:
-    """Return a part of the rows in which numbers stand for persons.
+    """Return a part of the rows in which numbers replace the digests of persons.
 
     Args:
-        part: as it was read.
-        known: the number of each of its distinct persons, and the number of rows of each.
+        part: the part as it was read.
+        known: for each distinct person of the part, the person's number and number of rows.
 
     """
     return replace(part, named=None, persons=PersonRows(_named(part).codes, *known))
@@ -90,13 +91,14 @@ def _named(part: PackedRows | Vectors) -> NamedRows:
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Counts of rows by label and by the tests that they pass, from which a tree is drawn.
+    """Counts of rows by label and by the feature tests that they pass, from which a tree is drawn.
 
     Attributes:
-        coding: of the tests.
-        class_count: number of labels, L.
-        depth: levels of the trees that are weighed.
-        unit_count: units of a row in which it is counted.
+        coding: the encoding of each feature value by an integer code, made from the tests.
+        class_count: the number of labels.
+        depth: the depth of the trees.
+        unit_count: the number of units in one row, in which rows are counted; above 1 if rows have
+            weights.
 
     """
 
@@ -106,7 +108,7 @@ class LabelCounts:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tables:
-        """Return the counts of one part's rows by label and tests."""
+        """Return the counts of one part's rows by label and feature codes."""
         total: Tables = {}
         for rows in parts(len(part.labels)):
             counted = cell_tables(
@@ -125,18 +127,24 @@ class LabelCounts:
         return merged_tables(first, second)
 
     def finished(self, total: Tables) -> CountedRows:
-        """Return all rows as counts by label and by the tests that they pass."""
+        """Return counts of all rows by label and by the feature tests that they pass.
+
+        Args:
+            total: the counts by label and feature codes, added over all parts.
+
+        """
         return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
 
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """The sum over all rows of a function of one row, from which a hypothesis can be drawn.
+    """The sum of a function of one row over all rows, from which a hypothesis can be drawn.
 
     Attributes:
-        tally: whole numbers of encoded rows and their labels; those of parts add up.
-        coding: what the bytes of a row are.
-        unit_count: units of a row in which it is counted.
+        tally: the function; returns its sum over some encoded rows with their labels, as integers.
+        coding: the encoding of rows as bytes.
+        unit_count: the number of units in one row, in which rows are counted; above 1 if rows have
+            weights.
 
     """
 
@@ -145,7 +153,10 @@ class Tallying:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Return the sum over the rows of one part, each row multiplied by its weight."""
+        """Return the sum over the rows of one part, each row multiplied by its integer weight.
+
+        The unit of weights is ``1 / unit_count``.
+        """
         found, total = [], 0
         for weight, rows in part.weighed():
             found.append(weight * self._counted(part, rows))
@@ -157,34 +168,34 @@ class Tallying:
         return self.tally(encoded, part.labels[rows].astype("int64"))
 
     def merged(self, first: Tally, second: Tally) -> Tally:
-        """Return the sum over two parts of the rows, given the sum over each."""
+        """Return the sum over two parts of the rows, from the sum over each."""
         total = first.row_count + second.row_count
         return Tally(first.counts + second.counts, total, self.unit_count)
 
     def finished(self, total: Tally) -> Tally:
-        """Return the sum of the function over all rows."""
+        """Return the sum over all rows unchanged."""
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(Generic[CountsT, ResultT]):
-    """A count over rows that are read again, with a summary that shows they did not change.
+    """A count over rows that are read again, with a summary that shows whether they changed.
 
     Attributes:
-        counting: of parts.
+        counting: the count.
 
     """
 
     counting: Summing[CountsT, ResultT]
 
     def of(self, counted: tuple[Summary, CountsT]) -> tuple[Summary, CountsT]:
-        """Return the count and the summary of one part of the rows."""
+        """Return the count and the summary of one part of the rows unchanged."""
         return counted
 
     def merged(
         self, first: tuple[Summary, CountsT], second: tuple[Summary, CountsT]
     ) -> tuple[Summary, CountsT]:
-        """Return the joint count and the joint summary of two parts."""
+        """Return the joint count and the joint summary of two parts of the rows."""
         return first[0].merged(second[0]), self.counting.merged(first[1], second[1])
 
     def finished(self, total: tuple[Summary, CountsT]) -> tuple[Summary, ResultT]:
@@ -197,8 +208,8 @@ class CountedPart(Generic[CountsT, ResultT]):
     """A computation that reads one part of the rows, counts them and frees their memory.
 
     Attributes:
-        reading: of parts.
-        counting: of their rows.
+        reading: the settings by which a part is read.
+        counting: the count over the rows of the part.
 
     """
 
@@ -206,18 +217,23 @@ class CountedPart(Generic[CountsT, ResultT]):
     counting: Counting[PackedRows, CountsT, ResultT]
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, CountsT]:
-        """Return the summary and the counts of one part of the rows."""
+        """Return the summary and the counts of one part of the rows.
+
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
+        """
         part = self.reading.packed(numbered)
         return part.summary, self.counting.of(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlapReading:
-    """A computation that reads one part and compares its rows with public points.
+    """A computation that reads one part of the rows and compares them with public points.
 
     Attributes:
-        reading: of parts.
-        runs: the points.
+        reading: the settings by which a part is read.
+        runs: the public points (feature vectors), and the sequences of consecutive points.
 
     """
 
@@ -225,21 +241,27 @@ class OverlapReading:
     runs: PublicRuns
 
     def of(self, numbered: tuple[int, Part]) -> tuple[Summary, Overlap]:
-        """Return the summary of a part, and its overlap with the points."""
+        """Return the summary of one part of the rows, and its overlap with the public points.
+
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
+        """
         taken = self.reading.taken(numbered, row_numbers)
         return taken.summary, self.runs.among(taken.blocks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The rows of a part as vectors of whole numbers; secret.
+    """The rows of one part as vectors of integers; secret.
 
     Attributes:
-        vectors: int16 (m, p).
-        labels: int64 (m,).
-        summary: of the part.
-        named: whom the rows are about, as for :class:`~app.data.plane.summaries.PackedRows`.
-        persons: the same, once the persons of all parts have numbers.
+        vectors: one vector per row, int16, shape ``(rows, coordinates)``.
+        labels: class indices, int64, shape ``(rows,)``.
+        summary: the summary of the part.
+        named: the person of each row, before persons have numbers; None if a row is the unit of
+            privacy, or if persons have numbers.
+        persons: the person of each row by number, once persons have numbers.
 
     """
 
@@ -255,8 +277,9 @@ class VectorReading:
     """A computation that reads one part of the rows as integer vectors.
 
     Attributes:
-        reading: of parts.
-        vectors: of rows that the public schema encodes, int16 (m, p).
+        reading: the settings by which a part is read.
+        vectors: a function that maps rows, encoded by the public schema, to integer vectors, int16,
+            shape ``(rows, coordinates)``.
 
     """
 
@@ -264,7 +287,12 @@ class VectorReading:
     vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
 
     def of(self, numbered: tuple[int, Part]) -> Vectors:
-        """Return the vectors of a part."""
+        """Return the rows of one part as vectors.
+
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
+        """
         taken = self.reading.taken(numbered, self.vectors)
         vectors, labels = np.concatenate(taken.blocks), taken.labels.astype(np.int64)
         return Vectors(vectors, labels, taken.summary, taken.named)
@@ -272,10 +300,10 @@ class VectorReading:
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """The sum over all rows of a function of a row's vector, its label and its person.
+    """The sum over all rows of a function of a row's vector, label and person's number of rows.
 
     Attributes:
-        total: of some rows; whole numbers, and those of parts add up.
+        total: the function; returns its sum over some rows as integers.
 
     """
 
@@ -288,23 +316,24 @@ class VectorSum:
         return self.total(part.vectors, part.labels, row_counts)
 
     def merged(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum over two parts of the rows, given the sum over each."""
+        """Return the sum over two parts of the rows, from the sum over each."""
         return first + second
 
     def finished(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of the function over all rows."""
+        """Return the sum over all rows unchanged."""
         return total
 
 
 def draw_counting(
     searched: HypothesisClass, coding: RowCodes, unit_count: int = 1
 ) -> LabelCounts | Tallying | None:
-    """Return how rows are counted to draw from a class; None if the draw needs the rows themselves.
+    """Return the count from which a hypothesis of a class is drawn; None if the rows are needed.
 
     Args:
-        searched: the class.
-        coding: what the bytes of a row are.
-        unit_count: units of a row: 1, or of what weights are multiples.
+        searched: the hypothesis class.
+        coding: the encoding of rows as bytes.
+        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
+            that every weight is a multiple of ``1 / u``.
 
     """
     if isinstance(searched, TreeClass):
@@ -318,13 +347,13 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks (one chunk per model), encoded for a class of rules at each access.
+    """The rows of some chunks, which are encoded for a hypothesis class at each access.
 
     Attributes:
-        placed: the rows.
-        coding: what their bytes are.
-        first: the first row.
-        count: how many.
+        placed: packed rows, sorted by chunk.
+        coding: the encoding of rows as bytes.
+        first: the index of the first row among the packed rows.
+        count: the number of rows.
 
     """
 
@@ -338,21 +367,21 @@ class PlacedCodes:
         return self.count
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the rows of a slice in the encoding of the hypothesis class."""
         start, stop, _ = rows.indices(self.count)
         return self.coding.encoded(self.placed.codes(slice(self.first + start, self.first + stop)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFit:
-    """The training of the models of some chunks (disjoint sets of rows, one per model).
+    """The training of the models of some chunks (disjoint sets of rows, one model for each).
 
     Attributes:
-        learner: the public choice.
-        coding: what the bytes of a row are.
-        trees: what fits the learners from counts; None where rows are read.
-        chunks: which, from start to stop.
-        secret: of the release.
+        learner: the public choice of the learner.
+        coding: the encoding of rows as bytes.
+        trees: the method that trains trees from counts; None if the rows are needed.
+        chunks: the consecutive indices of the chunks.
+        secret: the release's secret, from which the random seed of each chunk is derived.
 
     """
 
@@ -363,7 +392,7 @@ class ChunkFit:
     secret: bytes = field(repr=False)
 
     def of(self, placed: PlacedRows) -> NDArray[np.int64] | FittedEnsemble:
-        """Return one trained model per chunk, from a part that holds these chunks as a whole."""
+        """Return one trained model per chunk, from a part of the rows that has these chunks."""
         offsets = placed.offsets_of(self.chunks)
         if self.trees is not None:
             codes, labels, numbers = placed.of_chunks(self.chunks)

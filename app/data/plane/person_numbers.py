@@ -1,8 +1,9 @@
-"""The persons of rows that are read part by part: their keyed hashes, numbers and row counts.
+"""The persons of rows that are read in parts: keyed digests, numbers and numbers of rows.
 
-A person's rows may lie in any parts.  Each part is summarised by the distinct digests of its
-persons and their numbers of rows there; merged, in any order, these give every person a number, by
-the order of digests, and the number of its rows in all parts, on which weights depend.
+The rows of a person may be in several parts (files of the source, or sections of files). Each part
+is summarised by the distinct digests of its persons, and the number of rows of each. From these
+summaries, in any order, every person gets a number, by the order of the digests, and its number of
+rows in all parts, from which the rows' weights follow.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistinctPersons:
-    """The persons of one part of the rows, each once; secret, and never shown by ``repr``.
+    """The persons of the rows of one part, each once; secret, and never shown by ``repr``.
 
     Attributes:
-        digests: of their identifiers, uint64 (u, 2), ascending.
-        row_counts: rows of each in the part, int64 (u,).
+        digests: the keyed digest of each person's identifier, uint64, shape ``(persons, 2)``,
+            ascending.
+        row_counts: the number of each person's rows in the part, int64, shape ``(persons,)``.
 
     """
 
@@ -40,8 +42,9 @@ class NamedRows:
     """The person of each row of one part, before persons have numbers; secret, not in ``repr``.
 
     Attributes:
-        codes: the place of each row's person among the distinct ones, whole numbers (m,).
-        distinct: the persons of the part.
+        codes: the index of each row's person among the distinct persons of the part, shape
+            ``(rows,)``.
+        distinct: the distinct persons of the part.
 
     """
 
@@ -50,7 +53,12 @@ class NamedRows:
 
     @classmethod
     def of(cls, digests: NDArray[np.uint64]) -> NamedRows:
-        """Return the persons of rows, given the keyed hash of each row's person, ``(m, 2)``."""
+        """Return the persons of rows, given the keyed digest of each row's person.
+
+        Args:
+            digests: the digests as two 64-bit words each, shape ``(rows, 2)``.
+
+        """
         order, is_first = _in_order(digests)
         distinct = digests[order[is_first]]
         codes: NDArray[np.unsignedinteger] = np.empty(
@@ -66,9 +74,11 @@ class PersonRows:
     """The person of each row of one part, by number; secret, and never shown by ``repr``.
 
     Attributes:
-        codes: the place of each row's person among those of the part, whole numbers (m,).
-        numbers: of the part's persons among all persons, int64 (u,).
-        counts: rows of each of the part's persons in all parts, int64 (u,).
+        codes: the index of each row's person among the distinct persons of the part, shape
+            ``(rows,)``.
+        numbers: the number of each of these persons among all persons, int64, shape ``(persons,)``.
+        counts: the number of rows of each of these persons in all parts, int64, shape
+            ``(persons,)``.
 
     """
 
@@ -77,23 +87,28 @@ class PersonRows:
     counts: NDArray[np.int64] = field(repr=False)
 
     def row_counts(self, rows: slice) -> NDArray[np.int64]:
-        """Return for some rows how many rows the row's person has, shape ``(m,)``."""
+        """Return for some rows the number of rows of the row's person, shape ``(rows,)``.
+
+        Args:
+            rows: a slice of the rows of the part.
+
+        """
         row_counts: NDArray[np.int64] = self.counts[self.codes[rows]]
         return row_counts
 
     @property
     def weight_units(self) -> NDArray[np.int64]:
-        """The weight of one row of each person, in whole units: all units over that many rows."""
+        """The weight of one row of each person, as an integer in units of ``2**-20``."""
         return WEIGHT_UNITS // self.counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedPersons:
-    """All persons of the rows, numbered in the order of their keyed hashes; secret.
+    """All persons of the rows, numbered in the order of their keyed digests; secret.
 
     Attributes:
-        row_counts: rows of each person, int64 (n_p,).
-        by_part: for every part the numbers of its distinct persons.
+        row_counts: the number of each person's rows, int64, shape ``(persons,)``.
+        by_part: for every part of the rows, the numbers of its distinct persons.
 
     """
 
@@ -106,14 +121,18 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return each part's persons by number, with the number of all rows of each person."""
+        """Return for each part its persons' numbers, and the number of each person's rows."""
         return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
 
 
 def merged_persons(parts: Sequence[DistinctPersons]) -> NumberedPersons:
     """Return all persons of some parts of the rows; the order of the parts has no effect.
 
-    A number is the rank of a digest among all, and a number of rows is a sum.
+    A person's number is the rank of its digest among all digests.
+
+    Args:
+        parts: the distinct persons of each part.
+
     """
     digests = np.concatenate([np.zeros((0, 2), dtype="<u8"), *(part.digests for part in parts)])
     counts = np.concatenate([np.zeros(0, dtype=np.int64), *(part.row_counts for part in parts)])

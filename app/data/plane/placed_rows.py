@@ -1,7 +1,8 @@
-"""Rows packed into bytes and sorted into chunks (one per learner), each with its label.
+"""Rows that are packed into bytes and sorted by chunk (one chunk per model), each with its label.
 
-A row's slot follows from its position in the public order of parts, or from its person's number,
-and from the release's key; its label from its own codes, where a hypothesis relabels.
+The chunk of a row depends on the position of the row in the public order of the source, or on the
+number of its person, and on a secret key. If a hypothesis relabels the rows, the label of a row
+depends on the row's own values.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRows:
-    """Rows of consecutive chunks, sorted by chunk; secret, and not shown by ``repr``.
+    """The rows of consecutive chunks, sorted by chunk; secret, and not shown by ``repr``.
 
     Attributes:
-        columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
-        labels: that they take, uint8 (m,).
-        offsets: where each chunk's rows begin, shape ``(chunks + 1,)``.
-        first_chunk: number of the first chunk.
+        columns: for each byte that encodes a row, the bytes of all rows, uint8, shape ``(rows,)``.
+        labels: the labels with which models are trained, uint8, shape ``(rows,)``.
+        offsets: the index at which each chunk's rows start, followed by the number of rows, shape
+            ``(chunks + 1,)``.
+        first_chunk: the index of the first of these chunks among all chunks of the release.
 
     """
 
@@ -48,25 +50,31 @@ class PlacedRows:
     first_chunk: int = 0
 
     def codes(self, rows: slice) -> NDArray[np.uint8]:
-        """Return one byte per feature and row, for a range of rows, shape ``(f, m)``."""
+        """Return the bytes that encode some rows, shape ``(bytes per row, rows)``."""
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
-        """Return the positions at which the rows of the given chunks begin and end."""
+        """Return the index at which each given chunk starts, and where the last one ends."""
         first = self.first_chunk
         return self.offsets[chunks.start - first : chunks.stop - first + 1]
 
     def of_chunks(
         self, chunks: slice
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the packed features, labels and chunk numbers of all rows of some chunks."""
+        """Return the bytes, labels and chunk indices of all rows of some chunks.
+
+        Returns:
+            The bytes, shape ``(bytes per row, rows)``; the labels, shape ``(rows,)``; and the index
+            of each row's chunk among the given chunks, shape ``(rows,)``.
+
+        """
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         numbers = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         return self.codes(rows), self.labels[rows].astype(np.int64), numbers
 
     def cut(self, chunks: slice) -> PlacedRows:
-        """Return a copy that holds only the rows of some chunks."""
+        """Return a copy that has only the rows of some chunks."""
         ends = self.offsets_of(chunks)
         rows = slice(int(ends[0]), int(ends[-1]))
         columns = [column[rows].copy() for column in self.columns]
@@ -74,7 +82,7 @@ class PlacedRows:
 
 
 def put_together(placed: list[PlacedRows]) -> PlacedRows:
-    """Return rows in the order of their chunks, merged from several sets with the same chunks."""
+    """Return all rows, sorted by chunk, of several sets of rows of the same chunks."""
     counts = np.sum([np.diff(each.offsets) for each in placed], axis=0)
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     free, places = offsets[:-1].copy(), []
@@ -99,12 +107,13 @@ class Placing:
     """The rule by which packed rows are assigned to chunks, one chunk per model.
 
     Attributes:
-        firsts: position of each part's first row.
-        key: of the slots; secret.
-        row_count: the public n, of rows or of persons.
-        size: the number of chunks, k.
-        coding: what the bytes of a row are.
-        hypothesis: that relabels; None where rows keep their labels; secret.
+        firsts: the index of each part's first row among all rows, by the part's number.
+        key: the secret key from which the random assignment follows.
+        row_count: the public number of rows, or of persons if a column names them.
+        size: the number of chunks.
+        coding: the encoding of rows as bytes.
+        hypothesis: the secret hypothesis that gives every row a new label; None if rows keep their
+            labels.
 
     """
 
@@ -116,7 +125,7 @@ class Placing:
     hypothesis: Hypothesis | None = field(repr=False)
 
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
-        """Return the rows of some parts in the order of their chunks; the parts are emptied."""
+        """Return the rows of some parts, sorted by chunk; the memory of the parts is freed."""
         offsets, places = self._places(parts)
         labels = np.empty(int(offsets[-1]), dtype=np.uint8)
         for its_places, part in zip(places, parts, strict=True):

@@ -1,13 +1,14 @@
-"""The keyed fingerprint of all rows in any order, as a sum over parts.
+"""The keyed fingerprint of all rows in any order, as a sum over parts of the rows.
 
-Each row, with its label, is hashed to 128 bits by AES in CBC mode without an initial vector: a
-pseudo-random function of rows of one length, under a key of its own.  The hashes are added
-modulo ``2**128``.  What is published is HMAC-SHA-256 of the sum with the number of rows and of
-columns, under the fingerprint's key: a function of the multiset that says nothing of it.
+Each row with its label is hashed to 128 bits by AES in CBC mode without an initial vector, under
+its own key. This is a pseudo-random function of rows of the same length. The hashes are added
+modulo ``2**128``. The published fingerprint is the HMAC-SHA-256 of the sum and of the numbers of
+rows and columns, under the fingerprint's key. It depends on the rows and how often each occurs, but
+not on their order, and reveals nothing about them.
 
-Where rows are of persons, the keyed digest of a row's person takes the place of the initial
-vector, under a key of its own: as AES is a permutation, that is the hash of a row with one block
-more before it, which the digest determines and which determines the digest.
+If a column names persons, the keyed digest of the row's person is used as the initial vector, under
+a key of its own. Since AES is a permutation, this is the hash of a row with one more block before
+it, where the digest determines the block and the block determines the digest.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def sum_of_rows(
     """Return the sum of the keyed hashes of some rows, modulo ``2**128``; secret.
 
     Args:
-        values: encoded rows, shape ``(m, d)``.
-        labels: their labels, shape ``(m,)``.
-        key: of the fingerprint.
-        digests: of the rows' persons, shape ``(m, 2)``; None where a row is a unit of its own.
+        values: feature values encoded by the public schema, shape ``(rows, features)``.
+        labels: class indices, shape ``(rows,)``.
+        key: the secret key of the fingerprint.
+        digests: the keyed digest of each row's person, shape ``(rows, 2)``; None if a row is the
+            unit of privacy.
 
     """
     count, width = values.shape
@@ -68,13 +70,13 @@ def sum_of_rows(
 def fingerprint_of_sum(
     row_sum: int, *, row_count: int, width: int, key: bytes, is_of_persons: bool = False
 ) -> str:
-    """Return the fingerprint that a sum of row hashes gives: 64 hexadecimal digits.
+    """Return the fingerprint that follows from a sum of row hashes: 64 hexadecimal digits.
 
     Args:
-        row_sum: of all rows.
-        row_count: n.
-        width: columns of a row, its label left out.
-        key: of the fingerprint.
+        row_sum: the sum of the hashes of all rows.
+        row_count: the number of rows.
+        width: the number of feature columns.
+        key: the secret key of the fingerprint.
         is_of_persons: whether a row is hashed with its person.
 
     """

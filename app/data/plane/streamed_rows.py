@@ -1,9 +1,10 @@
-"""Private rows that a release reads part by part, because it needs only counts of them.
+"""Private rows that a release reads in parts, because it needs only counts of them.
 
-Whoever needs the rows themselves, as a classifier may that is drawn later, makes them be read
-into memory then; they are compared with what was opened before anything is drawn from them.
+If the rows themselves are needed later, for example to draw a classifier, they are read into memory
+then. Before anything is drawn from them, their fingerprint is compared with the one of the rows
+with which the release was opened.
 
-Two rules of a fingerprint: a sum over rows, and a digest of the sorted rows.
+There are two kinds of fingerprint: a sum over rows, and a digest of the sorted rows.
 """
 
 from __future__ import annotations
@@ -56,16 +57,17 @@ CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
-    """Private rows that are counted part by part, and loaded into memory only if asked for.
+    """Private rows that are counted in parts, and read into memory only when they are needed.
 
     Args:
-        reading: how a part is read.
-        engine: gives whoever reads parts and counts, once that is needed.
-        load: reads all rows into memory.
-        told: told of the rows read so far, and of all rows where their number is known.
-        opened: number of the units and fingerprint of the rows, where a release was opened on
-            parts that are still of the same sizes and versions; they are read only if something
-            needs them.
+        reading: the settings by which a part of the rows is read.
+        engine: a function that returns the engine, which reads and counts parts.
+        load: a function that reads all rows into memory.
+        told: a function that is called with the number of rows read so far, and the number of all
+            rows or None.
+        opened: the number of units of privacy, and the fingerprint of the rows, if the release was
+            already opened and the files have the same sizes and versions as then. The rows are then
+            read only when they are needed. None otherwise.
 
     """
 
@@ -98,7 +100,7 @@ class StreamedRows:
 
     @property
     def count(self) -> int:
-        """Return n, the public number of rows, or of persons if a column names them."""
+        """Return the public number of rows, or of persons if a column names them."""
         if self._opened is not None:
             return self._opened[0]
         row_count = self.summary.row_count
@@ -111,19 +113,22 @@ class StreamedRows:
 
     @property
     def unit_count(self) -> int:
-        """The counting units of one row: 1, or so many that persons' row weights are whole."""
+        """The number of units in one row: 1, or ``2**20`` if a column names persons.
+
+        Every weight of a row is an integer in these units.
+        """
         return WEIGHT_UNITS if self.is_of_persons else 1
 
     @property
     def summary(self) -> Summary:
-        """The summary of all rows, which are read at its first use; secret."""
+        """The summary of all rows, which are read at the first use; secret."""
         if self._summary is None:
             self._summary = self._read()
         return self._summary
 
     @property
     def held(self) -> Held[PackedRows]:
-        """The packed rows of all parts, which are handed over to the caller; secret."""
+        """The packed rows of all parts, of which the caller becomes the owner; secret."""
         if self._held is None:
             self._summary = self._read()
         held, self._held = self._held, None
@@ -132,21 +137,21 @@ class StreamedRows:
         return held
 
     def dead_features(self) -> dict[str, str]:
-        """Return the reason for each uninformative feature, by the feature's name."""
+        """Return the name of each feature without information, and the reason."""
         return dead_of_summaries(self.reading.schema, self.summary.features)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the fingerprint of the rows, as a sum of keyed hashes."""
+        """Return the fingerprint of the rows, computed from the sum of their keyed hashes."""
         if self._opened is not None:
             return self._opened[1]
         invariant(key == self.reading.key, "rows are summed under the fingerprint's key")
         return self._of_sum(self.summary)
 
     def in_memory(self) -> PrivateRows:
-        """Return all rows in memory, by reading the source again.
+        """Read the source again, and return all rows in memory.
 
         Raises:
-            DataError: they are not the rows that were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         rows, key = self._load(), self.reading.key
@@ -160,11 +165,11 @@ class StreamedRows:
         """Return the result of a count over all rows, which are read again and not kept.
 
         Args:
-            counting: of parts.
-            coding: what the bytes of their rows are.
+            counting: the count over a part of the rows.
+            coding: the encoding of rows as bytes that the count needs.
 
         Raises:
-            DataError: they are not the rows that were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         coded = replace(self.reading, coding=coding)
@@ -180,13 +185,13 @@ class StreamedRows:
         return result
 
     def overlap(self, runs: PublicRuns) -> tuple[int, Overlap]:
-        """Return how many rows there are, and their overlap with public points; both secret.
+        """Return the number of rows, and their overlap with public points; both are secret.
 
         Args:
-            runs: the points.
+            runs: the public points, and the sequences of consecutive points.
 
         Raises:
-            DataError: they are not the rows that were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         try:
@@ -212,13 +217,14 @@ class StreamedRows:
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
-        """Yield a function that sums over all rows, which are read again and held as vectors.
+        """Yield a function that sums over all rows, which are read again and kept as vectors.
 
         Args:
-            vectors: of rows as the public schema encodes them, int16 (m, p).
+            vectors: a function that maps rows, encoded by the public schema, to integer vectors,
+                int16, shape ``(rows, coordinates)``.
 
         Raises:
-            DataError: they are not the rows that were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         try:
@@ -339,7 +345,15 @@ class StreamedRows:
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return the fingerprint of rows in memory as a sum of keyed hashes: 64 hexadecimal digits."""
+    """Return the fingerprint of rows in memory, computed from the sum of their keyed hashes.
+
+    The fingerprint has 64 hexadecimal digits.
+
+    Args:
+        rows: the private rows.
+        key: the secret key of the fingerprint.
+
+    """
     total, persons = 0, rows.persons
     if persons is not None and persons.digests is None:
         raise InvariantError("persons are recognised by digests of their identifiers")
@@ -363,9 +377,10 @@ def fingerprint_by(rule: str, rows: PrivateRows | StreamedRows, key: bytes) -> s
     """Return the fingerprint of the rows by one of two rules: 64 hexadecimal digits.
 
     Args:
-        rule: ``row sums``, or any other for the digest of sorted rows.
-        rows: the private rows; those that are streamed are read into memory to be sorted.
-        key: of the fingerprint.
+        rule: ``row sums`` for the sum of keyed hashes, or any other text for the digest of the
+            sorted rows.
+        rows: the private rows; for the digest of sorted rows they are read into memory.
+        key: the secret key of the fingerprint.
 
     """
     if isinstance(rows, StreamedRows):

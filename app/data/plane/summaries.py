@@ -1,6 +1,7 @@
-"""One part of the private rows: read once, packed into bytes, and summarized.
+"""One part of the private rows: read once, packed into bytes, and summarised.
 
-Merging summaries is associative and does not depend on order; what is merged is exact.
+A part is a file of the source, or a section of a file. Summaries can be combined in any order, and
+the result is exact.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class Summary:
     """The facts about some parts of the rows that the opening of a release needs; secret.
 
     Attributes:
-        row_counts: rows of each part, by its number.
-        row_sum: of the keyed hashes of the rows.
-        features: what occurs of each feature.
+        row_counts: the number of rows of each part, by the part's number.
+        row_sum: the sum of the keyed hashes of the rows.
+        features: for each feature the values that occur, to find features without information.
 
     """
 
@@ -52,11 +53,11 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """The number of rows in these parts."""
+        """The number of rows in all these parts of the source together."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
-        """Return the joint summary of these parts and others."""
+        """Return the joint summary of these parts of the rows and other parts."""
         return Summary(
             {**self.row_counts, **other.row_counts},
             (self.row_sum + other.row_sum) % MODULUS,
@@ -77,16 +78,16 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedRows:
-    """The rows of one part as small integers; secret, and never shown by ``repr``.
+    """The rows of one part as bytes; secret, and never shown by ``repr``.
 
     Attributes:
-        number: of the part in the public order of parts.
-        columns: a byte a row, uint8 (m,), for each of the f bytes of a row.
-        labels: uint8 (m,).
-        summary: of the part.
-        named: whom the rows are about, as they were read; None where a row is a unit of its own,
-            and once persons have numbers.
-        persons: whom the rows are about, once the persons of all parts have numbers.
+        number: the number of the part in the public order of parts.
+        columns: for each byte that encodes a row, the bytes of all rows, uint8, shape ``(rows,)``.
+        labels: class indices, uint8, shape ``(rows,)``.
+        summary: the summary of the part.
+        named: the person of each row, before persons have numbers; None if a row is the unit of
+            privacy, or if persons have numbers.
+        persons: the person of each row by number, once persons have numbers.
 
     """
 
@@ -98,11 +99,16 @@ class PackedRows:
     persons: PersonRows | None = field(repr=False, default=None)
 
     def codes(self, rows: slice | NDArray[np.intp]) -> NDArray[np.uint8]:
-        """Return one byte per feature and row, for some rows, shape ``(f, m)``."""
+        """Return the bytes that encode some rows, shape ``(bytes per row, rows)``."""
         return np.stack([column[rows] for column in self.columns])
 
     def weights(self, rows: slice) -> NDArray[np.float64] | None:
-        """Return the weights of some rows in whole units, shape ``(m,)``; None if they are 1."""
+        """Return the weights of some rows as integers; None if every weight is 1.
+
+        Returns:
+            Weights in units of ``2**-20``, shape ``(rows,)``.
+
+        """
         persons = self.persons
         if persons is None:
             return None
@@ -110,7 +116,11 @@ class PackedRows:
         return weights
 
     def weighed(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Yield each row weight, with some ten thousand indices at a time of rows that have it."""
+        """Yield each weight of rows as an integer, with the indices of rows of this weight.
+
+        The unit is 1 if a row is the unit of privacy, and ``2**-20`` if a column names persons. The
+        indices of one weight come in blocks of some ten thousand.
+        """
         every = np.arange(len(self.labels))
         alike = [(1, every)]
         if self.persons is not None and len(every):
@@ -128,10 +138,10 @@ class TakenRows(Generic[TakenT]):
     """The converted rows of one part, with their summary; secret, and never shown by ``repr``.
 
     Attributes:
-        blocks: the converted rows.
-        labels: uint8 (m,).
-        summary: of the part.
-        named: whom the rows are about; None where a row is a unit of its own.
+        blocks: the converted rows, in consecutive blocks.
+        labels: class indices, uint8, shape ``(rows,)``.
+        summary: the summary of the part.
+        named: the person of each row; None if a row is the unit of privacy.
 
     """
 
@@ -146,12 +156,12 @@ class Reading:
     """The settings by which parts of the rows are read and packed, equal in every process.
 
     Attributes:
-        source: whose parts they are.
+        source: the path or address of the source.
         schema: the public schema.
-        dialect: how a CSV is written.
-        coding: what the bytes of a row are.
-        key: of the fingerprint.
-        person: the private column that names persons; None where a row is a unit of its own.
+        dialect: the separators and the encoding of a CSV file.
+        coding: the encoding of rows as bytes.
+        key: the secret key of the fingerprint.
+        person: the private column that names persons; None if a row is the unit of privacy.
 
     """
 
@@ -165,8 +175,12 @@ class Reading:
     def packed(self, numbered: tuple[int, Part]) -> PackedRows:
         """Return the packed rows of one part, with their summary.
 
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
         Raises:
-            DataError: what does not fit the schema, by column and row number.
+            DataError: a field does not fit the schema; the error names the column and the row
+                number.
 
         """
         taken = self.taken(numbered, self.coding.codes)
@@ -181,8 +195,13 @@ class Reading:
     ) -> TakenRows[TakenT]:
         """Return the rows of one part, converted block by block by ``take``, with a summary.
 
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+            take: a function that converts rows, encoded by the public schema.
+
         Raises:
-            DataError: what does not fit the schema, by column and row number.
+            DataError: a field does not fit the schema; the error names the column and the row
+                number.
 
         """
         number, part = numbered

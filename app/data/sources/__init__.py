@@ -1,17 +1,17 @@
 """The readers of private rows, one module per format; each row is read independently.
 
-* ``sources.py`` chooses the reader of an address and reads all rows.
+* ``sources.py`` chooses the reader for a source, and reads all rows.
 * ``csv_source.py``, ``npz_source.py``, ``parquet_source.py`` and ``database_source.py`` (any
   database, by an SQL query) open a source and yield blocks of columns.
-* ``parts.py`` lists the files of a folder, a pattern or Hive partitions; ``stored_files.py``
+* ``parts.py`` lists the files of a folder, a path pattern or Hive partitions. ``stored_files.py``
   finds and opens files on disks and in object stores.
-* ``encoded_parts.py`` reads one part alone, for whoever reads the parts of a source separately.
-* ``csv_dialect.py`` has the dialect of a CSV; ``csv_records.py`` cuts its bytes into blocks of
-  records.
-* ``arrow_texts.py`` reads texts of a column together, each as if it were alone.
-* ``row_wise.py`` reads the text of an SQL query, and refuses one that may not give one row for
-  each record.
+* ``encoded_parts.py`` reads one part of a source alone: a file, or a section of a file.
+* ``csv_dialect.py`` has the separators and the encoding of a CSV file. ``csv_records.py`` divides
+  its bytes into blocks of records.
+* ``arrow_texts.py`` parses many texts of a column together, with the same results as one by one.
+* ``row_wise.py`` checks the text of an SQL query, and refuses a query that may not return one row
+  for each record.
 * ``row_blocks.py`` collects blocks from any reader into arrays, and refuses rows that do not fit.
-* ``cells.py`` validates and encodes the values of one column.  For messages it finds the public
-  name that a text nearly spells, but for blanks, capitals or dashes.
+* ``cells.py`` validates and encodes the values of one column. For messages it finds the public name
+  from which a text differs only in blanks, capitals or dashes.
 """

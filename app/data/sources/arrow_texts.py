@@ -1,11 +1,12 @@
-"""The texts of one column as an Arrow array, processed together for speed.
+"""The texts of one column as an Arrow array, parsed together for speed.
 
-Each result is a function of a field's own text.  What is read together is only what is proved
-to be read alike alone; every other field is left to be read alone:
+The result for a field depends on the field's own text only. Texts are parsed together only if the
+result is proved to be the same as when each is parsed alone; every other text is parsed alone:
 
-* Of the characters in ``ALPHABET`` alone, Arrow reads as a number what the pattern of a decimal
-  number in :mod:`app.data.field_values` takes, or refuses; both round to the nearest float64.
-* Names are matched byte for byte.
+* Of texts that consist of the characters in ``ALPHABET``, Arrow either reads the same decimal
+  numbers as the pattern in :mod:`app.data.field_values`, or refuses them. Both round to the nearest
+  float64.
+* Names are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _CASE, _EXPONENT = np.uint8(0x20), np.uint8(0x65)
 
 
 class ArrowTexts(Texts):
-    """The texts of a column as bytes; texts that are not UTF-8 are refused at reading.
+    """The texts of a column as bytes; a text that is not UTF-8 is refused when it is parsed.
 
     Args:
-        array: of type ``binary`` or ``large_binary``, without nulls.
+        array: an Arrow array of type ``binary`` or ``large_binary``, without nulls.
 
     """
 
@@ -55,18 +56,18 @@ class ArrowTexts(Texts):
         return iter(_texts(self._array))
 
     def distinct(self) -> Values:
-        """Return the distinct texts, and the index of each field's text among them."""
+        """Return the distinct texts, and the index of each row's text among them."""
         coded = self._array.dictionary_encode()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, with each field's index."""
+        """Return the distinct texts of this column and others, and the index of each row's text."""
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Return the index of each text among ``names``, -1 for none, shape (m,)."""
+        """Return the index of each text among ``names``, or -1 if it is none, shape ``(rows,)``."""
         kind = self._array.type
         wanted = pa.array([name.encode(errors=ERRORS) for name in names], kind)
         found = compute.index_in(self._array, value_set=wanted).fill_null(-1)
@@ -81,26 +82,38 @@ class ArrowTexts(Texts):
         return True
 
     def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
-        """Return the bytes of all texts, and where each text begins and the last one ends."""
+        """Return the bytes of all texts, one after another, and where each text starts.
+
+        Returns:
+            The bytes; and the index at which each text starts, followed by the index at which the
+            last one ends, shape ``(rows + 1,)``.
+
+        """
         offsets = _offsets(self._array)
         return _body(self._array), offsets - offsets[0]
 
     def at(self, rows: NDArray[np.bool_]) -> ArrowTexts:
-        """Return the texts of the rows that a Boolean mask selects."""
+        """Return the texts of some rows.
+
+        Args:
+            rows: for each row whether its text is returned, shape ``(rows,)``.
+
+        """
         return ArrowTexts(self._array.filter(pa.array(rows)))
 
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows have to be parsed one by one.
+        """Return texts as finite decimal numbers, and which texts must be parsed one by one.
 
         Args:
-            missing: texts that stand for a missing value; they are read alone.
-            decimal: the decimal point.
+            missing: texts that stand for a missing value; they must be parsed one by one.
+            decimal: the decimal separator.
 
         Returns:
-            Two arrays of shape (m,), of which the second is None where each row is a number; a
-            row that is to be read alone has any number in the first.
+            The numbers, shape ``(rows,)``; and for each row whether its text must be parsed one by
+            one, shape ``(rows,)``, or None if no text must. The number returned for a text
+            that must be parsed one by one has no meaning.
 
         """
         alone = self._are_among(missing)
@@ -133,8 +146,8 @@ class Fields:
     """Some records of a CSV file, divided into fields.
 
     Attributes:
-        row_count: number of records.
-        cells: the texts of each column; None for one that is not wanted; secret.
+        row_count: the number of records.
+        cells: the texts of each column; None for a column that is not needed; secret.
 
     """
 
@@ -143,16 +156,16 @@ class Fields:
 
 
 def divided(body: bytes, separator: str, *, width: int, wanted: Sequence[int]) -> Fields | None:
-    """Return whole records of a CSV file, divided into text fields.
+    """Return records of a CSV file, divided into fields by Arrow's reader.
 
     Args:
-        body: the records in UTF-8, some megabytes at the most.
-        separator: between fields.
+        body: whole records in UTF-8, at most some megabytes.
+        separator: the character between fields.
         width: the number of fields of each record.
-        wanted: indices of the columns that are read.
+        wanted: the indices of the needed columns.
 
     Returns:
-        None where Python's reader may divide the records otherwise, or refuse one.
+        The fields; None if Python's CSV reader may divide the records differently, or refuse one.
 
     """
     if not divides_alike(body, separator):

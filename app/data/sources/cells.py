@@ -1,9 +1,9 @@
-"""Conversion of one column of fields to float64, with every field validated.
+"""Conversion of the fields of one column to float64, with every field validated.
 
-``read`` of a column is a function of one value and the public schema, and everything
-that encodes a row comes to it.  Cells are read together only where that gives what each
-alone is read as: texts, of which each distinct one is checked once and remembered, and
-numbers of a numeric feature.  The memory of a column is bounded.
+The method ``read`` of a column's parser depends on one value and the public schema only, and
+defines the encoding of every field. Fields are parsed together only if the result is the same as by
+``read``: texts, of which each distinct one is parsed once and remembered, and numbers of a numeric
+feature. The memory for remembered texts is bounded.
 """
 
 from __future__ import annotations
@@ -83,19 +83,19 @@ class Texts(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[str]:
-        """Yield the text of each row; bytes that are no UTF-8 are escaped."""
+        """Yield the text of each row; bytes that are not UTF-8 are escaped."""
 
     @abstractmethod
     def distinct(self) -> Values:
-        """Return the distinct texts, and the index of each field's text among them."""
+        """Return the distinct texts, and the index of each row's text among them."""
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of these fields and ``others``, with each field's index."""
+        """Return the distinct texts of this column and others, and the index of each row's text."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Return the index of each text among ``names``, -1 for none, shape (m,)."""
+        """Return the index of each text among ``names``, or -1 if it is none, shape ``(rows,)``."""
 
     @abstractmethod
     def are_unicode(self) -> bool:
@@ -103,26 +103,49 @@ class Texts(ABC):
 
     @abstractmethod
     def joined(self) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
-        """Return the bytes of all texts, and where each text begins and the last one ends."""
+        """Return the bytes of all texts, one after another, and where each text starts.
+
+        Returns:
+            The bytes; and the index at which each text starts, followed by the index at which the
+            last one ends, shape ``(rows + 1,)``.
+
+        """
 
     @abstractmethod
     def at(self, rows: NDArray[np.bool_]) -> Texts:
-        """Return the texts of the rows that a Boolean mask selects."""
+        """Return the texts of some rows.
+
+        Args:
+            rows: for each row whether its text is returned, shape ``(rows,)``.
+
+        """
 
     @abstractmethod
     def numbers(
         self, missing: Collection[str], decimal: str
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return finite decimal numbers, and which rows need single parsing; None if none."""
+        """Return texts as finite decimal numbers, and which texts must be parsed one by one.
+
+        Args:
+            missing: texts that stand for a missing value; they must be parsed one by one.
+            decimal: the decimal separator.
+
+        Returns:
+            The numbers, shape ``(rows,)``; and for each row whether its text must be parsed one by
+            one, shape ``(rows,)``, or None if no text must. The number returned for a text
+            that must be parsed one by one has no meaning.
+
+        """
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column of fields with any Python types.
+    """A column of fields of any Python types.
 
     Attributes:
-        distinct: the values, or texts; secret.
-        places: which of them each row has; None where each row has its own.
+        distinct: the distinct values or texts; secret.
+        places: the index of each row's value among the distinct ones; None if every row has its own
+            value.
 
     """
 
@@ -142,13 +165,13 @@ class Values:
 
 
 def dates(moments: NDArray[np.generic]) -> Values:
-    """Return the dates of a ``datetime64`` array; each distinct value is converted once."""
+    """Return the dates of a ``datetime64`` array; each distinct date is converted once."""
     distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
     return Values(list(distinct), places)
 
 
 class ColumnReader(Protocol):
-    """The interface of a column's parser, which reads each value independently."""
+    """The interface of a column's parser, which reads each value independently of others."""
 
     def read(self, value: object) -> float:
         """Return one value of the column, encoded as a number.
@@ -161,11 +184,11 @@ class ColumnReader(Protocol):
 
 
 class SourceColumn(dict[str, float]):
-    """A column of a source, with a parser that reads every distinct text once.
+    """A column of a source, with a parser that parses every distinct text once.
 
     Attributes:
-        name: of the column in the source.
-        reader: what checks a value that is not remembered.
+        name: the name of the column in the source.
+        reader: the parser of the column.
 
     """
 
@@ -186,19 +209,19 @@ class SourceColumn(dict[str, float]):
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether the column accepts numbers as an array, without their texts."""
+        """Whether the column accepts an array of numbers in place of texts."""
         return isinstance(self.reader, NumericColumn)
 
     @property
     def takes_dates(self) -> bool:
-        """Whether the column accepts typed dates and timestamps."""
+        """Whether the column accepts values of date and timestamp types."""
         return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Return a block of the column's fields, encoded as float64 of shape (len(cells),).
+        """Return a block of the column's fields, encoded as float64, shape ``(fields,)``.
 
         Raises:
-            CellError: some cell does not fit; which one is for the caller.
+            CellError: some field does not fit the column; the caller finds out which one it is.
 
         """
         if isinstance(cells, np.ndarray):
@@ -215,7 +238,7 @@ class SourceColumn(dict[str, float]):
         """Raise an error if a field does not fit the column.
 
         Raises:
-            CellError: it does not fit.
+            CellError: the field does not fit the column.
 
         """
         self.reader.read(cell)
@@ -277,10 +300,10 @@ class SourceColumn(dict[str, float]):
 
 
 class IdentifierColumn(SourceColumn):
-    """The column of a source with the identifier of each row's person.
+    """The column of a source that contains the identifier of each row's person.
 
     Attributes:
-        persons: reads identifiers.
+        persons: the parser of identifiers.
 
     """
 
@@ -291,10 +314,10 @@ class IdentifierColumn(SourceColumn):
         self._missing = sorted(column.missing)
 
     def refuse_nobody(self, texts: Texts) -> None:
-        """Refuse texts of which one stands for a missing value.
+        """Refuse texts if one of them stands for a missing value.
 
         Raises:
-            CellError: some text names nobody; which one is for the caller.
+            CellError: some text identifies no person; the caller finds out which one it is.
 
         """
         if (texts.places(self._missing) >= 0).any():
@@ -302,7 +325,7 @@ class IdentifierColumn(SourceColumn):
 
 
 class SourceDigests(IdentifierColumn):
-    """The identifiers of a source's persons, each converted alone to its keyed digest."""
+    """The identifier column of a source, with each identifier converted to its keyed digest."""
 
     def __init__(self, column: PersonColumn) -> None:
         """Start with no digests."""
@@ -316,10 +339,10 @@ class SourceDigests(IdentifierColumn):
         """Store the digests of a block of identifiers, for :meth:`take`.
 
         Returns:
-            Zeros of shape (len(cells),).
+            Zeros, shape ``(fields,)``, since this column is not a feature.
 
         Raises:
-            CellError: some cell names nobody; which one is for the caller.
+            CellError: some field identifies no person; the caller finds out which one it is.
 
         """
         if isinstance(cells, Values):
@@ -330,7 +353,7 @@ class SourceDigests(IdentifierColumn):
         return np.zeros(len(cells))
 
     def take(self) -> NDArray[np.uint64]:
-        """Return the digests of the rows read since the last call, shape (m, 2)."""
+        """Return the digests of the rows read since the last call, shape ``(rows, 2)``."""
         digests = self._digests
         self._digests = []
         if len(digests) == 1:
@@ -348,10 +371,10 @@ class SourceDigests(IdentifierColumn):
 
 
 class SourcePersons(IdentifierColumn):
-    """The column of a source that names the person of each row, by a number.
+    """The identifier column of a source, with each identifier converted to its person's number.
 
-    Each field is checked when its block is read.  Persons are looked up a million rows at a
-    time, in which each identifier is looked up once.
+    Each field is checked when its block is read. The persons of about a million rows are looked up
+    together, so that each identifier is looked up once.
     """
 
     def __init__(self, column: PersonColumn) -> None:
@@ -361,13 +384,13 @@ class SourcePersons(IdentifierColumn):
         self._texts_read: list[Texts] = []
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Store the persons of a block, for :meth:`take_numbers`.
+        """Store the persons of a block of identifiers, for :meth:`take_numbers`.
 
         Returns:
-            Zeros of shape (len(cells),).
+            Zeros, shape ``(fields,)``, since this column is not a feature.
 
         Raises:
-            CellError: some cell names nobody; which one is for the caller.
+            CellError: some field identifies no person; the caller finds out which one it is.
 
         """
         if isinstance(cells, Texts):
@@ -381,7 +404,7 @@ class SourcePersons(IdentifierColumn):
         return np.zeros(len(cells))
 
     def take_numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of the persons of rows read since the last call, shape (m,)."""
+        """Return the numbers of the persons of rows read since the last call, shape ``(rows,)``."""
         self._look_up()
         numbers = np.concatenate([np.zeros(0), *self._numbers]).astype(np.int64)
         self._numbers.clear()
@@ -403,12 +426,12 @@ class SourcePersons(IdentifierColumn):
 
 
 class NumericColumn:
-    """The parser of a numeric feature: decimal numbers, clipped to the bounds."""
+    """The parser of a numeric feature: decimal numbers, clipped to the feature's bounds."""
 
     def __init__(
         self, feature: NumericFeature, missing_tokens: frozenset[str], decimal: str = POINT
     ) -> None:
-        """Store the public bounds, the missing-value tokens, and the decimal separator."""
+        """Store the public bounds, the texts for missing values, and the decimal separator."""
         self._decimal = decimal
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
@@ -418,7 +441,12 @@ class NumericColumn:
     def canonical(self, value: object) -> float:
         """Return a value as a finite number, with 0 for -0.0 and NaN for a missing value.
 
-        Text is parsed first, so that every spelling of a missing number is missing.
+        A text is parsed as a number first. So if a number stands for a missing value, every
+        spelling of it does.
+
+        Raises:
+            CellError: the value is not a finite number.
+
         """
         number = plain(value)
         if isinstance(number, bool):
@@ -438,7 +466,7 @@ class NumericColumn:
         return number
 
     def read(self, value: object) -> float:
-        """Return a value as a clipped number, or NaN if it is missing."""
+        """Return a value as a number clipped to the bounds, or NaN if it is missing."""
         number = self.canonical(value)
         if math.isnan(number):
             return number
@@ -446,11 +474,11 @@ class NumericColumn:
         return min(max(number, self._lower), self._upper) + 0.0
 
     def read_texts(self, cells: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return many texts as clipped numbers, by :meth:`read`.
+        """Return many texts as clipped numbers, as :meth:`read` does.
 
         Returns:
-            Shape ``(len(cells),)``; None where some cell may be no number, or is not
-            finite, and must be read alone.
+            Numbers, shape ``(texts,)``; None if some text may not be a finite number, so that the
+            texts must be parsed one by one.
 
         """
         some_missing = not self._tokens.isdisjoint(cells)
@@ -474,15 +502,23 @@ class NumericColumn:
         return encoded
 
     def read_together(self, texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Return many texts as clipped numbers, and which of them need single parsing.
+        """Return many texts as clipped numbers, and which texts must be parsed one by one.
 
-        A number that is among the tokens is missing by its value.
+        Returns:
+            The numbers, shape ``(rows,)``; and for each row whether its text must be parsed one by
+            one, shape ``(rows,)``, or None if no text must.
+
         """
         numbers, alone = texts.numbers(self._tokens, self._decimal)
         return self._settled(numbers), alone
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers clipped to the bounds, with every missing value as the same NaN."""
+        """Return numbers clipped to the bounds, with every missing value as the same NaN.
+
+        Raises:
+            CellError: a number is infinite.
+
+        """
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         settled = self._settled(numbers)
@@ -498,10 +534,10 @@ class NumericColumn:
 
 
 class DateColumn:
-    """The parser of a date feature: days since 1970, clipped to the bounds."""
+    """The parser of a date feature: days from 1970-01-01, clipped to the feature's bounds."""
 
     def __init__(self, feature: DateFeature, missing_tokens: frozenset[str]) -> None:
-        """Store the public bounds and the missing-value tokens."""
+        """Store the public bounds and the texts for missing values."""
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
 
@@ -515,30 +551,30 @@ class BooleanColumn:
     """The parser of a boolean feature: true, false, or missing."""
 
     def __init__(self, feature: BooleanFeature, missing_tokens: frozenset[str]) -> None:
-        """Store the public codes and the missing-value tokens."""
+        """Store the public codes and the texts for missing values."""
         self._codes = feature.codes(missing_tokens)
         self._tokens = missing_tokens
 
     def read(self, value: object) -> float:
-        """Return the code of a truth value, or of a missing value."""
+        """Return the code of a boolean, or of a missing value."""
         return self._codes[boolean_name(value, self._tokens)]
 
 
 class NamedColumn:
-    """A parser of values with public names: text is matched exactly, and numbers by value."""
+    """A parser of values with public names: texts are compared exactly, and numbers by value."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Store the names; if two names are the same number, the first is used."""
         self.names = Names(names)
 
     def canonical(self, value: object) -> str:
-        """Return the public name of a value, else its shortest text; empty if it is missing."""
+        """Return the public name of a value, else its usual text; empty if it is missing."""
         name = self.names.of(plain(value))
         return MISSING_CELL if name is None else name
 
 
 class CategoricalColumn(NamedColumn):
-    """The parser of a categorical feature, which accepts any text."""
+    """The parser of a categorical feature; a text outside its list counts as any other category."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
         """Store the public codes."""
@@ -547,7 +583,7 @@ class CategoricalColumn(NamedColumn):
         self._other_code = feature.other_code
 
     def read(self, value: object) -> float:
-        """Return the code of a category, of a missing value, or of any other value."""
+        """Return the code of a listed category, of a missing value, or of any other value."""
         name = self.canonical(value)
         code = self._codes.get(name)
         if code is not None:
@@ -556,7 +592,7 @@ class CategoricalColumn(NamedColumn):
         return self._other_code
 
     def read_together(self, texts: Texts) -> NDArray[np.float64]:
-        """Return the codes of many texts, by :meth:`read`, shape (m,).
+        """Return the codes of many texts, as :meth:`read` does, shape ``(texts,)``.
 
         Raises:
             CellError: some text is not UTF-8.
@@ -571,7 +607,7 @@ class CategoricalColumn(NamedColumn):
 
 
 class LabelColumn(NamedColumn):
-    """The parser of the label, which must be one of the classes."""
+    """The parser of the label column, in which every value must be one of the classes."""
 
     def __init__(self, classes: Sequence[str]) -> None:
         """Store the index of each class."""
@@ -579,17 +615,22 @@ class LabelColumn(NamedColumn):
         self._indices = {label: index for index, label in enumerate(classes)}
 
     def read(self, value: object) -> float:
-        """Return the index of the class that a value names."""
+        """Return the index of the class that a value names.
+
+        Raises:
+            CellError: the value is not the name of a class.
+
+        """
         index = self._indices.get(self.canonical(value))
         if index is None:
             raise CellError(NO_CLASS)
         return index
 
     def read_together(self, texts: Texts) -> NDArray[np.float64]:
-        """Return the class indices of many texts, by :meth:`read`, shape (m,).
+        """Return the class indices of many texts, as :meth:`read` does, shape ``(texts,)``.
 
         Raises:
-            CellError: some text is no class.
+            CellError: some text is not the name of a class.
 
         """
         places = texts.places(list(self._indices))
@@ -599,11 +640,11 @@ class LabelColumn(NamedColumn):
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
-    """Return a new parser for each feature's column, and at the end that of the label.
+    """Return a new parser for each feature's column and, at the end, one for the label's.
 
     Args:
         schema: the public schema.
-        decimal: the decimal point of numbers that are texts.
+        decimal: the decimal separator in texts.
 
     """
     columns = [
@@ -614,7 +655,14 @@ def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn
 
 
 def column_reader(feature: Feature, schema: Schema, decimal: str) -> ColumnReader:
-    """Return the parser of a feature's column."""
+    """Return the parser of a feature's column.
+
+    Args:
+        feature: the feature.
+        schema: the public schema, which has the texts for missing values.
+        decimal: the decimal separator in texts.
+
+    """
     if isinstance(feature, DateFeature):
         return DateColumn(feature, schema.missing_tokens)
     if isinstance(feature, BooleanFeature):
@@ -639,12 +687,12 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 class NearNames:
     """A look-up of public names for misspelt texts, which ignores blanks, capitals and dashes.
 
-    Such a text is no public name: in a feature it is other, as a label it is refused.  That
-    it is near one is said to the operator by the public name, never by the text.
+    Such a text is not a public name: for a feature it counts as any other category, and as a label
+    it is refused. A message to the operator names the similar public name, never the text.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Store the names of one column; of several with the same simplified form, the first."""
+        """Store the names of one column; of several similar names, the first is used."""
         self._names: dict[str, str] = {}
         for name in names:
             self._names.setdefault(_form(name), name)
@@ -652,7 +700,10 @@ class NearNames:
         self._found: dict[str, str | None] = {}
 
     def near(self, text: str) -> str | None:
-        """Return the public name that a text nearly matches, or None."""
+        """Return the public name from which a text differs only in blanks, capitals or dashes.
+
+        The result is None if there is no such name.
+        """
         if len(self._found) > REMEMBERED_CELLS_MAX:
             self._found.clear()
         if text not in self._found:

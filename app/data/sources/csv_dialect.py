@@ -1,8 +1,8 @@
-"""The dialect of a CSV file: its separator, its decimal point and its text encoding.
+"""The dialect of a CSV file: its separator, its decimal separator and its text encoding.
 
-A header that does not have the columns of the schema is compared with other dialects, so
-that whoever gave no setting hears which one is meant.  What is said names settings and
-public names only: a file without a header begins with a private row.
+If the header of a file lacks columns of the schema, the module tries other dialects, so that the
+error can propose the setting that is probably wrong. The error names settings and public names
+only, because the first line of a file without a header is a private row.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ OPTION: Final = "--{} {}"
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """The dialect of a CSV file, as configured.
+    """The configured dialect of a CSV file.
 
     Attributes:
-        separator: the character between cells.
-        decimal: the decimal point of numbers.
-        encoding: a text encoding; UTF-8 may begin with its mark.
+        separator: the character between fields.
+        decimal: the decimal separator of numbers.
+        encoding: the text encoding; UTF-8 may start with a byte order mark.
 
     """
 
@@ -55,18 +55,17 @@ class CsvDialect:
 
     @property
     def codec(self) -> str:
-        """Return the text encoding of a file, by its byte order mark if there is one."""
+        """Return Python's text encoding; for UTF-8, the one that skips a byte order mark."""
         return "utf-8-sig" if self.encoding == UTF_8 else self.encoding
 
     def open(self, path: str | Path) -> TextIO:
-        """Open a file as text, decompressed if its name says so.
+        """Open a file as text; a file whose name ends in ``.gz`` is decompressed.
 
-        Bytes that are no UTF-8 come through escaped, so that whoever reads them names
-        their row.
+        Bytes that are not valid in the encoding are escaped, so that the caller can name their row.
 
         Raises:
             OSError: the file cannot be opened.
-            ValueError: its path is none.
+            ValueError: the path is not valid.
 
         """
         encoding = self.codec
@@ -75,20 +74,20 @@ class CsvDialect:
         return Path(path).open(encoding=encoding, errors=ERRORS, newline="")
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Yield the list of fields of each line.
+        """Yield the list of fields of each record.
 
         Raises:
-            csv.Error: a line is no CSV.
+            csv.Error: a record is not well-formed CSV.
 
         """
         return csv.reader(lines, delimiter=self.separator, strict=True)
 
     def header(self, file: Iterable[str]) -> Header:
-        """Return the first line that is not empty; the following lines stay unread.
+        """Return the first line that is not empty; the lines after it are not read.
 
         Raises:
-            csv.Error: the line is no CSV, and not because of another dialect.
-            UnicodeError: it is no text in the encoding.
+            csv.Error: the line is not well-formed CSV in any known dialect.
+            UnicodeError: the line is not valid text in the encoding.
 
         """
         lines: list[str] = []
@@ -110,9 +109,10 @@ class Header:
     """The first line of a CSV file.
 
     Attributes:
-        names: of its columns; none where the file is empty, or the line is another dialect's.
-        line: as it stands in the file; secret, since a file may have no header.
-        dialect: by which it was read.
+        names: the names of the columns; empty if the file is empty, or if the line is in another
+            dialect.
+        line: the text of the line; secret, since a file may have no header.
+        dialect: the dialect in which the line was read.
 
     """
 
@@ -121,11 +121,14 @@ class Header:
     dialect: CsvDialect
 
     def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
-        """Return the dialect setting that is probably wrong if columns are missing, or None.
+        """Return a message about a setting that is probably wrong if columns are missing.
+
+        The result is None if no setting seems wrong.
 
         Args:
-            wanted: public names of columns.
-            form: how a setting and its value are written, in the configuration or as an option.
+            wanted: the public names of columns.
+            form: a pattern that shows a setting with its value, as in the configuration or as an
+                option.
 
         """
         encoding = _encoding_of(self.line)

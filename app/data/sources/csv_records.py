@@ -1,7 +1,8 @@
 """A reader of a UTF-8 CSV file, by lines or by blocks of whole records.
 
-A block whose bytes show that Arrow's reader and Python's divide it into the same fields may be
-read by either.  Any other is read line by line, so that it is refused in the same words.
+A block may be read by Arrow's reader if its bytes show that Arrow's reader and Python's reader
+divide it into the same fields. Any other block is read line by line by Python's reader, so that it
+is refused with the same message.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ CELL_BYTES_MAX: Final = csv.field_size_limit()
 
 
 class CsvRecords:
-    """The text of a CSV file, consumed from its start by lines or blocks.
+    """The bytes of a CSV file, read from the start by lines or blocks.
 
     Args:
-        read: gives up to so many further bytes, and none at the end.
-        broken: errors of reading; what was read before one is given out first.
+        read: a function that returns at most a given number of further bytes, and none at the end.
+        broken: the errors that ``read`` may raise; the bytes before an error are returned first.
 
     Attributes:
-        position: number of bytes taken.
+        position: the number of bytes that were consumed.
 
     """
 
@@ -55,7 +56,7 @@ class CsvRecords:
         """Yield the file's lines with their line ends; bytes that are not UTF-8 are escaped.
 
         Raises:
-            Exception: an error of reading, after the whole lines before it.
+            Exception: ``read`` raised an error; it is raised after the whole lines before it.
 
         """
         while True:
@@ -75,7 +76,7 @@ class CsvRecords:
                 yield line.decode(errors=ERRORS)
 
     def is_small(self, limit: int) -> bool:
-        """Return whether fewer bytes of the file remain than a limit."""
+        """Return whether fewer than ``limit`` bytes of the file remain."""
         self._fill(limit)
         return self._has_ended and len(self._left()) < limit
 
@@ -83,7 +84,7 @@ class CsvRecords:
         """Return the next few megabytes of whole records without consuming them; none at the end.
 
         Raises:
-            Exception: an error of reading, after the whole lines before it.
+            Exception: ``read`` raised an error; it is raised after the whole lines before it.
 
         """
         wanted = BLOCK_BYTES
@@ -100,7 +101,7 @@ class CsvRecords:
             wanted = len(left) + BLOCK_BYTES
 
     def take(self, count: int) -> None:
-        """Consume a number of bytes of the file."""
+        """Consume ``count`` bytes of the file."""
         self.position += count
 
     def _left(self) -> bytes:
@@ -127,7 +128,7 @@ class CsvRecords:
 
 
 def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """Return a reader that skips a byte order mark at the beginning."""
+    """Return a function that reads as ``read`` does, and skips a byte order mark at the start."""
     is_begun = False
 
     def read_on(count: int) -> bytes:
@@ -144,15 +145,17 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 
 
 def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
-    """Return offsets of record starts, ``step`` bytes apart or more; only 0 if quotes prevent it.
+    """Return byte offsets at which records start, at least ``step`` bytes apart.
 
-    A line end is the end of a record where as many quotes begin fields before it as end them.
-    Which do is known where each quote begins a field, ends one or is one of two side by side.
+    A line end is the end of a record if the quotes before it are balanced: as many begin fields as
+    end fields. This is known if every quote begins a field, ends a field, or is one of two quotes
+    side by side. Otherwise the only offset is 0.
 
     Args:
-        read: gives up to so many further bytes of a CSV in UTF-8, and none at its end.
-        separator: between fields.
-        step: bytes between borders, at least.
+        read: a function that returns at most a given number of further bytes of a UTF-8 CSV file,
+            and none at the end.
+        separator: the character between fields.
+        step: the least number of bytes between two offsets.
 
     """
     borders, position, is_open, before = [0], 0, False, LINE_END
@@ -209,13 +212,14 @@ def _first_record(body: bytes, *, is_open: bool) -> int:
 def divides_alike(body: bytes, separator: str) -> bool:
     """Return whether Python's and Arrow's CSV readers divide some records into the same fields.
 
-    They do where every quote that begins a field is the first of it, every one that ends a
-    field is the last of it, two side by side stand for one, lines end alike, and no field may
-    be too long.  By induction over the quotes, each even one stands where a field begins.
+    They do if every quote that begins a field is the field's first character, every quote that ends
+    a field is its last, two quotes side by side stand for one, all lines end in the same way, and
+    no field may be too long. By induction over the quotes, every second quote, from the first, then
+    stands where a field begins.
 
     Args:
-        body: whole records, if its quotes are as above.
-        separator: between fields.
+        body: bytes of records, which are whole records if the quotes are as described.
+        separator: the character between fields.
 
     """
     if not separator.isascii() or b"\0" in body:

@@ -1,8 +1,8 @@
 """Private rows from CSV files, plain or compressed, local or in an object store.
 
-The first line names the columns; a line without any character is no row.  Large files in UTF-8
-are divided into fields by Arrow's reader, block by block, as far as both readers divide alike;
-each field is a text, whatever stands in others.
+The first line names the columns; an empty line is not a row. Large files in UTF-8 are divided into
+fields by Arrow's reader, block by block, if Arrow's and Python's readers divide the block in the
+same way. Every field is read as text, independently of other fields.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def open_csv(
     """Return an opened source of one or several ``.csv`` or ``.csv.gz`` files.
 
     Args:
-        source: path, address or pattern of the files.
-        columns: the columns that are read.
-        refuse_row: told of a row too long or too short.
-        dialect: how the files are written.
+        source: the path, address or path pattern of the files.
+        columns: the needed columns.
+        refuse_row: a function that is called for a row with too many or too few fields.
+        dialect: the separators and the encoding of the files.
 
     Raises:
-        DataError: one cannot be opened, or its header does not fit.
+        DataError: a file cannot be opened, or its header lacks columns.
 
     """
     parts = source_files(source, CSV_SUFFIXES)
@@ -80,10 +80,17 @@ def open_csv_parts(
     refuse_row: RefuseRow,
     dialect: CsvDialect,
 ) -> Iterator[Blocks]:
-    """Return some opened CSV files of a source; arguments as in :func:`open_csv`.
+    """Return some opened CSV files of a source.
+
+    Args:
+        parts: the files, or sections of files.
+        source: the path, address or path pattern of the source.
+        columns: the needed columns.
+        refuse_row: a function that is called for a row with too many or too few fields.
+        dialect: the separators and the encoding of the files.
 
     Raises:
-        DataError: one cannot be opened, or its header does not fit.
+        DataError: a file cannot be opened, or its header lacks columns.
 
     """
 

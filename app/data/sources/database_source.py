@@ -1,8 +1,8 @@
-"""Private rows from a database, by an SQLAlchemy URL and a query with one row per record.
+"""Private rows from a database, by an SQLAlchemy URL and an SQL query with one row per record.
 
-Rows are streamed in blocks.  Nothing is written: the transaction is read-only
-where the database knows such, and always rolled back.  What a driver says of
-an error may hold a value or a password, so only the error's kind is passed on.
+Rows are read in blocks. Nothing is written: the transaction is read-only if the database supports
+this, and is always rolled back. The message of a database driver's error may contain a value or a
+password, so only the kind of the error is passed on.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters"
 def open_database(
     source: str, query: str | None, columns: Sequence[SourceColumn]
 ) -> Iterator[Blocks]:
-    """Return an opened source: a connection whose query has begun.
+    """Return an opened source: a database connection on which the query has started.
 
     Args:
-        source: an SQLAlchemy URL, which may hold a password.
-        query: a row-wise ``SELECT``.
+        source: an SQLAlchemy URL, which may contain a password.
+        query: a ``SELECT`` that computes each row from one record.
         columns: the columns of the schema.
 
     Raises:
-        DataError: there is no such database, or the query has not the columns.
-        ConfigurationError: there is no query, or it is not row-wise.
+        DataError: the database cannot be opened, or the query lacks columns.
+        ConfigurationError: there is no query, or it may combine several records.
 
     """
     if query is None:

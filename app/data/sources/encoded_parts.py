@@ -1,8 +1,9 @@
 """The parts of a source, listed without reading a row, and the encoded rows of each part.
 
-Whoever counts rows on several processes lists the parts once and sends each to one of them,
-which reads the file itself.  Rows are encoded as :func:`app.data.sources.sources.read_rows`
-encodes them, each alone, so that neither the order of parts nor who reads them shows in a byte.
+A part is a file of the source, or a section of a file. If several processes count rows, the parts
+are listed once, and each is sent to one process, which reads the file itself. Every row is encoded
+as :func:`app.data.sources.sources.read_rows` does, independently of other rows. Therefore the
+result depends neither on the order of the parts nor on the process.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ class EncodedRows:
     """Some consecutive encoded rows of one part; secret, and never shown by ``repr``.
 
     Attributes:
-        values: float64 (m, d), as :class:`app.data.rows.PrivateRows` has them.
-        labels: int64 (m,); the index of the label among the classes.
-        digests: uint64 (m, 2); the keyed digest of the identifier of each row's person; None
-            where each row is a unit of its own.
+        values: encoded feature values, float64, shape ``(rows, features)``: a number clipped to its
+            bounds, NaN if it is missing, or the code of a category.
+        labels: the index of each row's label among the classes, int64, shape ``(rows,)``.
+        digests: the keyed digest of the identifier of each row's person, uint64, shape
+            ``(rows, 2)``; None if a row is the unit of privacy.
 
     """
 
@@ -54,13 +56,13 @@ class EncodedRows:
 
 
 def list_files(source: str) -> tuple[Part, ...]:
-    """Return the files of a source with sizes and version tags; none is opened.
+    """Return the files of a source with their sizes and version tags; no file is opened.
 
     Args:
-        source: files of Parquet or CSV.
+        source: the path, address or path pattern of Parquet or CSV files.
 
     Raises:
-        DataError: the source has no parts, or cannot be listed.
+        DataError: the source is neither Parquet nor CSV, or cannot be listed.
 
     """
     if is_csv(source):
@@ -77,20 +79,21 @@ def list_parts(
     dialect: CsvDialect = PLAIN_CSV,
     person: PersonColumn | None = None,
 ) -> tuple[Part, ...]:
-    """Return the parts of a source in a fixed order; no row is read.
+    """Return the parts (files or sections of files) of a source in a fixed order.
 
-    Of Parquet they are the row groups with rows, whose numbers of rows are known; of CSV the
-    files, or some megabytes of records of a file in UTF-8 on a local disk.
+    No row is read. The parts of a Parquet file are its row groups, whose numbers of rows are known.
+    The parts of a CSV file are sections of some megabytes, if the file is in UTF-8 on a local disk,
+    or else the whole file.
 
     Args:
-        source: files of Parquet or CSV.
+        source: the path, address or path pattern of Parquet or CSV files.
         schema: the public schema.
-        dialect: how a CSV is written.
-        person: the private column that names persons; None where a row is the unit.
+        dialect: the separators and the encoding of a CSV file.
+        person: the private column that names persons; None if a row is the unit of privacy.
 
     Raises:
-        DataError: the source has no parts, or cannot be listed, or a part of Parquet has not
-            the columns.
+        DataError: the source is neither Parquet nor CSV, cannot be listed, or a Parquet file lacks
+            columns.
 
     """
     files = list_files(source)
@@ -136,18 +139,18 @@ def read_part(
     dialect: CsvDialect = PLAIN_CSV,
     person: PersonColumn | None = None,
 ) -> Iterator[EncodedRows]:
-    """Yield the rows of one part in order, some ten thousand at a time.
+    """Yield the rows of one part in order, in blocks of some ten thousand rows.
 
     Args:
-        part: of the source, from :func:`list_parts` or :func:`list_files`.
-        source: whose part it is.
+        part: a part that :func:`list_parts` or :func:`list_files` returned.
+        source: the path, address or path pattern of the source.
         schema: the public schema.
-        dialect: how a CSV is written.
-        person: the private column that names persons; None where a row is the unit.
+        dialect: the separators and the encoding of a CSV file.
+        person: the private column that names persons; None if a row is the unit of privacy.
 
     Raises:
-        DataError: what does not fit, by column and row number; or the part is gone, is not the
-            file that was listed, or cannot be read.
+        DataError: a field does not fit the schema, and the error names the column and the row
+            number; or the file is gone, has changed since it was listed, or cannot be read.
 
     """
     columns, named = _columns(source, schema, dialect, person)

@@ -1,7 +1,7 @@
 """Private rows from an ``.npz`` file with one array per column.
 
-The arrays are read side by side, block by block, straight from the archive:
-nothing is ever unpickled, and no column is held as a whole.
+The arrays are read side by side from the archive, block by block. Nothing is unpickled, and no
+column is read into memory as a whole.
 """
 
 from __future__ import annotations
@@ -47,8 +47,12 @@ class _Array:
 def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
     """Return an opened ``.npz`` archive, after reading the header of each needed array.
 
+    Args:
+        source: the path of the file.
+        columns: the needed columns.
+
     Raises:
-        DataError: it cannot be opened, or the arrays are no columns of rows.
+        DataError: the file cannot be opened, or an array is not a column of rows.
 
     """
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""Private rows from Parquet: one file, or several in the order of their names.
+"""Private rows from Parquet: one file, or several files in the order of their names.
 
-A column may hold text, numbers, decimals, booleans or, for a date, dates, nullable and
-dictionary-encoded or not; it is read batch by batch and never as a whole.
+A column may contain texts, numbers, decimals or booleans, and for a date feature dates. It may have
+nulls and may be dictionary-encoded. It is read in batches, never into memory as a whole.
 """
 
 from __future__ import annotations
@@ -65,8 +65,12 @@ _DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
 def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
     """Return an opened source of one or several Parquet files.
 
+    Args:
+        source: the path, address or path pattern of the files.
+        columns: the needed columns.
+
     Raises:
-        DataError: it cannot be opened, or a part has not the columns.
+        DataError: a file cannot be opened, or lacks columns.
 
     """
     parts = source_files(source)
@@ -77,10 +81,15 @@ def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Block
 
 @contextmanager
 def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Return one opened part of a Parquet source.
+    """Return one opened part (a file or a row group) of a Parquet source.
+
+    Args:
+        part: the part.
+        source: the path, address or path pattern of the source.
+        columns: the needed columns.
 
     Raises:
-        DataError: it cannot be opened, has not the columns, or is not the file that was listed.
+        DataError: the file cannot be opened, lacks columns, or has changed since it was listed.
 
     """
     if part.row_count is None:
@@ -90,10 +99,15 @@ def open_parquet_part(part: Part, source: str, columns: Sequence[SourceColumn]) 
 
 
 def row_groups(part: Part, source: str, columns: Sequence[SourceColumn]) -> list[Part]:
-    """Return the nonempty row groups of a file with their numbers of rows, in order.
+    """Return the nonempty row groups of a Parquet file with their numbers of rows, in order.
+
+    Args:
+        part: the file.
+        source: the path, address or path pattern of the source.
+        columns: the needed columns.
 
     Raises:
-        DataError: it cannot be opened, or has not the columns.
+        DataError: the file cannot be opened, or lacks columns.
 
     """
     counts = enumerate(_row_counts(part, source, columns))

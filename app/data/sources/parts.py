@@ -1,9 +1,9 @@
 """The parts of a source: files of a folder, of a path pattern, or of Hive partitions.
 
-A part is found without reading it.  Parts are sorted by name, which is public, so that every
-engine and every machine sees them in one order.  A folder named ``key=value`` gives its files
-a column ``key``, each of whose fields is the text ``value``; a name may so be private, and is
-shown to nobody.
+Parts are listed without reading them. They are sorted by name, so that every engine and every
+machine has them in the same order. All files in a folder named ``key=value`` get a further column
+``key``, in which every field is the text ``value``. The name of a folder may therefore be private,
+and is never shown.
 """
 
 from __future__ import annotations
@@ -40,21 +40,24 @@ MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a source, one row group of a Parquet file, or some records of a CSV.
+    """One file of a source, one row group of a Parquet file, or some records of a CSV file.
 
-    It holds no row, and can be sent to another process.  Where a folder is named by a private
-    value its path and partitions are private, and so is this object.
+    A part contains no row, and can be sent to another process. If the name of a folder is a private
+    value, the path and the partitions are private, and so is this object.
 
     Attributes:
-        file: its path, size and version tag.
-        name: by which messages call it, without a value; empty where it is the only part.
-        partitions: the columns that its folders give, with the text of all their fields; None
-            for a missing value.
-        row_group: index of the row group; None for the whole file.
-        span: where the bytes of its records begin and end in a CSV; None for the whole file.
-        row_count: number of rows; None where it is not known without reading.
-        rows_before: rows of the source before it; 0 where that is not known.
-        rows_before_file: rows of the source before its file; 0 where that is not known.
+        file: the path, size and version tag of the file.
+        name: the name of the part in error messages, without private values; empty if it is the
+            only part.
+        partitions: the columns that the names of the file's folders give, with the text of all
+            fields of each; None as text stands for a missing value.
+        row_group: the index of the row group; None for the whole file.
+        span: the byte offsets at which the records of a section of a CSV file start and end; None
+            for the whole file.
+        row_count: the number of rows; None if it is not known without reading.
+        rows_before: the number of rows of the source before the part; 0 if it is not known.
+        rows_before_file: the number of rows of the source before the part's file; 0 if it is not
+            known.
 
     """
 
@@ -69,35 +72,34 @@ class Part:
 
     @property
     def place(self) -> str:
-        """Return the part's name for error messages."""
+        """Return the name of the part in error messages."""
         return self.name or "the file"
 
 
 def is_csv(source: str) -> bool:
-    """Return whether a source, by its name, is one or several CSV files."""
+    """Return whether a source is one or several CSV files, judged by its name."""
     return _is_file_name(source) and source.lower().endswith(CSV_SUFFIXES)
 
 
 def is_parquet(source: str) -> bool:
-    """Return whether a source is a folder, or by its name a Parquet file."""
+    """Return whether a source is a folder, or one or several Parquet files by its name."""
     if source.lower().endswith(PARQUET_SUFFIX) or store_scheme(source) or has_wildcard(source):
         return True
     return storage_of(source).is_folder(source)
 
 
 def source_files(source: str, suffixes: tuple[str, ...] = (PARQUET_SUFFIX,)) -> tuple[Part, ...]:
-    """Return the files of a source in the order of their names; none is opened.
+    """Return the files of a source in the order of their names; no file is opened.
 
-    Hidden files, and those whose name begins with ``_``, are none, and neither is anything in
-    a folder of such a name.
+    Hidden files and files whose name begins with ``_`` are left out, and so are all files in
+    folders that are hidden or whose name begins with ``_``.
 
     Args:
-        source: a file, a folder or a pattern of paths, local or in an object store.
-        suffixes: of the files.
+        source: the path or address of a file or a folder, or a path pattern.
+        suffixes: the endings of the file names.
 
     Raises:
-        DataError: there is no part, or something that is no part; or the source cannot be
-            listed.
+        DataError: there is no file, or a file has another ending, or the source cannot be listed.
 
     """
     storage = storage_of(source)
@@ -111,15 +113,15 @@ def source_files(source: str, suffixes: tuple[str, ...] = (PARQUET_SUFFIX,)) -> 
 
 @contextmanager
 def opened(part: Part, source: str, *, in_order: bool) -> Iterator[IO[bytes]]:
-    """Return an opened part, after checking that the file did not change since it was listed.
+    """Yield an opened part, after checking that the file did not change since it was listed.
 
     Args:
-        part: of the source.
-        source: whose part it is.
-        in_order: whether it is read from its beginning to its end.
+        part: the part.
+        source: the path, address or path pattern of the source.
+        in_order: whether the file is read from start to end.
 
     Raises:
-        DataError: it is gone, has changed, or cannot be read.
+        DataError: the file is gone, has changed, or cannot be read.
 
     """
     path = part.file.path

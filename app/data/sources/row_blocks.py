@@ -1,9 +1,8 @@
 """Conversion of rows from any source, read in blocks of columns, to float64 arrays.
 
-A source yields blocks in its own order.  Every cell of a block is validated
-here, by the same rules whatever the source, so that the same rows give the
-same bytes; a refusal names the column and the row number (1 is the first row
-of data), and never a value.  No row is ever dropped.
+Every field is validated by the same rules for any source, so that the same rows give the same
+bytes. An error names the column and the row number (row 1 is the first row of data), and never a
+value. No row is dropped.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ class ColumnsMissingError(DataError):
     """Columns of the schema are missing in a source, or occur more than once.
 
     Attributes:
-        problems: what is wrong with each, by its name.
+        problems: the problem of each column, by the column's name.
 
     """
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        """Name the first of the columns in the error's one line."""
+        """Store the problems, and name the first column in the error's one line."""
         name, problem = next(iter(problems.items()))
         super().__init__(SOURCE, f'column "{name}" {problem}')
         self.problems = dict(problems)
@@ -53,11 +52,10 @@ class Block:
     """Some consecutive rows of a source, by column.
 
     Attributes:
-        columns: the cells of each column that is read, in their order; secret.
-        part: name of the part of the source that the rows are in; empty where
-            there is but one.
-        rows_refused: rows between the block before and this one that are no rows of columns,
-            and that whoever reads was told of.
+        columns: the fields of each needed column, in the order of the columns; secret.
+        part: the name of the part of the source that contains the rows; empty if there is only one.
+        rows_refused: the number of rows between the previous block and this one that have too many
+            or too few fields, of which the caller was informed.
 
     """
 
@@ -73,11 +71,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """An open source of rows, read block by block.
+    """An open source of rows, which are read block by block.
 
     Attributes:
-        stream: its blocks, none of them empty.
-        row_count: the number of rows, where it is known beforehand.
+        stream: the blocks; none of them is empty.
+        row_count: the number of rows; None if it is not known without reading.
 
     """
 
@@ -92,13 +90,13 @@ def opening(
     """Turn errors of opening a source's file into Conclave's own error, with the file's name.
 
     Args:
-        path: of the file.
-        invalid: what is wrong with one that is broken, or that the system says nothing of.
-        broken: errors of a file that is broken.
-        name: of the file among the parts of a source; the path where it is alone.
+        path: the path of the file.
+        invalid: the message for a broken file, or for an error without a message of the system.
+        broken: the classes of errors that a broken file raises.
+        name: the name of the file in the message; the path if it is empty.
 
     Raises:
-        DataError: it is refused.
+        DataError: the file cannot be opened.
 
     """
     try:
@@ -115,15 +113,15 @@ def opening(
 def column_indices(
     header: Sequence[str], columns: Sequence[SourceColumn], *, place: str
 ) -> list[int]:
-    """Return the index of each column in the source, which may have other columns.
+    """Return the index of each needed column in the source, which may have further columns.
 
     Args:
         header: the names of the source's columns, in order.
-        columns: the columns of the schema.
-        place: what the header is of, for the operator.
+        columns: the needed columns.
+        place: a noun for the object that has the header, for error messages.
 
     Raises:
-        ColumnsMissingError: a column is not there once, exactly.
+        ColumnsMissingError: a column does not occur exactly once.
 
     """
     problems = {
@@ -145,13 +143,14 @@ def collect(
     """Return all private rows of an open source, encoded by public rules.
 
     Args:
-        blocks: of an open source.
-        columns: those of the schema, and the one that names persons last, where there is one.
-        progress: called with the number of rows read so far.
-        named: the last column; None where each row is a unit of its own.
+        blocks: the blocks of the open source.
+        columns: the columns of the schema and, at the end, the one that names persons, if there is
+            one.
+        progress: a function that is called with the number of rows read so far.
+        named: the column that names persons; None if every row is a unit of privacy.
 
     Raises:
-        DataError: the first cell that does not fit, or no row at all.
+        DataError: a field does not fit, and the error names the first one; or there is no row.
 
     """
     capacity = blocks.row_count or ROWS_PER_BLOCK
@@ -185,17 +184,17 @@ def encoded_blocks(
     rows_before: int = 0,
     rows_before_part: int | None = None,
 ) -> Iterator[list[NDArray[np.float64]]]:
-    """Yield the encoded columns of each block of rows, float64 of one length.
+    """Yield the encoded columns of each block of rows, float64, all of the same length.
 
     Args:
         stream: the blocks of an open source, or of one of its parts.
-        columns: that are read.
-        rows_before: rows of the source before the first of them.
-        rows_before_part: rows of the source before the part that begins the stream; those
-            before the first block where it is None.
+        columns: the needed columns.
+        rows_before: the number of rows of the source before the first block.
+        rows_before_part: the number of rows of the source before the part in which the stream
+            starts; None if it is ``rows_before``.
 
     Raises:
-        DataError: the first cell that does not fit.
+        DataError: a field does not fit; the error names the first one.
 
     """
     part, before_part = None, rows_before_part
@@ -220,7 +219,11 @@ def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
 
 
 def refuse_row(row_number: int, problem: str) -> None:
-    """Raise an error for a row with more or fewer fields than columns.
+    """Raise an error for a row with too many or too few fields.
+
+    Args:
+        row_number: the number of the row, from 1.
+        problem: a phrase that describes the problem.
 
     Raises:
         DataError: always.
@@ -230,7 +233,14 @@ def refuse_row(row_number: int, problem: str) -> None:
 
 
 def cell_error(name: str, row_number: int | str, problem: object) -> DataError:
-    """Return the error for one invalid field."""
+    """Return the error for one invalid field.
+
+    Args:
+        name: the name of the column.
+        row_number: the number of the row, from 1.
+        problem: a phrase that describes the problem without the value.
+
+    """
     return DataError(SOURCE, f'column "{name}", row {row_number}: {problem}')
 
 

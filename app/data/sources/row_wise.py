@@ -1,11 +1,11 @@
-"""Checks, by an SQL query's text, that it gives one output row per record.
+"""Checks, by the text of an SQL query, that it returns one row for each record.
 
-One record must reach one row, or replacing it moves more than one.  So a query
-is one ``SELECT`` of one table or view, with ``WHERE`` and ``ORDER BY`` at most,
-and its expressions are built of columns, constants, and the operators, types and
-functions listed here, each of which reads one row.  Anything else is refused by
-its name.  What a view does inside, or a function or a type of the database's own
-that has a listed name, is for the operator to answer for.
+If a record affected several rows, replacing one record would change several rows, and the privacy
+promise would not apply. Therefore a query must be one ``SELECT`` of one table or view, with at most
+``WHERE`` and ``ORDER BY``. Its expressions consist of columns, constants, and the operators, types
+and functions that are listed here, each of which uses one row only. Any other word is refused, and
+the error names it. The operator is responsible for the definition of a view, and for functions and
+types of the database that have a listed name and do something else.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ NEGATED = frozenset({"LIKE", "ILIKE", "BETWEEN"})
 
 
 def check_row_wise(query: str) -> None:
-    """Refuse an SQL query whose text is not known to give one row per record.
+    """Refuse an SQL query whose text does not show that it returns one row for each record.
 
     Args:
-        query: SQL, as given to the database.
+        query: the SQL text, as it is sent to the database.
 
     Raises:
-        ConfigurationError: the first word that is not understood, in one line that
-            names ``data.query``.
+        ConfigurationError: the query has a word that is not accepted; the error names the first
+            one, and the setting ``data.query``.
 
     """
     for sign, name in UNCLEAR.items():

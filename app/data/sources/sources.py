@@ -1,8 +1,8 @@
 """Reading of private rows from a source of any format, with every field validated.
 
-Read in blocks, so that memory stays near rows x features x 8 bytes.  Each kind
-of source is a file of its own; libraries that only one of them needs are
-imported when it is asked for.
+Rows are read in blocks, so that the memory is about ``rows * features * 8`` bytes. Each kind of
+source has its own module, and a library that only one kind needs is imported only when a source of
+this kind is read.
 """
 
 from __future__ import annotations
@@ -46,21 +46,23 @@ def read_rows(
 ) -> PrivateRows:
     """Return every private row of a source, encoded by public rules.
 
-    Columns may come in any order; others than the schema's and the persons' are ignored.
+    Columns may come in any order. Columns that the schema does not have, and that do not name
+    persons, are ignored.
 
     Args:
-        source: path of a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file
-            or of a folder of Parquet parts, or an SQLAlchemy URL.
+        source: the path of a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file or of a folder of
+            Parquet files, or an SQLAlchemy URL.
         schema: the public schema.
-        query: the row-wise ``SELECT`` of a database.
-        dialect: how a CSV is written.
-        rows_expected: n as the configuration gives it, which must agree.
-        person: the private column that names persons; None where a row is the unit.
-        progress: called with the number of rows read so far.
+        query: the ``SELECT`` query for a database, which must compute each row from one record.
+        dialect: the separators and the encoding of a CSV file.
+        rows_expected: the number of rows in the configuration, which must be correct.
+        person: the private column that names persons; None if a row is the unit of privacy.
+        progress: a function that is called with the number of rows read so far.
 
     Raises:
-        DataError: what does not fit, by column and row number.
-        ConfigurationError: the query is not row-wise.
+        DataError: the source cannot be read, or a field does not fit the schema. The error names
+            the column and the row number.
+        ConfigurationError: the query may combine several records.
 
     """
     columns = source_columns(schema, decimal=decimal_of(str(source), dialect))
@@ -87,19 +89,19 @@ def open_source(
     *,
     refuse_row: RefuseRow = refuse_row,
 ) -> AbstractContextManager[Blocks]:
-    """Return an opened source, in the format that its name shows.
+    """Return an opened source; its name determines the format.
 
     Args:
-        source: as :func:`read_rows` takes it.
-        query: the row-wise ``SELECT`` of a database.
-        columns: the columns that are read.
-        dialect: how a CSV is written.
-        refuse_row: told of a row of a CSV that is too long or too short, by its number;
-            where it returns, the row is left out.
+        source: the path or address of the source, as for :func:`read_rows`.
+        query: the ``SELECT`` query for a database, which must compute each row from one record.
+        columns: the needed columns.
+        dialect: the separators and the encoding of a CSV file.
+        refuse_row: a function that is called with the number of a row of a CSV file that has too
+            many or too few fields, and the problem. If it raises no error, the row is left out.
 
     Raises:
-        DataError: it cannot be opened, or has not the columns.
-        ConfigurationError: the query is not row-wise.
+        DataError: the source cannot be opened, or lacks columns.
+        ConfigurationError: the query may combine several records.
 
     """
     # Imported only where asked for: some of these libraries take longer than a small file.
@@ -125,7 +127,7 @@ def open_source(
 
 
 def decimal_of(source: str, dialect: CsvDialect) -> str:
-    """Return the decimal separator in a source's texts: as configured for CSV, else a point."""
+    """Return the decimal separator in a source's texts: for CSV as configured, else a point."""
     return dialect.decimal if is_csv(source) else PLAIN_CSV.decimal
 
 

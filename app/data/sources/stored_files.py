@@ -1,8 +1,8 @@
 """The files of a source on a local disk or in an object store.
 
-An object store is read through fsspec, by the library of its scheme; which one, and where it
-finds credentials, is its own business: the environment, and never an address.  What a store
-says of an error may repeat a key or a name, so only the kind of the error is passed on.
+An object store is read through the library fsspec, with a further library for each kind of store.
+That library finds its credentials in the environment; an address never contains them. The message
+of a store's error may repeat a key or a name, so only the kind of the error is passed on.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ READ_AHEAD_BYTES: Final = 8 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of a source, with size and version at the time when it was listed.
+    """A file of a source, with its size and version at the time when it was listed.
 
     Attributes:
-        path: of the file, or the address of the object.
-        size: in bytes.
-        version: a tag that is another one when the file has changed.
+        path: the path of the file, or the address of the object.
+        size: the size in bytes.
+        version: a tag that changes when the file changes.
 
     """
 
@@ -55,9 +55,9 @@ class StoreKind:
     """The Python library for one kind of object store.
 
     Attributes:
-        module: that fsspec needs for it.
-        extra: of this project, which installs it.
-        errors: its own errors, as ``module:class``.
+        module: the module that fsspec needs for this kind.
+        extra: the optional dependency of this project that installs the module.
+        errors: the library's own error classes, as ``module:class``.
 
     """
 
@@ -94,38 +94,44 @@ class Storage(Protocol):
         ...
 
     def file(self, path: str) -> StoredFile:
-        """Return a file's present size and version."""
+        """Return the file at a path, with its present size and version."""
         ...
 
     def below(self, folder: str) -> dict[str, StoredFile]:
-        """Return every file below a folder, by its path relative to the folder."""
+        """Return every file in a folder and its subfolders, by its path relative to the folder."""
         ...
 
     def matching(self, pattern: str) -> list[StoredFile]:
-        """Return every file whose path matches a pattern; ``**`` is any number of folders."""
+        """Return every file whose path matches a pattern; ``**`` means any number of folders."""
         ...
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Return an open file; ``in_order`` says that it is read from start to end."""
+        """Open a file for reading.
+
+        Args:
+            path: the path of the file.
+            in_order: whether the file is read from start to end.
+
+        """
         ...
 
 
 def store_scheme(source: str) -> str | None:
-    """Return the scheme of an address in an object store; None for any other source."""
+    """Return the scheme of an object store's address, such as s3; None for any other source."""
     scheme, found, _ = source.partition(SCHEME_END)
     return scheme if found and scheme in STORES else None
 
 
 def is_database(source: str) -> bool:
-    """Return whether a source is an SQLAlchemy URL."""
+    """Return whether a source is an SQLAlchemy URL (the address of a database)."""
     return SCHEME_END in source and store_scheme(source) is None
 
 
 def check_address(source: str) -> None:
-    """Refuse credentials in the address of an object store.
+    """Refuse the address of an object store that contains credentials.
 
     Raises:
-        ConfigurationError: there are some.
+        ConfigurationError: the address contains a user name or a password.
 
     """
     scheme = store_scheme(source)
@@ -136,17 +142,17 @@ def check_address(source: str) -> None:
 
 
 def has_wildcard(source: str) -> bool:
-    """Return whether a source is a path pattern with wildcards, not an existing file."""
+    """Return whether a source is a path pattern with wildcards; an existing file is not."""
     if not any(mark in source for mark in WILDCARDS):
         return False
     return store_scheme(source) is not None or not Path(source).exists()
 
 
 def storage_of(source: str) -> Storage:
-    """Return the file storage of a source: local disk or an object store.
+    """Return the file storage of a source: the local disk or an object store.
 
     Raises:
-        DataError: its library is not installed, or refuses.
+        DataError: the library of the object store is not installed.
 
     """
     scheme = store_scheme(source)
@@ -154,10 +160,10 @@ def storage_of(source: str) -> Storage:
 
 
 class FileSystem(Protocol):
-    """The part of the fsspec library's file system interface that is used here."""
+    """The part of the fsspec library's file system interface that Conclave uses."""
 
     def isdir(self, path: str) -> bool:
-        """Return whether files lie below a path of the object store."""
+        """Return whether there are files below a path of the object store."""
         ...
 
     def info(self, path: str) -> Mapping[str, object]:
@@ -185,12 +191,15 @@ class LocalStorage:
         return Path(path).is_dir()
 
     def file(self, path: str) -> StoredFile:
-        """Return a file's present size and version."""
+        """Return the file at a path, with its present size and version."""
         found = Path(path).stat()
         return StoredFile(path, found.st_size, str(found.st_mtime_ns))
 
     def below(self, folder: str) -> dict[str, StoredFile]:
-        """Return every file below a folder by its relative path; linked folders included."""
+        """Return every file in a folder and its subfolders, by its path relative to the folder.
+
+        Links to folders are followed.
+        """
         found: dict[str, StoredFile] = {}
         for entry in Path(folder).iterdir():
             if entry.is_dir():
@@ -216,8 +225,8 @@ class ObjectStorage:
     """File storage in an object store such as S3.
 
     Attributes:
-        scheme: of its addresses.
-        system: fsspec's file system.
+        scheme: the scheme of the store's addresses, for example ``s3``.
+        system: the file system of fsspec for the store.
 
     """
 
@@ -225,11 +234,11 @@ class ObjectStorage:
     system: FileSystem = field(repr=False)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether objects lie below a path, as files in a folder."""
+        """Return whether there are objects whose address begins with the path of a folder."""
         return bool(self.system.isdir(path))
 
     def file(self, path: str) -> StoredFile:
-        """Return an object's present size and version."""
+        """Return the object at an address, with its present size and version."""
         return self._stored(self.system.info(path))
 
     def below(self, folder: str) -> dict[str, StoredFile]:
@@ -247,7 +256,13 @@ class ObjectStorage:
         return [self._stored(info) for info in found.values() if info["type"] == "file"]
 
     def open(self, path: str, *, in_order: bool) -> IO[bytes]:
-        """Return an open object; one that is read in order is fetched ahead."""
+        """Open an object for reading.
+
+        Args:
+            path: the address of the object.
+            in_order: whether the object is read from start to end; if so, it is fetched ahead.
+
+        """
         cache = "readahead" if in_order else "none"
         return self.system.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type=cache)
 
@@ -261,14 +276,14 @@ class ObjectStorage:
 
 @lru_cache
 def object_storage(scheme: str, process: int) -> ObjectStorage:
-    """Return the object store of a URL scheme, with credentials from the environment.
+    """Return the object store of an address scheme, with credentials from the environment.
 
     Args:
-        scheme: one of ``STORES``.
-        process: the number of this process; no connection is shared with another one.
+        scheme: the scheme, a key of ``STORES``, for example ``s3``.
+        process: the number of this process, since two processes must not share a connection.
 
     Raises:
-        DataError: its library is not installed.
+        DataError: the library of the object store is not installed.
 
     """
     del process
@@ -286,15 +301,15 @@ def object_storage(scheme: str, process: int) -> ObjectStorage:
 
 @contextmanager
 def reaching(source: str, path: str, *, gone: str) -> Iterator[None]:
-    """Turn an object store's errors into Conclave's own, without the store's text.
+    """Turn an object store's errors into Conclave's own error, without the store's text.
 
     Args:
-        source: that is read.
-        path: of what is listed or read, as it is named.
-        gone: what is said of a file that is not there.
+        source: the path or address that is read.
+        path: the name of the file or source in the message.
+        gone: the message for a file that does not exist.
 
     Raises:
-        DataError: it is refused.
+        DataError: the file cannot be read.
 
     """
     try:

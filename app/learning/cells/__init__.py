@@ -1,7 +1,7 @@
-"""The hypothesis class that gives each region (cell) of a public partition any label.
+"""Class ``cells``: a public division of the feature space, with any label for each cell.
 
-* ``cell_class.py`` has the class of all labellings of the cells, and its exact draws.
-* ``nested_grid.py`` has grids over numbers, and the labels that noisy counts give their cells.
-* ``learners.py`` fits each chunk's labelling, and counts the ensemble's votes.
-* ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
+* ``cell_class.py`` has the class of all labellings of the cells, and exact random draws from it.
+* ``nested_grid.py`` has grids over numeric features, and gives each cell a label by noisy counts.
+* ``learners.py`` trains the model of each chunk, and counts the votes of all models.
+* ``class_row.py`` has the entry of class ``cells`` in the table of ``app/learning/registry.py``.
 """

@@ -1,9 +1,9 @@
-"""The class of all labellings of a public partition's cells, with random draws from it.
+"""The class of all labellings of a public division's cells, with random draws from it.
 
-The errors of a labelling add over its cells, so the weights of all ``L**C`` labellings
-are a product, and each cell's label is drawn by itself, from its own counts.
-
-A public partition of all rows into cells, as a tree of tests.
+A cell is a part of the feature space, given by a public tree of feature tests. A hypothesis gives
+one label to each cell. The number of rows that a hypothesis mislabels is a sum over the cells, so
+its weight ``exp(-epsilon * errors / 2)`` is a product over the cells. Therefore the label of each
+cell is drawn separately, from the numbers of rows with each label in this cell.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class CellSplits:
-    """A public tree of tests that divides the feature space into cells.
+    """A public tree of feature tests that divides the feature space into cells.
 
     Attributes:
-        tests: one at each inner node; node 0 is the root.  None leaves one cell.
-        branches: where each node leads, false side first: the number of a later
-            node, or ``~c`` for cell c.
-        cell_count: number of cells C, numbered from 0.
+        tests: one yes-or-no test of a feature at each inner node; node 0 is the root. Without tests
+            there is one cell.
+        branches: where each node leads, first if its test is false and then if it is true: the
+            index of a later node, or ``~c`` for the cell with index c.
+        cell_count: the number of cells; cell indices start at 0.
 
     """
 
@@ -49,7 +50,7 @@ class CellSplits:
     cell_count: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no tree, and count its cells."""
+        """Check that the branches form a tree, and count its cells."""
         invariant(len(self.tests) == len(self.branches), "every node has a test")
         ends = [end for pair in self.branches for end in pair]
         nodes = sorted(end for end in ends if end >= 0)
@@ -63,17 +64,17 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return the tree node at which every row starts: node 0, or the only cell."""
+        """Return the node at which every row starts: node 0, or ``~0`` without feature tests."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the index of the cell in which each row lies.
 
         Args:
-            values: encoded by the public schema, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         Returns:
-            Shape ``(n,)``, from 0 to C - 1.
+            Cell indices, shape ``(rows,)``.
 
         """
         if not self.tests:
@@ -99,32 +100,37 @@ def _descend(bits: NDArray[np.uint8], branches: NDArray[np.int32]) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class CellLabels:
-    """A hypothesis that gives one label to every public region (cell).
+    """A hypothesis that gives one label to every public cell (part of the feature space).
 
     Attributes:
-        labels: class indices, one a cell.
+        labels: one class index per cell.
 
     """
 
     labels: tuple[int, ...]
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row, given the rows' cell indices, shape ``(n, 1)``."""
+        """Return the class index of every row, shape ``(rows,)``.
+
+        Args:
+            encoded: the index of each row's cell, shape ``(rows, 1)``.
+
+        """
         labels: NDArray[np.int64] = np.array(self.labels, dtype=np.int64)
         return labels[encoded[:, 0].astype(np.intp, copy=False)]
 
     def to_dict(self) -> dict[str, list[int]]:
-        """Return the labels as a list, to be stored privately."""
+        """Return the labels as a list, for private storage."""
         return {"cell_labels": list(self.labels)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellClass:
-    """The class of all labellings of public cells.
+    """The class of all labellings of public cells (parts of the feature space).
 
     Attributes:
-        splits: the public partition.
-        class_count: number of labels, L.
+        splits: the public tree of feature tests that divides the feature space into the cells.
+        class_count: the number of labels.
 
     """
 
@@ -133,30 +139,32 @@ class CellClass:
 
     @property
     def size(self) -> int:
-        """The number of hypotheses (labellings of C cells with L labels), ``L**C``."""
+        """The number of hypotheses: ``labels ** cells``."""
         size: int = self.class_count**self.splits.cell_count
         return size
 
     @property
     def dimension(self) -> int:
-        """An upper bound on the VC dimension: the base-2 log of the size (C for two labels)."""
+        """An upper bound on the VC dimension: the base-2 log of the number of hypotheses."""
         return self.size.bit_length() - 1
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding causes in a whole draw."""
+        """A bound on the total variation distance that rounding the weights causes in one draw."""
         return self.splits.cell_count * truncation_variation(self.class_count)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the index of every row's cell, shape ``(n, 1)``."""
+        """Return the index of every row's cell, shape ``(rows, 1)``."""
         return self.splits.places(values)[:, np.newaxis]
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of labellings' log weights in one draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        Numbers of errors are exact, so a cell's log weights lose only what
-        :func:`app.learning.lists.enumerated_class.choice_roundoffs` counts; a labelling's
-        probability is the product of C.  Doubled, as for trees.
+        It is the number ``eta`` of
+        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The numbers of errors are
+        exact. The rounding errors of one cell's log weights are bounded by
+        :func:`app.learning.lists.enumerated_class.choice_roundoffs`, and the bound for a hypothesis
+        is the sum over all cells, doubled for safety.
         """
         del row_count, epsilon
         return 2 * UNIT_ROUNDOFF * self.splits.cell_count * choice_roundoffs(0.0)
@@ -168,7 +176,15 @@ class CellClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all hypotheses' weights; secret."""
+        """Return the log of the sum of all hypotheses' weights; the result is secret.
+
+        Args:
+            encoded: the index of each private row's cell, shape ``(rows, 1)``.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+
+        """
         errors = leaf_terms(self._counts(encoded, labels, row_weights)).errors
         return float(log_sum_exp(errors * (-epsilon / 2)).sum())
 
@@ -180,27 +196,43 @@ class CellClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> CellLabels:
-        """Return a labelling drawn with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a labelling of the cells drawn with probability proportional to its weight.
+
+        The weight is ``exp(-epsilon * errors / 2)``, where ``errors`` is the number of mislabelled
+        rows.
 
         Args:
-            encoded: cells of private rows, shape ``(n, 1)``.
-            labels: private class indices, shape ``(n,)``.
-            epsilon: parameter of the weights.
-            noise: where the draws come from.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            encoded: the index of each private row's cell, shape ``(rows, 1)``.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter of the weights.
+            noise: the source of randomness.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         Returns:
-            The labelling, a private value until it is published.
+            The labelling, which is private until it is published.
 
         """
         return self._drawn(self._counts(encoded, labels, row_weights), epsilon, noise)
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the rows of each label in each cell, shape ``(L, C)``."""
+        """Return the number of rows of each label in each cell, shape ``(labels, cells)``.
+
+        Args:
+            encoded: the index of each private row's cell, shape ``(rows, 1)``.
+            labels: private class indices, shape ``(rows,)``.
+
+        """
         return self._counts(encoded, labels, None).astype(np.int64)
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> CellLabels:
-        """Draw a labelling as :meth:`draw` does, from label counts per cell in place of rows."""
+        """Draw a labelling as :meth:`draw` does, from counts of rows in place of rows.
+
+        Args:
+            tally: the numbers that :meth:`tally` returns.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            noise: the source of randomness.
+
+        """
         return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(self, counts: NDArray[np.float64], epsilon: float, noise: NoiseSource) -> CellLabels:
@@ -212,7 +244,15 @@ class CellClass:
         return CellLabels(tuple(drawn))
 
     def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
-        """Return the labelling that gives each cell its most frequent label (first one if tied)."""
+        """Return the labelling that gives each cell its most frequent label.
+
+        Of equally frequent labels, the first one is taken.
+
+        Args:
+            encoded: the index of each row's cell, shape ``(rows, 1)``.
+            labels: class indices, shape ``(rows,)``.
+
+        """
         return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:

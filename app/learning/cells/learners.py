@@ -1,13 +1,13 @@
-"""Models that vote for each cell's most frequent label; public chunk numbers break ties.
+"""Models that vote for the most frequent label of the query's cell.
 
-A learner votes the commonest label among its own rows in the query's cell.  Where labels
-tie, and so in every cell where it has no row, the first of them counts from the label
-``i mod L`` on, round and round, i being the number of its chunk, which is public and says
-nothing of its rows.  Votes that rest on no row then cancel, but for a square root of the
-rows in the cell, and the lead in a cell is about the number of chunks with rows there:
-with one row a chunk and one label a cell, as relabelled rows have, the rows of the cell.
+A cell is a part of a public division of the feature space. The model of a chunk votes for the most
+frequent label among the chunk's rows in the query's cell. If several labels are equally frequent,
+or if the chunk has no row in the cell, the vote is the first of these labels counted cyclically
+from label ``i mod L``, where i is the public index of the chunk and L is the number of labels.
+Therefore the votes of models without rows in the cell are spread evenly over the labels and nearly
+cancel.
 
-Votes of k learners over public cells: one number of votes a cell and label says all.
+The ensemble stores only the number of votes for each label in each cell.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _COUNT = np.dtype("<i8")
 
 
 class CellEnsemble:
-    """An ensemble of models whose votes depend only on the public region of the query.
+    """An ensemble of models whose votes depend only on the public cell in which the query lies.
 
     Args:
-        splits: the public cells.
-        private_counts: votes for each label in each cell, shape ``(C, L)``; every
-            row sums to k.
+        splits: the public tree of feature tests that divides the feature space into cells.
+        private_counts: the number of votes for each label in each cell, shape ``(cells, labels)``;
+            the numbers of one cell add up to the number of models.
 
     """
 
     def __init__(self, splits: CellSplits, private_counts: NDArray[np.int64]) -> None:
-        """Check that every learner votes once in every cell."""
+        """Check that the votes of every cell add up to the same number of models."""
         invariant(len(private_counts) == splits.cell_count, "every cell has its votes")
         sums = private_counts.sum(axis=1)
         invariant(bool(np.all(sums == sums[0])), "every learner votes once in every cell")
@@ -53,39 +53,52 @@ class CellEnsemble:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """The number of votes for each label in each cell, shape ``(C, L)``; private."""
+        """The number of votes for each label in each cell, shape ``(cells, labels)``; private."""
         return self._counts
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return self._size
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return int(self._counts.shape[1])
 
     @property
     def is_scored(self) -> bool:
-        """Whether votes have scores: False, since votes on public regions have none."""
+        """Whether votes come with scores (probabilities): always False for votes by cells."""
         return False
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since votes on public regions have no scores."""
+        """Raise an error, since models that vote by cells give no scores.
+
+        Raises:
+            InvariantError: always.
+
+        """
         del values
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated, to measure answer times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:
-        """Return a header and the vote counts as little-endian bytes, to be stored privately."""
+        """Return a header and the vote counts as little-endian bytes, for private storage."""
         cell_count, class_count = self._counts.shape
         header = _HEADER.pack(_MAGIC, cell_count, class_count, self._size)
         return header + self._counts.astype(_COUNT).tobytes()
@@ -94,8 +107,13 @@ class CellEnsemble:
     def from_bytes(cls, splits: CellSplits, class_count: int, body: bytes) -> Self:
         """Return the ensemble that :meth:`to_bytes` wrote, given the same public cells.
 
+        Args:
+            splits: the public tree of feature tests that divides the feature space into cells.
+            class_count: the number of labels.
+            body: the bytes.
+
         Raises:
-            LedgerCorruptError: the body is no ensemble over these cells.
+            LedgerCorruptError: the bytes do not encode an ensemble over these cells.
 
         """
         if len(body) < _HEADER.size or not body.startswith(_MAGIC):
@@ -125,18 +143,20 @@ def fit_cells(
     first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> CellEnsemble:
-    """Return an ensemble of one model per chunk, from the labels in each cell.
+    """Return an ensemble of one model per chunk, from the labels of the rows in each cell.
 
     Args:
-        encoded: cells of permuted rows, shape ``(n, 1)``.
-        labels: relabelled class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
+        encoded: the index of each permuted row's cell, shape ``(rows, 1)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
         hypothesis_class: the public cells and the number of labels.
-        first_chunk: number of the first of these chunks among all.
-        progress: told the chunks done and their number.
+        first_chunk: the index of the first of these chunks among all chunks of the release.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     Returns:
-        k votes in every cell.  Private state.
+        The ensemble, which must not leave the server.
 
     """
     splits, class_count = hypothesis_class.splits, hypothesis_class.class_count
@@ -156,7 +176,7 @@ def fit_cells(
 
 
 def joined_cells(searched: CellClass, fitted: Sequence[CellEnsemble]) -> CellEnsemble:
-    """Return one ensemble with the votes of several, over the same cells."""
+    """Return one ensemble with the votes of several ensembles over the same cells."""
     return CellEnsemble(searched.splits, np.sum([each.counts for each in fitted], axis=0))
 
 

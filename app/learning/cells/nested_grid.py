@@ -1,7 +1,8 @@
 """Public grids of several resolutions over a few numeric features, with a label per cell.
 
-A number is read as its rank among public cuts, how many of them it is at or above; a missing
-one is at or above none.  A cell of a coarser level holds whole cells of the finest.
+Public cuts (thresholds) divide the range of each feature into intervals. A value is encoded as its
+rank: the number of cuts that are at most the value, or 0 for a missing value. At a coarser
+resolution, each cell is a union of cells of the finest grid.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ class Grid:
     """Public grids over the same features at several resolutions.
 
     Attributes:
-        features: indices of the numbers, in schema order.
-        cuts: of each, what parts its intervals at the finest level, ascending.
-        sides: intervals a feature at each level, coarsest first; each divides the next.
+        features: the indices of the numeric features, in the order of the schema.
+        cuts: for each feature, the values that divide its intervals at the finest resolution,
+            ascending.
+        sides: the number of intervals per feature at each resolution, coarsest first; each number
+            divides the next.
 
     """
 
@@ -41,7 +44,7 @@ class Grid:
     sides: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse levels that do not nest, or cuts that do not make the finest."""
+        """Check that the grids nest, and that the cuts (thresholds) make the finest grid."""
         invariant(len(self.features) == len(self.cuts) > 0, "every number has cuts")
         finest = self.sides[-1]
         invariant(all(len(cuts) == finest - 1 for cuts in self.cuts), "cuts part the finest level")
@@ -50,10 +53,13 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the rank of each value among its feature's finest thresholds, shape ``(n, d)``.
+        """Return each value's rank: the number of finest cuts that are at most the value.
 
         Args:
-            values: encoded by the public schema, shape ``(n, features)``.
+            values: feature values encoded by the public schema, shape ``(rows, all features)``.
+
+        Returns:
+            Ranks, shape ``(rows, grid features)``; the rank of a missing value is 0.
 
         """
         columns = []
@@ -63,11 +69,20 @@ class Grid:
         return np.stack(columns, axis=1).astype(np.uint8)
 
     def cell_count(self, side: int) -> int:
-        """Return the number of cells of the grid at a resolution."""
+        """Return the number of cells of the grid that has ``side`` intervals per feature."""
         return int(side ** len(self.features))
 
     def cells(self, ranks: NDArray[np.uint8], side: int) -> NDArray[np.int64]:
-        """Return the index of each row's cell at a resolution, shape ``(n,)``, in C order."""
+        """Return the index of each row's cell in the grid that has ``side`` intervals per feature.
+
+        Args:
+            ranks: the ranks that :meth:`encode` returns, shape ``(rows, grid features)``.
+            side: the number of intervals per feature.
+
+        Returns:
+            Cell indices, shape ``(rows,)``; the last feature varies fastest.
+
+        """
         places = ranks.astype(np.int64) // (self.sides[-1] // side)
         cells = np.zeros(len(ranks), dtype=np.int64)
         for column in places.T:
@@ -82,14 +97,15 @@ class Grid:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Return the number of rows of each label in every cell, shape ``(cells, L)``.
+        """Return the number of rows of each label in every cell, shape ``(cells, labels)``.
 
         Args:
-            ranks: of the rows, shape ``(n, d)``.
-            labels: class indices, shape ``(n,)``.
-            side: intervals a feature, of the level.
-            class_count: number of labels, L.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            ranks: the ranks that :meth:`encode` returns, shape ``(rows, grid features)``.
+            labels: class indices, shape ``(rows,)``.
+            side: the number of intervals per feature, which selects the grid.
+            class_count: the number of labels.
+            row_weights: the amount by which each row raises a count, shape ``(rows,)``; None for 1
+                each.
 
         """
         places = self.cells(ranks, side) * class_count + labels
@@ -98,9 +114,10 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return thresholds that divide an interval into equal parts, all above its lower bound.
+    """Return ``parts - 1`` cuts (thresholds) that divide an interval into equal parts.
 
-    So that a number that is clipped to its bounds has the rank of the number itself.
+    Every cut is above the lower bound, so that a value and the same value clipped to the interval
+    have the same rank.
     """
     start, length = Fraction(lower), Fraction(upper) - Fraction(lower)
     least = math.nextafter(lower, math.inf)
@@ -110,16 +127,19 @@ def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
 def decided(
     grid: Grid, noisy_counts: Sequence[NDArray[np.int64]], scales: Sequence[Fraction]
 ) -> NDArray[np.int64]:
-    """Return the label of each cell of the finest grid, chosen by noisy counts, ``(cells,)``.
+    """Return the label of each cell of the finest grid, chosen by noisy counts, shape ``(cells,)``.
 
-    A cell answers by the finest level at which its lead stands out of the noise, and where none
-    does, by the coarsest.
+    The lead of a label in a cell is the difference between the two largest noisy counts. A cell
+    gets the leading label at the finest resolution at which the lead is more than 4 times the
+    noise's scale. If there is no such resolution, the cell gets the leading label at the coarsest
+    one.
 
     Args:
         grid: the public cells.
-        noisy_counts: of each level, shape ``(cells, s)``: with two labels the difference of
-            the second's rows and the first's, with more a count each.
-        scales: of each level's noise.
+        noisy_counts: one array per resolution. With two labels it has shape ``(cells, 1)`` and
+            contains the number of rows with the second label less the number with the first; with
+            more labels it has shape ``(cells, labels)``.
+        scales: the scale of the noise at each resolution.
 
     """
     width = len(grid.features)

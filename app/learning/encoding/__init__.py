@@ -1,8 +1,10 @@
-"""The public encodings of rows, in which hypothesis classes and learners read them.
+"""The public encodings of rows that hypothesis classes and learners use as input.
 
-* ``binary_tests.py`` answers public yes-or-no tests of features, for classes over tests.
-* ``cell_codes.py`` has what the tests of each feature say of a row as one number.
-* ``public_columns.py`` scales numbers and spreads categories, for scikit-learn's estimators.
-* ``row_codes.py`` encodes a row in few bytes, from which each class's encoding follows.
-* ``encoded_rows.py`` holds encoded rows, whole or part by part where memory is short.
+* ``binary_tests.py`` evaluates public yes-or-no tests of features, for example age >= 40.
+* ``cell_codes.py`` encodes each feature value as one integer, from which the outcomes of all tests
+  of this feature follow.
+* ``public_columns.py`` scales numbers and one-hot encodes categories, for scikit-learn estimators.
+* ``row_codes.py`` encodes a row as a few bytes, from which the encoding of the hypothesis class
+  follows.
+* ``encoded_rows.py`` has encoded rows as one array, or block by block if memory is short.
 """

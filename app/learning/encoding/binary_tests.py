@@ -1,8 +1,8 @@
-"""Binary tests of one public feature each: ``x >= cut`` or ``x == category``.
+"""Public yes-or-no tests of one feature each: ``x >= cut`` or ``x == category``.
 
-Values are encoded as float64: a numeric feature is its clipped value, NaN
-where missing; a categorical feature is its code (``0 .. C-1`` the categories,
-``C`` other, ``C + 1`` missing).
+The public schema encodes every feature value as a float64 number. A numeric value is clipped to its
+public bounds, and is NaN if it is missing. A categorical value is a code: ``0 .. C-1`` for the C
+listed categories, ``C`` for any other category, and ``C + 1`` if it is missing.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ ROWS_PER_BLOCK = 8192
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BinaryTest:
-    """A public binary test of one feature.
+    """A public yes-or-no test of one feature, for example age >= 40.
 
     Attributes:
-        feature_index: which feature, in schema order.
-        cut: true iff the value is at or above it; None for a categorical test.
-        category_code: true iff the value's code equals it; None for a cut.
-        public_frequency: public share of people for whom the test is true, in
-            [0, 1]; it orders tests in the canonical learner.
+        feature_index: the index of the feature in the schema.
+        cut: the test is true if the value is at least ``cut``; None for a categorical test.
+        category_code: the test is true if the value's code equals ``category_code``; None for a
+            numeric test.
+        public_frequency: a public estimate of the share of people for whom the test is true, in [0,
+            1]. The canonical learner uses it to order the tests.
 
     """
 
@@ -42,33 +43,34 @@ class BinaryTest:
     public_frequency: float
 
     def __post_init__(self) -> None:
-        """Refuse a test that is both or neither kind, or a share outside [0, 1]."""
+        """Check that the feature test has one kind, and that the share is in [0, 1]."""
         invariant((self.cut is None) != (self.category_code is None), "a test has one kind")
         invariant(0.0 <= self.public_frequency <= 1.0, "a public frequency lies in [0, 1]")
 
 
 class PackedTests:
-    """Binary tests as arrays, for fast evaluation of small batches.
+    """Yes-or-no tests of features, stored as arrays for fast evaluation of small batches of rows.
 
     Args:
-        tests: the public tests, one column of bits each.
+        tests: the public tests.
 
     """
 
     def __init__(self, tests: Sequence[BinaryTest]) -> None:
-        """Store the tests as three arrays of shape ``(t,)``."""
+        """Store the feature tests as three arrays of shape ``(tests,)``."""
         self._feature_indices = np.array([test.feature_index for test in tests], dtype=np.intp)
         self._is_cut = np.array([test.cut is not None for test in tests], dtype=np.bool_)
         self._references = np.array([_reference(test) for test in tests], dtype=np.float64)
 
     def evaluate(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests as bits, 1 where a row satisfies a test.
+        """Return the outcome of every test on every row.
 
         Args:
-            values: encoded rows, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         Returns:
-            Shape ``(n, t)``, 0 or 1.  A missing number (NaN) satisfies no cut.
+            1 if the row satisfies the test and else 0, shape ``(rows, tests)``. A missing number
+            (NaN) satisfies no test ``x >= cut``.
 
         """
         bits = np.empty((len(values), len(self._references)), dtype=np.uint8)
@@ -82,19 +84,29 @@ class PackedTests:
 
 
 def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return an array of bits of shape ``(n, t)`` for encoded ``values`` of shape ``(n, d)``."""
+    """Return the outcome of every feature test on every row, 1 for true and 0 for false.
+
+    Args:
+        tests: the public tests.
+        values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+    Returns:
+        Outcomes, shape ``(rows, tests)``.
+
+    """
     return PackedTests(tests).evaluate(values)
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return test indices: one for each distinct way in which a test splits the given rows.
+    """Return the indices of feature tests that split the given rows in different ways.
 
-    Without rows nothing can be told apart and every test stays.
+    Of tests that split the rows in the same way, the first is kept. Without rows, all tests are
+    kept.
 
     Args:
-        bits: outcomes of the tests, shape ``(m, t)``.
-        complements: whether tests with complementary outcomes cut rows alike,
-            as they do for a class that may label either side in any way.
+        bits: outcomes of the tests on the rows, shape ``(rows, tests)``.
+        complements: whether two tests with opposite outcomes on every row count as the same split.
+            They do for a hypothesis class that may give any label to either side.
 
     """
     row_count, test_count = bits.shape

@@ -1,9 +1,9 @@
-"""Encoding of a row by one integer per feature: the interval or category of its value.
+"""Encoding of each feature value by one integer: the interval or category of the value.
 
-Cuts divide a number into intervals, and categories are told apart from all others, so what
-any test says of a row follows from one small number a feature.  Rows held as codes take a
-byte a feature, and rows are counted by cells where counting by tests would take a product
-of matrices.
+The cuts in the tests ``x >= cut`` of a numeric feature divide its values into intervals. The tests
+``x == category`` of a categorical feature distinguish the tested categories, and treat all others
+as one. Therefore one small integer per feature determines the outcomes of all tests on a row. It
+takes one byte, and rows can be counted by this integer, which is faster than counting by tests.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ CELLS_MAX: Final = 256
 class CodedFeature:
     """The tests of one feature, and the intervals or categories that they distinguish.
 
+    A value's code is the index of its interval or category.
+
     Attributes:
-        feature_index: in schema order.
-        test_indices: its tests, cuts ascending, or categories, shape ``(t_f,)``.
-        references: their cuts or the codes of their categories, in that order.
-        is_cut: whether they are cuts, so that cell j meets the first j of them; else cell j
-            meets the j-th alone, and cell 0 none.
+        feature_index: the index of the feature in the schema.
+        test_indices: the indices of the feature's tests, by ascending cut or category code, shape
+            ``(tests,)``.
+        references: the cuts or category codes of these tests, in the same order.
+        is_cut: whether the tests are ``x >= cut``. If so, a value with code j satisfies the first j
+            tests. If not, a value with code j satisfies only test number j, and code 0 satisfies
+            none.
 
     """
 
@@ -46,11 +50,16 @@ class CodedFeature:
 
     @property
     def cell_count(self) -> int:
-        """The number of intervals or categories, one more than tests."""
+        """The number of possible codes: one more than the number of feature tests."""
         return len(self.references) + 1
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the integer code of each value, shape ``(n,)``; a missing number has code 0."""
+        """Return the code of each value, shape ``(values,)``; a missing number has code 0.
+
+        Args:
+            column: values of this feature, encoded by the public schema.
+
+        """
         if self.is_cut:
             cells = np.searchsorted(self.references, column, side="right")
             cells[np.isnan(column)] = 0
@@ -61,15 +70,25 @@ class CodedFeature:
         return table[np.minimum(column, len(table) - 1).astype(np.intp)]
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return whether a value with a given code satisfies a test, shape ``(cells, t_f)``."""
+        """Return for each code whether values with this code satisfy each feature test.
+
+        Returns:
+            Outcomes, shape ``(codes, tests)``.
+
+        """
         cells, tests = np.arange(self.cell_count)[:, np.newaxis], np.arange(len(self.references))
         held: NDArray[np.bool_] = tests < cells if self.is_cut else tests == cells - 1
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return for every two tests the one that holds if and only if both hold, if any.
+        """Return for every two feature tests the test that is equivalent to both together.
 
-        Shape ``(t_f, t_f)``; t_f, the number of tests, stands for none.
+        For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. For two different categories there is no
+        test, and the number of tests stands in its place.
+
+        Returns:
+            Positions in :attr:`test_indices`, shape ``(tests, tests)``.
+
         """
         tests = np.arange(len(self.references))
         first, second = tests[:, np.newaxis], tests[np.newaxis]
@@ -79,15 +98,15 @@ class CodedFeature:
 
 
 class CellCodes:
-    """A list of tests, by which each feature value of a row becomes one integer code.
+    """The encoding of rows by one integer code per feature, made from a list of feature tests.
 
     Args:
-        features: those that have a test, with all of them.
+        features: all features that have a test, each with all its tests.
 
     """
 
     def __init__(self, features: Sequence[CodedFeature]) -> None:
-        """Store the outcome of every test at every code in one table."""
+        """Store the outcome of every feature test on every code in one table."""
         self.features = tuple(features)
         self.test_count = sum(len(feature.test_indices) for feature in features)
         self._table = np.zeros((self.test_count, CELLS_MAX), dtype=np.uint8)
@@ -98,11 +117,11 @@ class CellCodes:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest]) -> CellCodes | None:
-        """Return the integer coding that a list of tests defines; None if they allow none.
+        """Return the encoding that a list of feature tests defines, or None if there is none.
 
         Returns:
-            None where a test stands twice, a feature has more cells than a byte tells apart,
-            or tests of two kinds.
+            None if a test is repeated, if a feature has more than 256 codes, or if a feature has
+            both numeric and categorical tests.
 
         """
         by_feature: dict[int, list[int]] = {}
@@ -114,21 +133,29 @@ class CellCodes:
 
     @property
     def width(self) -> int:
-        """The number of bytes per row, one for each feature that has a test."""
+        """The number of bytes per row: one for each feature that has a yes-or-no test."""
         return len(self.features)
 
     def encoded(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all binary tests for each row, from the row's integer codes."""
+        """Return the outcomes of all feature tests on each row, from the row's integer codes.
+
+        Args:
+            codes: integer codes, shape ``(tested features, rows)``.
+
+        Returns:
+            Outcomes 0 or 1, shape ``(rows, tests)``.
+
+        """
         return self.bits(codes)
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the integer codes of encoded rows, feature by feature.
+        """Return the integer codes of rows, feature by feature.
 
         Args:
-            values: encoded by the public schema, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         Returns:
-            Shape ``(f, n)``, a row of each feature that has a test.
+            Codes, shape ``(tested features, rows)``.
 
         """
         cells = np.empty((len(self.features), len(values)), dtype=np.uint8)
@@ -137,7 +164,15 @@ class CellCodes:
         return cells
 
     def codes_of_bits(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return rows' integer codes ``(f, n)``, from the outcomes of all tests ``(n, t)``."""
+        """Return the integer codes of rows, from the outcomes of all feature tests on the rows.
+
+        Args:
+            bits: outcomes 0 or 1, shape ``(rows, tests)``.
+
+        Returns:
+            Codes, shape ``(tested features, rows)``.
+
+        """
         cells = np.empty((len(self.features), len(bits)), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             met = bits[:, feature.test_indices]
@@ -147,18 +182,26 @@ class CellCodes:
         return cells
 
     def bits(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests, shape ``(n, t)``, from integer codes ``(f, n)``."""
+        """Return the outcomes of all feature tests on each row, from the row's integer codes.
+
+        Args:
+            codes: integer codes, shape ``(tested features, rows)``.
+
+        Returns:
+            Outcomes 0 or 1, shape ``(rows, tests)``.
+
+        """
         outcomes = np.empty((codes.shape[1], self.test_count), dtype=np.uint8)
         for place, feature in enumerate(self.features):
             outcomes[:, feature.test_indices] = feature.holds()[codes[place]]
         return outcomes
 
     def outcomes(self, codes: NDArray[np.uint8], tests: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return for each row the outcome of one given test, shape ``(n,)``.
+        """Return for each row the outcome of one given feature test, shape ``(rows,)``.
 
         Args:
-            codes: shape ``(f, n)``.
-            tests: which test each row is asked, shape ``(n,)``.
+            codes: integer codes, shape ``(tested features, rows)``.
+            tests: the index of the test that is evaluated on each row, shape ``(rows,)``.
 
         """
         invariant(len(tests) == codes.shape[1], "every row is asked one test")

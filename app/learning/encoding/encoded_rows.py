@@ -1,7 +1,7 @@
-"""Encoded private rows, as one array or as consecutive parts that are encoded on request.
+"""Encoded private rows, as one array or as consecutive blocks that are encoded on request.
 
-Bits of tests, or other codes, may take more memory than the rows themselves.  What
-counts rows needs each part only once, and forgets it before the next one.
+The outcomes of feature tests, or other codes, may take more memory than the rows themselves. Code
+that counts rows reads one block after another, and keeps no block.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ class Tally:
     """Counts of rows from which a hypothesis class can draw a hypothesis; secret.
 
     Attributes:
-        counts: whole numbers of units, of which those of parts add up.
-        row_count: of all rows, n; where rows have weights, the units of all of them together.
-        unit_count: units of a row: 1, or of what weights are multiples.
+        counts: the counts in whole units. Counts of several blocks of rows can be added.
+        row_count: the number of all rows in units; if rows have weights, the sum of all weights in
+            units.
+        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
+            that every weight is a multiple of ``1 / u``.
 
     """
 
@@ -43,31 +45,37 @@ class Tally:
         return self.counts / self.unit_count
 
     def is_of(self, row_count: int) -> bool:
-        """Return whether the count fits the public number: n rows exactly, or n persons at most."""
+        """Return whether the tally agrees with the public number of rows or persons.
+
+        Without weights it has exactly this number of rows. With weights, the weights add up to at
+        most the number of persons.
+        """
         if self.unit_count == 1:
             return self.row_count == row_count
         return self.row_count <= row_count * self.unit_count
 
 
 class EncodedRows(Protocol):
-    """The type of n encoded rows: an array, or :class:`RowsByPart`."""
+    """The interface of a sequence of encoded rows: an array or a :class:`RowsByPart`."""
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         ...
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the encoded rows of a slice."""
         ...
 
 
 class RowsByPart:
-    """Rows that are encoded part by part at every request, to save memory.
+    """Rows of which each requested block is encoded at the request, to save memory.
 
     Args:
-        encode: of a class; a row's code is a function of its own values.
-        values: encoded by the public schema, shape ``(N, d)``; secret.
-        positions: which of them these are, in order, shape ``(n,)``; None for all.
+        encode: the encoding of a hypothesis class; the code of a row depends on this row only.
+        values: feature values of the private rows, encoded by the public schema, shape
+            ``(all rows, features)``.
+        positions: the indices of the rows to use, in the order of use, shape ``(rows,)``; None for
+            all rows.
 
     """
 
@@ -83,36 +91,36 @@ class RowsByPart:
         self._positions = positions
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return len(self._values if self._positions is None else self._positions)
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice, encoded."""
+        """Return the encoded rows of a slice."""
         if self._positions is None:
             return self._encode(self._values[rows])
         return self._encode(self._values[self._positions[rows]])
 
 
 class RowsInTurn:
-    """Rows that are read chunk by chunk in order, and encoded a few chunks in advance.
+    """Rows that are read chunk by chunk in order, where several chunks are encoded together.
 
     Args:
-        rows: all of them.
+        rows: all rows.
 
     """
 
     def __init__(self, rows: EncodedRows) -> None:
-        """Start with no encoded part."""
+        """Start without encoded rows."""
         self._rows = rows
         self._held = rows[:0]
         self._start = 0
 
     def __len__(self) -> int:
-        """Return the number of rows, n."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def __getitem__(self, rows: slice, /) -> Encoded:
-        """Return the rows of a slice; what follows it is encoded along."""
+        """Return the encoded rows of a slice; some rows after it are encoded at the same time."""
         start, stop, _ = rows.indices(len(self))
         if not self._start <= start <= stop <= self._start + len(self._held):
             self._held = self._rows[start : max(stop, start + ROWS_PER_PART)]
@@ -129,12 +137,12 @@ def parts(row_count: int) -> Iterator[slice]:
 def weighed_parts(
     encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
 ) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
-    """Yield parts of the rows in which all rows have the same weight, with that weight.
+    """Yield groups of rows with equal weight: the weight, the encoded rows and their labels.
 
     Args:
-        encoded: rows as a class encodes them, n of them.
-        labels: class indices, shape ``(n,)``.
-        row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+        encoded: all rows, in the encoding of a hypothesis class.
+        labels: class indices, shape ``(rows,)``.
+        row_weights: the weight of each row, shape ``(rows,)``; None for weight 1 each.
 
     """
     for rows in parts(len(labels)):
@@ -151,7 +159,13 @@ def weighed_parts(
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:
-    """Return the labels that a hypothesis gives to all rows, shape ``(n,)``."""
+    """Return the labels that a hypothesis gives to all rows, shape ``(rows,)``.
+
+    Args:
+        predict: the hypothesis, as a function from encoded rows to class indices.
+        encoded: all rows, in the encoding of the hypothesis class.
+
+    """
     labels = np.empty(len(encoded), dtype=np.int64)
     for rows in parts(len(encoded)):
         labels[rows] = predict(encoded[rows])

@@ -1,7 +1,7 @@
-"""The public encoding of values as numeric columns, for learners that use numbers.
+"""The public encoding of feature values as numeric columns, for learners that use numbers.
 
-Every choice is public: numbers are scaled by their public bounds and
-categories are known beforehand, so nothing is fitted on private rows.
+Numbers are scaled by their public bounds, and the categories are public. Therefore nothing is
+fitted on private rows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class PublicColumn:
     """The public facts about one feature that its numeric encoding needs.
 
     Attributes:
-        bounds: lower and upper bound of a number; None for a category.
-        category_count: number of listed categories; None for a number.
+        bounds: the lower and the upper bound of a numeric feature; None for a categorical one.
+        category_count: the number of listed categories; None for a numeric feature.
 
     """
 
@@ -37,20 +37,20 @@ class PublicColumn:
     category_count: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a column that is both or neither kind."""
+        """Check that the feature is either numeric or categorical."""
         invariant((self.bounds is None) != (self.category_count is None), "a column has one kind")
 
     @property
     def width(self) -> int:
-        """The number of encoded columns of the feature."""
+        """The number of columns that encode the feature."""
         return COLUMNS_A_NUMBER if self.bounds else (self.category_count or 0) + EXTRA_CODES
 
 
 class PackedColumns:
-    """The numeric encoding of features as arrays, for fast use on small batches.
+    """The numeric encoding of features, stored as arrays for fast use on small batches of rows.
 
     Args:
-        columns: one a feature.
+        columns: the public facts about each feature.
 
     """
 
@@ -79,13 +79,16 @@ class PackedColumns:
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return feature values encoded as finite numbers in [0, 1].
 
+        A numeric feature gives two columns: the value scaled to [0, 1] (0 if missing), and an
+        indicator that is 1 if the value is missing. A categorical feature gives ``categories + 2``
+        one-hot columns: one for each listed category, one for any other category, and one for a
+        missing value.
+
         Args:
-            values: encoded rows, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         Returns:
-            Two columns a number, scaled to [0, 1] (0 where missing) and 1 where
-            missing; ``categories + 2`` columns a category, one-hot with other and
-            missing; shape ``(n, width)``.
+            Columns, shape ``(rows, columns)``.
 
         """
         if self._is_numeric:
@@ -114,5 +117,14 @@ class PackedColumns:
 def encode_columns(
     columns: Sequence[PublicColumn], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return feature values ``(n, d)``, encoded as by :meth:`PackedColumns.encode`."""
+    """Return feature values as numeric columns, encoded as by :meth:`PackedColumns.encode`.
+
+    Args:
+        columns: the public facts about each feature.
+        values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+    Returns:
+        Columns, shape ``(rows, columns)``.
+
+    """
     return PackedColumns(columns).encode(values)

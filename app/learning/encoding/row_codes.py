@@ -1,6 +1,6 @@
-"""Compact encodings of rows as bytes, from which each hypothesis class's encoding follows.
+"""Compact encodings of rows as bytes, from which the encoding of each hypothesis class follows.
 
-A row's bytes are a function of that row's values, as its encoding is.
+The bytes of a row depend on the values of this row only.
 """
 
 from __future__ import annotations
@@ -23,26 +23,36 @@ class RowCodes(Protocol):
 
     @property
     def width(self) -> int:
-        """The number of bytes that encode a row, f."""
+        """The number of bytes that encode a row."""
         ...
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the bytes that encode rows ``(n, d)``, shape ``(f, n)``."""
+        """Return the bytes that encode rows, shape ``(bytes, rows)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         ...
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows in the hypothesis class's encoding, from their bytes, shape ``(f, n)``."""
+        """Return rows in the encoding of the hypothesis class, from their bytes.
+
+        Args:
+            codes: the bytes that :meth:`codes` returns, shape ``(bytes, rows)``.
+
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerCodes:
-    """A compact encoding for hypothesis classes whose rows are nonnegative integers.
+    """A compact encoding for hypothesis classes that encode a row as nonnegative integers.
 
     Attributes:
-        encode: of the class; gives whole numbers of shape ``(n, columns)``.
-        columns: how many numbers a row has.
-        largest: that occurs.
+        encode: the encoding of the hypothesis class; returns integers, shape ``(rows, integers)``.
+        columns: the number of integers that encode a row.
+        largest: the largest integer that occurs.
 
     """
 
@@ -56,12 +66,22 @@ class IntegerCodes:
         return self.columns * self._kind.itemsize
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the bytes that encode rows ``(n, d)``, shape ``(f, n)``."""
+        """Return the bytes that encode rows, shape ``(bytes, rows)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         numbers = np.ascontiguousarray(self.encode(values), dtype=self._kind)
         return numbers.view(np.uint8).reshape(len(values), self.width).T
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows as int64 numbers ``(n, columns)``, from bytes of shape ``(f, n)``."""
+        """Return rows as int64 integers, shape ``(rows, integers)``, from their bytes.
+
+        Args:
+            codes: the bytes that :meth:`codes` returns, shape ``(bytes, rows)``.
+
+        """
         rows = np.ascontiguousarray(codes.T)
         return rows.view(self._kind).reshape(codes.shape[1], self.columns).astype(np.int64)
 

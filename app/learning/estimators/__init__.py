@@ -1,19 +1,22 @@
-"""Scikit-learn classifiers as models: trained on chunks, then used for votes.
+"""Scikit-learn classifiers (estimators) as models: trained on chunks of rows, then used for votes.
 
-``estimator_choice.py`` imports the configured classifier, and refuses one that does not serve.
+``estimator_choice.py`` imports the configured estimator, and refuses one that cannot be used.
 
-An ensemble is then fitted in one of two ways.  Some kinds are fitted on all chunks at once:
+An ensemble is then trained in one of two ways. Some kinds of estimator are trained on all chunks in
+one computation:
 
-* ``packed_fit.py`` says which, and fits them; ``batched_cart.py`` (trees) and
-  ``batched_logistic.py`` (logistic regression) have the algorithms.
-* ``packed_ensemble.py`` is the ensemble of these: numbers, and no scikit-learn objects.
+* ``packed_fit.py`` says which kinds these are, and trains them. ``batched_cart.py`` (decision
+  trees) and ``batched_logistic.py`` (logistic regression) have the algorithms.
+* ``packed_ensemble.py`` has the ensemble of these models, stored as numbers and without
+  scikit-learn objects.
 
-Any other classifier is fitted chunk by chunk:
+Any other estimator is trained chunk by chunk:
 
-* ``estimator_fitting.py`` fits one for each chunk, or one for the student.
-* ``estimators.py`` is the ensemble of these scikit-learn objects.
-* ``packing.py`` copies fitted linear models and trees of such an ensemble into shared arrays.
+* ``estimator_fitting.py`` trains one estimator for each chunk, or one for the student classifier.
+* ``estimators.py`` has the ensemble of these scikit-learn objects.
+* ``packing.py`` copies trained linear models and decision trees of this ensemble into shared
+  arrays.
 
-Both ways count votes of arrays: ``packed_cuts.py`` those of trees, ``packed_linear.py`` those of
-linear models.
+The votes of models in arrays are counted together: ``packed_cuts.py`` counts the votes of trees,
+and ``packed_linear.py`` the votes of linear models.
 """

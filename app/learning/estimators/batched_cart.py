@@ -1,11 +1,10 @@
-"""Decision trees for all chunks, grown together level by level, each from its own chunk.
+"""Decision trees (CART) for all chunks, grown together level by level, each from its own chunk.
 
-The tree is that of CART: at every node the cut with the least Gini impurity of the two
-sides, weighted by their rows, half-way between neighbouring values in single precision,
-as scikit-learn computes them.  Of cuts that are equally good scikit-learn takes a random
-one; here it is the one with the fewest rows at most the cut, then the first column.  A
-node is split as long as any cut divides its rows; one whose rows are all of a class says
-that class whatever is below it.
+Every node takes the cut (threshold) with the smallest Gini impurity of the two sides, weighted by
+their numbers of rows. A cut is half-way between neighbouring values in single precision, as in
+scikit-learn. Of equally good cuts scikit-learn takes a random one; here it is the one with the
+fewest rows on the false side, and then the first column. A node is split as long as a cut divides
+its rows. If all rows of a node have the same label, all leaves below the node have this label.
 """
 
 from __future__ import annotations
@@ -27,13 +26,15 @@ _NO_CUT: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class CompleteTrees:
-    """Complete decision trees of the same depth.
+    """Complete decision trees of the same depth, one per chunk.
 
     Attributes:
-        columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
-        cuts: a node is false where its column is at most this; infinite where a node
-            does not split; the same shape.
-        leaves: labels from left to right, shape ``(k, 2**depth)``.
+        columns: the index of the column that each inner node compares, in heap order (level by
+            level from the root), shape ``(trees, 2**depth - 1)``.
+        cuts: the number to which each inner node compares its column, in the same shape. A row goes
+            to the false side if its value is at most the cut; the cut of a node without a split is
+            infinite.
+        leaves: the labels of the leaves from left to right, shape ``(trees, 2**depth)``.
 
     """
 
@@ -48,10 +49,11 @@ def fit_cart(
     """Return one decision tree (CART) per chunk, trained on chunks of equal size.
 
     Args:
-        rows: encoded columns, shape ``(K, m, c)``, m at least one.
-        labels: class indices, shape ``(K, m)``.
-        depth: levels of cuts.
-        class_count: number of labels, L.
+        rows: the rows as numeric columns, shape ``(chunks, rows per chunk, columns)``, at least one
+            row per chunk.
+        labels: class indices, shape ``(chunks, rows per chunk)``.
+        depth: the depth of the trees.
+        class_count: the number of labels.
 
     """
     chunk_count, row_count, _ = rows.shape

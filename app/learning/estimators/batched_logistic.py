@@ -1,17 +1,15 @@
-"""L2-regularised logistic regressions, one per chunk, fitted together to their own optima.
+"""L2-regularised logistic regressions, one per chunk, trained together.
 
-The minimum is scikit-learn's: the sum of logistic losses, and the squared length of the
-weights over 2 C, the intercepts free.  It is unique, so that votes differ from
-scikit-learn's only as far as its own solver stops short of it.  Chunks are worked
-together where they have as many rows and classes and use the same columns; in which
-company a chunk is, its own numbers do not tell.
+The minimised function is the one of scikit-learn: the sum of the logistic losses, plus the squared
+length of the weights divided by ``2 C``; intercepts are not penalised. The minimum is unique, so
+votes differ from those of scikit-learn's model only if scikit-learn's solver stops before the
+minimum. Chunks are computed together if they have the same numbers of rows, labels and used
+columns.
 
-Many small smooth convex functions minimised together, each as if it were alone.
-
-Every step is damped Newton.  What a function does with its numbers depends on its own
-numbers only: products and solutions of equations are taken matrix by matrix, a function
-that has arrived is left where it is, and another that needs more steps, or smaller ones,
-moves none but itself.
+The module also minimises many smooth convex functions together, by damped Newton steps. The result
+of each function depends on this function only, not on the others: matrix products and linear
+equations are computed separately for each function, a function that has reached its minimum is left
+unchanged, and the number and size of the steps are chosen for each function.
 """
 
 from __future__ import annotations
@@ -39,37 +37,53 @@ ROUNDING_SHARE: Final = 1e-14
 
 
 class Functions(Protocol):
-    """The interface of K convex functions of p variables, which are minimised together."""
+    """The interface of several convex functions that are minimised together."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of functions K, and the number of variables p."""
+        """The number of functions, and the number of variables, which is the same for all."""
         ...
 
     @property
     def slope_max(self) -> float:
-        """The largest gradient component with which a function counts as minimised."""
+        """The bound on the gradient's components at which a function counts as minimised."""
         ...
 
     def values(self, which: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of some of the functions, at one point each, shape ``(K',)``."""
+        """Return the values of some of the functions, at one point each, shape ``(functions,)``.
+
+        Args:
+            which: the indices of the functions.
+            points: one point for each of these functions, shape ``(functions, variables)``.
+
+        """
         ...
 
     def derivatives(
         self, which: NDArray[np.intp], points: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return gradients ``(K', p)``, and positive definite curvatures ``(K', p, p)``."""
+        """Return gradients and positive definite second derivatives of some of the functions.
+
+        Args:
+            which: the indices of the functions.
+            points: one point for each of these functions, shape ``(functions, variables)``.
+
+        Returns:
+            The gradients, shape ``(functions, variables)``, and the matrices of second derivatives,
+            shape ``(functions, variables, variables)``.
+
+        """
         ...
 
 
 def minimise(functions: Functions) -> NDArray[np.float64]:
-    """Return the minimiser of each function, shape ``(K, p)``.
+    """Return the minimum point of each function, shape ``(functions, variables)``.
 
     Args:
-        functions: convex, and started from zero.
+        functions: convex functions; the search starts at zero.
 
     Raises:
-        LinAlgError: a curvature is singular to the last bit.
+        LinAlgError: a matrix of second derivatives is exactly singular.
 
     """
     count, _ = functions.shape
@@ -131,20 +145,23 @@ def fit_logistic(
     inverse_strength: float,
     has_intercept: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one logistic regression per chunk.
+    """Return the weights and intercepts of one logistic regression per chunk.
 
     Args:
-        rows: encoded columns of permuted rows, shape ``(n, c)``.
-        labels: class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
-        class_count: number of labels, L.
-        inverse_strength: C.
+        rows: the permuted rows as numeric columns, shape ``(rows, columns)``.
+        labels: class indices in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
+        class_count: the number of labels.
+        inverse_strength: the parameter C, the inverse of the strength of regularisation.
         has_intercept: whether scores have an intercept.
 
     Returns:
-        A score for each class: weights ``(k, L, c)`` and intercepts ``(k, L)``, minus
-        infinity where the chunk has no row of the class.  Of two classes the first
-        scores zero.  A chunk without rows, and a failure, know class 0 alone.
+        The weights, shape ``(chunks, labels, columns)``, and the intercepts, shape
+        ``(chunks, labels)``, of one score per label. The intercept of a label that no row of the
+        chunk has is minus infinity. If a chunk has two labels, the score of the first is zero. For
+        a chunk without rows, or if training fails, the intercepts of all labels but label 0 are
+        minus infinity.
 
     """
     chunk_count = len(offsets) - 1

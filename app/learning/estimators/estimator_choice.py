@@ -20,7 +20,7 @@ _PRINTING_PARAMETERS = ("verbose", "verbosity")
 
 
 class Classifier(Protocol):
-    """The part of scikit-learn's estimator interface that is used here."""
+    """The part of scikit-learn's estimator interface that Conclave uses."""
 
     def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64], /) -> object:
         """Train the estimator on one chunk of rows."""
@@ -31,7 +31,7 @@ class Classifier(Protocol):
         ...
 
     def get_params(self, deep: bool = ...) -> dict[str, object]:  # noqa: FBT001 -- as there
-        """Return the estimator's parameters by name, nested ones joined by two underscores."""
+        """Return the estimator's parameters by name; names of nested parameters contain ``__``."""
         ...
 
     def set_params(self, **params: object) -> object:
@@ -45,13 +45,13 @@ def estimator_factory(
     """Return a function that makes new estimators, after checking the configured choice.
 
     Args:
-        path: ``package.module.Class`` or ``package.module:Class``.
-        params: keyword arguments of the class.
-        section: where both are in the configuration.
+        path: the import path, ``package.module.Class`` or ``package.module:Class``.
+        params: the keyword arguments of the class.
+        section: the section of the configuration that has the path and the arguments.
 
     Raises:
-        ConfigurationError: nothing there to import, no classifier, or
-            parameters that it does not take.
+        ConfigurationError: the path cannot be imported, the class is not a classifier, or it does
+            not accept the parameters.
 
     """
     module_name, _, class_name = path.replace(":", ".").rpartition(".")

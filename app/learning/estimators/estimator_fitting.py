@@ -1,8 +1,9 @@
 """Training of scikit-learn classifiers, each on its own chunk of rows.
 
-The public encoding of :mod:`app.learning.encoding.public_columns` is all the
-preprocessing there is outside a chunk.  Labels are mapped by value; a learner that
-fails votes class 0 in silence, and a machine that fails ends the fit.
+The only preprocessing of rows is the public encoding of
+:mod:`app.learning.encoding.public_columns`; everything else happens within one chunk. If the
+learner of a chunk fails, its model gives every query label 0, without any message. An error of the
+machine, such as too little memory, ends the training.
 """
 
 from __future__ import annotations
@@ -44,22 +45,27 @@ def fit_estimators(
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Model]:
-    """Return one trained scikit-learn estimator per chunk of rows.
+    """Return one trained scikit-learn classifier per chunk of rows.
 
     Args:
-        make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.
-        columns: the public encoding.
-        values: permuted encoded rows, whole or part by part, shape ``(n, d)``.
-        labels: class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
-        secret: the release's secret, from which chunk seeds derive.
-        progress: told the chunks done and their number.
+        make: a function that makes an estimator, as
+            :func:`~app.learning.estimators.estimator_choice.estimator_factory` returns it.
+        columns: the public encoding of the features.
+        values: feature values of the permuted rows, encoded by the public schema, shape
+            ``(rows, features)``.
+        labels: class indices in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     Returns:
-        One a chunk: fitted, or the label that it always votes.
+        For each chunk a trained estimator, or a label. A label stands for a model that gives every
+        query this label, because the chunk has at most one label or its learner failed.
 
     Raises:
-        MachineError: the machine failed in a fit, and not the learner.
+        MachineError: training failed because of the machine, for example by too little memory.
 
     """
     chunk_count = len(offsets) - 1
@@ -84,18 +90,20 @@ def fit_student(
     seed: bytes,
     class_count: int,
 ) -> Classifier:
-    """Return an estimator trained on public rows, as read back from its stored bytes.
+    """Return an estimator trained on public rows, after storing it as bytes and reading it back.
 
     Args:
-        make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.
-        rows: encoded columns, shape ``(m, c)``.
-        labels: class indices, two of them or more, shape ``(m,)``.
-        seed: for what the estimator draws.
-        class_count: number of labels, L.
+        make: a function that makes an estimator, as
+            :func:`~app.learning.estimators.estimator_choice.estimator_factory` returns it.
+        rows: the rows as numeric columns, shape ``(rows, columns)``.
+        labels: class indices, at least two different ones, shape ``(rows,)``.
+        seed: the random seed of the estimator.
+        class_count: the number of labels.
 
     Raises:
-        Exception: whatever the estimator raises; InvariantError where it predicts
-            something else than class indices, or is too large to be stored.
+        Exception: any error of the estimator.
+        InvariantError: the estimator predicts something other than class indices, or is too large
+            to be stored.
 
     """
     body = model_bytes(_fitted(make, rows, labels, seed))

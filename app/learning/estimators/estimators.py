@@ -1,8 +1,8 @@
-"""The votes of k trained scikit-learn classifiers.
+"""The votes of trained scikit-learn classifiers.
 
-A model that fails in predicting votes class 0 in silence; that the machine fails is no
-vote.  Estimators whose fitted forms can be laid out together vote together
-(:mod:`app.learning.estimators.packing`); the others predict one after the other.
+A model that fails on a query votes for class 0, without any message. An error of the machine, such
+as too little memory, is raised instead. Estimators that can be copied into shared arrays vote
+together (:mod:`app.learning.estimators.packing`); the others predict one after another.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ class EstimatorEnsemble:
     """An ensemble of trained scikit-learn classifiers, one per chunk of rows.
 
     Args:
-        columns: the public encoding.
-        models: one a chunk: fitted, or the label that it always votes.
-        class_count: number of labels, L.
+        columns: the public encoding of the features.
+        models: for each chunk a trained estimator, or the label that its model gives every query.
+        class_count: the number of labels.
         fallback: the vote of a model that fails on a query.
-        packing: how the models vote together; None, one after the other.
+        packing: a function that copies the models into shared arrays, so that they vote together;
+            None if they predict one after another.
 
     """
 
@@ -74,16 +75,24 @@ class EstimatorEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return len(self._models)
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return self._class_count
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         rows = self._encoder.encode(values)
         if self._packed is not None:
             return self._packed.vote_counts(rows)
@@ -95,20 +104,30 @@ class EstimatorEnsemble:
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote has a score, the estimator's predicted probability."""
+        """Whether every vote comes with a score, the estimator's probability of the second class.
+
+        It does if there are two classes.
+        """
         return self._class_count == len(("no", "yes"))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score for each encoded query, shape ``(B, k)``; secret.
+        """Return every model's score for every query: its probability of the second class; secret.
 
-        The last bits of what an estimator computes may depend on the batch, as its votes
-        may; the batch is made of queries, and a row still moves one model's scores only.
+        The last bits of a score may depend on the other queries of the batch. A private row still
+        affects the scores of one model only.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Scores, shape ``(queries, models)``.
+
         """
         rows = self._encoder.encode(values)
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every model is repeated, to measure times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         return type(self)(
             self._columns,
             self._models * times,
@@ -118,7 +137,7 @@ class EstimatorEnsemble:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the fitted models as bytes, each separately, to be stored privately."""
+        """Return the trained models as bytes, each model separately, for private storage."""
         stored = tuple(
             model if isinstance(model, int) else model_bytes(model) for model in self._models
         )
@@ -133,10 +152,17 @@ class EstimatorEnsemble:
         fallback: int = FALLBACK_LABEL,
         packing: Packing | None = None,
     ) -> Self:
-        """Return the ensemble that bytes encode; the caller has checked their digest.
+        """Return the ensemble that bytes encode; the caller has already checked their digest.
+
+        Args:
+            columns: the public encoding of the features.
+            body: the bytes.
+            fallback: the vote of a model that fails on a query.
+            packing: a function that copies the models into shared arrays, so that they vote
+                together; None if they predict one after another.
 
         Raises:
-            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+            LedgerCorruptError: the bytes do not encode an ensemble.
 
         """
         stored = pickle.loads(body)  # noqa: S301 -- its digest in the chained ledger was checked
@@ -151,14 +177,14 @@ class EstimatorEnsemble:
 
 
 def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
-    """Return stored models in which those of some chunks are replaced by other stored ones.
+    """Return a stored ensemble in which some chunks' models are replaced by other stored models.
 
-    No model is read: what is not exchanged stays as it was stored, to the byte.
+    The bytes of the other models stay unchanged.
 
     Args:
-        body: from :meth:`EstimatorEnsemble.to_bytes`; the caller has checked its digest.
-        others: the same of as many models.
-        chunks: indices of chunks, shape ``(c,)``.
+        body: the stored ensemble; the caller has checked its digest.
+        others: another stored ensemble with the same number of chunks.
+        chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
 
     """
     class_count, stored = pickle.loads(body)  # noqa: S301 -- its digest was checked
@@ -170,12 +196,12 @@ def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> by
 
 
 def model_bytes(model: Classifier) -> bytes:
-    """Return a fitted estimator as bytes, to be stored privately."""
+    """Return a trained estimator as bytes, for private storage."""
     return pickle.dumps(model, protocol=5)
 
 
 def read_model_bytes(body: bytes) -> Classifier:
-    """Return the estimator that :func:`model_bytes` wrote; the digest is already checked."""
+    """Return the estimator that :func:`model_bytes` wrote; its digest is already checked."""
     model: Classifier = pickle.loads(body)  # noqa: S301 -- as above
     return model
 

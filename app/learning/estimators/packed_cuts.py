@@ -1,8 +1,8 @@
-"""All decision trees of an ensemble as flat arrays, each tree with its own thresholds.
+"""All decision trees of an ensemble as flat arrays; each tree has its own columns and cuts.
 
-Every node of every tree is complete, padded below a leaf by nodes that say the leaf's
-label on both sides, up to a depth that the configuration fixes.  The comparisons are
-those of scikit-learn: a column in single precision, at most a cut in double.
+Every tree is complete and has the depth that the configuration fixes: below a leaf that is less
+deep, all leaves have its label. Comparisons are those of scikit-learn: a column in single precision
+is compared with a cut in double precision.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class PackedCuts:
-    """k complete decision trees of one depth over encoded columns.
+    """Complete decision trees of one depth over numeric columns, one per model.
 
     Args:
-        columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
-        cuts: a node is false where its column is at most this, the same shape.
-        leaves: labels from left to right, shape ``(k, 2**depth)``.
-        class_count: number of labels, L.
-        column_count: columns of a query, c.
+        columns: the index of the column that each inner node compares, in heap order (level by
+            level from the root), shape ``(models, 2**depth - 1)``.
+        cuts: the number to which each inner node compares its column, in the same shape. A query
+            goes to the false side if its value is at most the cut.
+        leaves: the labels of the leaves from left to right, shape ``(models, 2**depth)``.
+        class_count: the number of labels.
+        column_count: the number of columns of a query.
 
     """
 
@@ -53,18 +55,19 @@ class PackedCuts:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         count: int = self._selection.tree_count
         return count
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of every tree on every query of a batch.
+        """Return the number of models that vote for each label, for every query of a batch.
 
         Args:
-            rows: encoded columns, shape ``(B, c)``.
+            rows: the queries as numeric columns, shape ``(queries, columns)``.
 
         Returns:
-            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+            Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
+            number of models.
 
         """
         values = rows.astype(np.float32)
@@ -111,9 +114,9 @@ class PackedCuts:
 
 
 def single_precision(cuts: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return each threshold rounded down to single precision.
+    """Return each cut rounded down to single precision.
 
-    A number in single precision is at most a cut exactly where it is at most that.
+    A number in single precision is at most the cut if and only if it is at most the rounded cut.
     """
     with np.errstate(over="ignore"):
         nearest = cuts.astype(np.float32)

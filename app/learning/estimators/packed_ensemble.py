@@ -33,11 +33,14 @@ _DEPTH_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """Linear models with one score per class; the first class with the largest score wins.
+    """Linear models with one score per class; the class with the largest score wins.
+
+    Of equal scores, the first class wins.
 
     Attributes:
-        weights: shape ``(k, L, c)``.
-        intercepts: shape ``(k, L)``; minus infinity where a model does not know a class.
+        weights: the weight of each column in each score, shape ``(models, labels, columns)``.
+        intercepts: the intercept of each score, shape ``(models, labels)``; minus infinity for a
+            label that no row of the model's chunk has.
 
     """
 
@@ -52,9 +55,9 @@ class PackedEnsemble:
     """An ensemble of models that were trained together, one per chunk.
 
     Args:
-        columns: the public encoding.
-        form: the fitted models.
-        class_count: number of labels, L.
+        columns: the public encoding of the features.
+        form: the trained models as arrays.
+        class_count: the number of labels.
 
     """
 
@@ -70,29 +73,42 @@ class PackedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         return self._packed.vote_counts(self._encoder.encode(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error, since models that give scores are never trained together."""
+        """Raise an error, since models that give scores are never trained together.
+
+        Raises:
+            InvariantError: always.
+
+        """
         del values
         raise InvariantError("these estimators were fitted for votes only")
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every model is repeated, to measure times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some chunks' models replaced by those of another ensemble.
+        """Return the ensemble with some chunks' models replaced by the models of another ensemble.
 
         Args:
-            chunks: indices of models, shape ``(c,)``.
-            others: as many models of the same kind.
+            chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
+            others: an ensemble of the same kind with the same number of chunks.
 
         """
         both = joined([self.form, others.form])
@@ -101,7 +117,7 @@ class PackedEnsemble:
         return type(self)(self.columns, picked(both, order), class_count=self.class_count)
 
     def to_bytes(self) -> bytes:
-        """Return a header and every model's numbers as little-endian bytes."""
+        """Return a header and every model's numbers as little-endian bytes, for private storage."""
         kind, depth, numbers = _numbers(self.form)
         header = _HEADER.pack(MAGIC, kind, self.class_count, depth, *numbers.shape)
         return header + numbers.astype(_NUMBER).tobytes()
@@ -111,7 +127,7 @@ class PackedEnsemble:
         """Return the ensemble that :meth:`to_bytes` wrote, given the same public encoding.
 
         Raises:
-            LedgerCorruptError: the body is no such ensemble over these columns.
+            LedgerCorruptError: the bytes do not encode an ensemble over these columns.
 
         """
         if len(body) < _HEADER.size or not body.startswith(MAGIC):
@@ -132,7 +148,7 @@ class PackedEnsemble:
 
 
 def joined(forms: Sequence[Form]) -> Form:
-    """Return one ensemble with the models of several blocks of chunks."""
+    """Return the models of several blocks of chunks as one set of arrays."""
     linear = [form for form in forms if isinstance(form, LinearForm)]
     trees = [form for form in forms if isinstance(form, CompleteTrees)]
     invariant(not (linear and trees), "the models of an ensemble are of one kind")
@@ -149,7 +165,7 @@ def joined(forms: Sequence[Form]) -> Form:
 
 
 def picked(form: Form, order: NDArray[np.int64]) -> Form:
-    """Return the models at the given indices, in that order."""
+    """Return the models at the indices ``order``, in that order."""
     if isinstance(form, LinearForm):
         return LinearForm(form.weights[order], form.intercepts[order])
     return CompleteTrees(form.columns[order], form.cuts[order], form.leaves[order])

@@ -1,8 +1,8 @@
-"""The kinds of estimator that can be trained on all chunks at once.
+"""The kinds of estimator that can be trained on all chunks in one computation.
 
-Which these are is a function of the public choice alone.  A chunk's model is that of its
-own rows to the last bit, in whatever company it is fitted: chunks are worked in blocks
-only so that numpy's calls are few.
+Whether an estimator is of one of these kinds depends on public choices only. The model of a chunk
+depends only on the rows of this chunk, to the last bit, although several chunks are computed
+together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,16 @@ class BlockFit(Protocol):
         *,
         class_count: int,
     ) -> Form:
-        """Return the models of encoded rows ``(n, c)`` with labels ``(n,)``."""
+        """Return the models of consecutive chunks.
+
+        Args:
+            rows: the rows as numeric columns, shape ``(rows, columns)``.
+            labels: class indices, shape ``(rows,)``.
+            offsets: the index at which each chunk starts, followed by the number of rows, shape
+                ``(chunks + 1,)``.
+            class_count: the number of labels.
+
+        """
         ...
 
 
@@ -56,8 +65,8 @@ def block_fit_of(path: str, params: Mapping[str, object]) -> BlockFit | None:
     """Return the function that trains an estimator on many chunks at once, or None.
 
     Args:
-        path: import path of the estimator.
-        params: its keyword arguments, which it takes.
+        path: the import path of the estimator.
+        params: the keyword arguments of the estimator, which are already checked.
 
     """
     name = scikit_learn_name(path)
@@ -84,16 +93,19 @@ def fit_together(
     class_count: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedEnsemble:
-    """Return one estimator per chunk, all trained together.
+    """Return an ensemble of one estimator per chunk, all trained together.
 
     Args:
-        fit: from :func:`block_fit_of`.
-        columns: the public encoding.
-        values: permuted encoded rows, whole or part by part, shape ``(n, d)``.
-        labels: class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
-        class_count: number of labels, L.
-        progress: told the chunks done and their number.
+        fit: the function that trains on many chunks, as :func:`block_fit_of` returns it.
+        columns: the public encoding of the features.
+        values: feature values of the permuted rows, encoded by the public schema, shape
+            ``(rows, features)``.
+        labels: class indices in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
+        class_count: the number of labels.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     """
     encoder = PackedColumns(columns)

@@ -1,17 +1,15 @@
 """Votes of all linear models by one matrix product, whose rounding changes no vote.
 
-A product of matrices rounds as its kernel likes: by the size of the batch, the place
-in it, the number of threads and the processor.  A vote must not.  It is therefore
-defined without the product: every score is summed column by column, each operation
-rounded to double, and the largest one votes.  The product only finds votes that no
-order of summation can change, which is all of them but scores within a few units of
-rounding; those few are summed again in order.
+The rounding of a matrix product depends on the batch, the number of threads and the processor. A
+vote must not depend on these. Therefore a score is defined as a sum that is added column by column
+in double precision, and the class with the largest score gets the vote. The matrix product only
+finds the votes that no order of addition can change. These are all votes, except where scores
+differ by a few units of rounding; these scores are added again column by column.
 
-Two scores that are equal in exact arithmetic may round either way, in scikit-learn
-too.  Here they count as equal: each class is lowered a little more than the one before
-it, by more than rounding makes of an equality, so that the first of them is voted, as
-scikit-learn does where it meets an equality.  An equality then lies where the product
-decides it, and the time of a batch does not tell of it.
+Two scores that are equal in exact arithmetic may differ after rounding, in scikit-learn too. Here
+they count as equal, and the first class gets the vote, as in scikit-learn: the score of each class
+is lowered a little more than the score of the class before it, by more than the rounding error.
+Therefore the matrix product decides equal scores too, and the time of a batch does not reveal them.
 """
 
 from __future__ import annotations
@@ -61,14 +59,16 @@ class _Room:
 
 
 class PackedLinear:
-    """k linear models over the same columns, each with one vote.
+    """Linear models over the same numeric columns, each with one vote.
 
     Args:
-        weights: shape ``(k, S, c)``; ``S`` is 1 for two classes, where a score above
-            zero votes the second, and otherwise the number of classes, where the
-            largest score votes, the first of equal ones.
-        intercepts: shape ``(k, S)``; minus infinity where a model does not know a class.
-        class_count: number of labels, L.
+        weights: the weight of each column in each score, shape ``(models, scores, columns)``. With
+            two classes there is one score, and a score above zero is a vote for the second class.
+            With more there is one score per class, and the largest score gets the vote, of equal
+            ones the first.
+        intercepts: the intercept of each score, shape ``(models, scores)``; minus infinity for a
+            label that no row of the model's chunk has.
+        class_count: the number of labels.
 
     """
 
@@ -79,7 +79,7 @@ class PackedLinear:
         *,
         class_count: int,
     ) -> None:
-        """Scale every model by a power of two, and shift classes so that ties go to the first."""
+        """Scale every model by a power of two, and lower later classes so that ties go first."""
         size, score_count, column_count = weights.shape
         invariant(score_count == (1 if class_count == BINARY else class_count), "scores of classes")
         self.size = size
@@ -100,13 +100,14 @@ class PackedLinear:
         self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the votes of every model on every query of a batch.
+        """Return the number of models that vote for each label, for every query of a batch.
 
         Args:
-            rows: encoded columns, each in [0, 1], shape ``(B, c)``.
+            rows: the queries as numeric columns in [0, 1], shape ``(queries, columns)``.
 
         Returns:
-            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+            Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
+            number of models.
 
         """
         queries = np.empty((len(rows), rows.shape[1] + 1))

@@ -1,9 +1,8 @@
-"""How the votes of each kind of estimator are computed together, from arrays of numbers.
+"""Trained estimators of some kinds copied into shared arrays, so that their votes are fast.
 
-Whether an ensemble is packed is a function of the public choice of estimator alone,
-as the time of an evaluation tells it.  A packed form holds no more than the fitted
-estimators do, and is made of them whenever an ensemble is fitted or read back; what
-the ledger stores stays the estimators themselves.
+Whether this is done depends on the public choice of the estimator only, because the time of a reply
+reveals it. The arrays contain the numbers of the trained estimators, and are made when an ensemble
+is trained or read. The ledger stores the estimators themselves.
 """
 
 from __future__ import annotations
@@ -44,20 +43,37 @@ _LIBRARY = "sklearn."
 
 
 class PackedVotes(Protocol):
-    """The interface of all votes of an ensemble of estimators, computed together."""
+    """The interface of the votes of all models of an ensemble, computed together."""
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded columns, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            rows: the queries as numeric columns, shape ``(queries, columns)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         ...
 
 
 class Packing(Protocol):
-    """The array layout for the joint votes of one kind of estimator."""
+    """The interface of a function that copies all models of an ensemble into shared arrays."""
 
     def __call__(
         self, models: Sequence[object], *, column_count: int, class_count: int, fallback: int
     ) -> PackedVotes:
-        """Pack fitted estimators, and labels of constant ones, in their order."""
+        """Return the models of an ensemble, in their order, in a form in which they vote together.
+
+        Args:
+            models: for each chunk a trained estimator, or the label that its model gives every
+                query.
+            column_count: the number of columns of a query.
+            class_count: the number of labels.
+            fallback: the vote of a model that fails.
+
+        """
         ...
 
 
@@ -87,11 +103,11 @@ class _Tree(Protocol):
 
 
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
-    """Return the function that packs estimators into arrays for joint votes; None if none can.
+    """Return the function that copies estimators of one kind into shared arrays, or None.
 
     Args:
-        path: import path of the estimator.
-        params: its keyword arguments.
+        path: the import path of the estimator.
+        params: the keyword arguments of the estimator.
 
     """
     name = scikit_learn_name(path)
@@ -104,13 +120,13 @@ def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
 
 
 def scikit_learn_name(path: str) -> str | None:
-    """Return a scikit-learn class's name, given its import path; None for any other class."""
+    """Return the name of a scikit-learn class, given its import path; None for any other class."""
     dotted = path.replace(":", ".")
     return dotted.rpartition(".")[2] if dotted.startswith(_LIBRARY) else None
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the configured depth of trees if it is small enough to store complete trees."""
+    """Return the configured depth of trees if complete trees of it can be stored, else None."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None
@@ -119,12 +135,12 @@ def packable_depth(params: Mapping[str, object]) -> int | None:
 def pack_linear(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int
 ) -> PackedLinear:
-    """Return linear estimators as one matrix for joint votes.
+    """Return linear estimators as matrices, so that they vote together.
 
     Args:
-        models: fitted, or the label of a constant.
-        column_count: columns of a query, c.
-        class_count: number of labels, L.
+        models: for each chunk a trained estimator, or the label that its model gives every query.
+        column_count: the number of columns of a query.
+        class_count: the number of labels.
         fallback: the vote of a model whose numbers are not finite.
 
     """
@@ -147,12 +163,15 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Return linear models with a score per class; with two classes, the scores' difference.
+    """Return linear models that vote together, from one score per class.
+
+    With two classes, the difference of the two scores is used.
 
     Args:
-        weights: shape ``(k, L, c)``.
-        intercepts: shape ``(k, L)``; minus infinity where a model does not know a class.
-        class_count: number of labels, L.
+        weights: the weight of each column in each score, shape ``(models, labels, columns)``.
+        intercepts: the intercept of each score, shape ``(models, labels)``; minus infinity for a
+            label that no row of the model's chunk has.
+        class_count: the number of labels.
 
     """
     if class_count == BINARY:
@@ -163,14 +182,14 @@ def linear_votes(
 def pack_trees(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
 ) -> PackedCuts:
-    """Return decision trees, padded to complete trees of one depth.
+    """Return decision trees that vote together, padded to complete trees of one depth.
 
     Args:
-        models: fitted, or the label of a constant.
-        column_count: columns of a query, c.
-        class_count: number of labels, L.
-        fallback: unused, as a tree always knows a label.
-        depth: public bound on the depth of every tree.
+        models: for each chunk a trained estimator, or the label that its model gives every query.
+        column_count: the number of columns of a query.
+        class_count: the number of labels.
+        fallback: not used, since a tree never fails.
+        depth: a public upper bound on the depth of every tree.
 
     """
     del fallback

@@ -1,8 +1,8 @@
-"""Halfspaces over public points or a grid of integers, listed exactly.
+"""Halfspaces that are listed exactly, over public points or over a public grid of integers.
 
-* ``lattice.py`` places numbers on an integer lattice, and makes the public grid.
-* ``arrangement.py`` finds every way in which a halfspace parts points, on a line and in a plane.
-* ``plane_labellings.py`` does the same in space, where planes part the points.
+* ``lattice.py`` gives numbers integer coordinates, and makes the public grid.
+* ``arrangement.py`` finds every way in which a halfspace can label points on a line or in a plane.
+* ``plane_labellings.py`` does the same for points in space.
 * ``halfspaces.py`` makes the hypothesis class of these halfspaces.
-* ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
+* ``class_row.py`` has the entry of this class in the table of ``app/learning/registry.py``.
 """

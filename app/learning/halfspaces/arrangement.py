@@ -1,26 +1,25 @@
-r"""Enumeration of every labelling of given integer points that a halfspace can make.
+"""Enumeration of every labelling of given integer points that a halfspace can make.
 
-A halfspace is written as *levels*: integer rows ``(w, b)``; a point ``u`` has
-label 1 iff the first of the values ``w . u - b`` that is not zero is positive.
-A first level may pass through points, which the next levels then part within
-it; on finitely many points that is a halfspace a little tilted and shifted.
+A halfspace is stored as a sequence of *levels*, which are integer vectors ``(w, b)``. A point ``u``
+has label 1 if the first of the values ``w . u - b`` that is not zero is positive. The hyperplane of
+the first level may contain points, and the further levels decide their labels. On finitely many
+points, this is the same as a halfspace whose hyperplane is tilted and shifted a little.
 
-**What is enumerated.** Tilting and shifting a hyperplane that parts points
-until it touches as many as it can leaves it at a *flag*: a hyperplane through
-points, and within it a halfspace of the points on it.  So all dichotomies come
-from those of fewer dimensions: between neighbours on a line; in a plane from
-pairs of points that see each other (:func:`visible_pairs`); in space from the
-planes through three points (:mod:`app.learning.halfspaces.plane_labellings`).
+**The enumeration.** Take a hyperplane that divides the points, and tilt and shift it until it
+contains as many of the points as possible. The result is a *flag*: a hyperplane through points, and
+a halfspace within this hyperplane that labels the points on it. Therefore all labellings follow
+from the labellings in fewer dimensions: on a line from neighbouring points; in a plane from the
+pairs of points without another point between them (:func:`visible_pairs`); in space from the planes
+through three points (:mod:`app.learning.halfspaces.plane_labellings`).
 
-**Degenerate points** are counted as they are: repeated points are one, and
-points that span less than the space are projected to coordinates in which
-their span is seen whole, which changes no dichotomy.
+**Degenerate points.** Repeated points count as one. If the points lie in a line or a plane, they
+are projected to as many coordinates as this line or plane has dimensions. This changes no
+labelling.
 
-**No overflow.** Coordinates are integers in ``[0, 2**16]``.  In space a
-weight is a sum of two products of differences, at most ``2**33``; every value
-is a sum of three terms ``w_i (u_i - p_i)``, at most ``3 * 2**49``, and so is
-each of ``w . u`` and ``b``: nothing on the way exceeds ``2**52``.  Levels of
-fewer dimensions are smaller.
+**No overflow.** Coordinates are integers in ``[0, 2**16]``. In space, a weight is a sum of two
+products of differences, at most ``2**33``. Every value ``w . (u - p)`` is a sum of three terms
+``w_i (u_i - p_i)``, at most ``3 * 2**49``, and so are ``w . u`` and ``b``. No intermediate result
+exceeds ``2**52``. Levels in fewer dimensions are smaller.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one halfspace for every way in which halfspaces can label the given points.
 
     Args:
-        points: lattice points, coordinates in ``[0, 2**16]``, shape
-            ``(m, dim)``, ``dim`` one to three; repeated ones count once.
+        points: integer coordinates in ``[0, 2**16]``, shape ``(points, dimensions)``, with one to
+            three dimensions; repeated points count once.
 
     Returns:
-        Levels ``(w, b)``, shape ``(N, dim, dim + 1)``: the constants 0 and 1,
-        then the others.  No two predict alike on the points, and every
-        dichotomy by a halfspace is there.  The order depends on the set of
-        points only.
+        The levels ``(w, b)`` of each halfspace, shape ``(halfspaces, dimensions, dimensions + 1)``.
+        The first two halfspaces give all points label 0 and label 1. No two halfspaces give the
+        points the same labels, and every labelling by a halfspace is included. The order depends on
+        the set of points only.
 
     """
     dimension = points.shape[1]
@@ -71,13 +70,14 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the fewest coordinates by which all points of a set's affine span differ.
+    """Return the fewest coordinates that keep the dimension of the points' affine span.
 
     Args:
-        points: shape ``(m, dim)``.
+        points: integer coordinates, shape ``(points, dimensions)``.
 
     Returns:
-        As many coordinates as the span has dimensions, the first that do.
+        Indices of coordinates, as many as the dimension of the affine span of the points. Of
+        several possible choices it is the first.
 
     """
     offsets = points - points[:1]
@@ -90,7 +90,12 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the half-lines to both sides of each midpoint between neighbours, ``(N, 1, 2)``."""
+    """Return the two half-lines at each midpoint between neighbouring points on a line.
+
+    Returns:
+        The level ``(w, b)`` of each half-line, shape ``(half-lines, 1, 2)``.
+
+    """
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)
@@ -98,27 +103,30 @@ def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per non-constant labelling of points in a plane, ``(N, 2, 3)``.
+    """Return one halfplane per non-constant labelling of points in a plane.
 
-    Of the lines that separate two sets, those that touch both and part them
-    crosswise are two, one turned either way.  Directed so that the first set
-    is on the left, exactly one of the two meets the first set first; on it the
-    last point of the first set and the first of the second are neighbours.  So
-    dichotomies and ordered pairs of neighbours correspond one to one, whatever
-    lies on a line.
+    Every labelling corresponds to exactly one ordered pair of points without another point between
+    them. To see this, take the two sets of points with label 1 and with label 0. Exactly two lines
+    touch both sets and have one set on each side. Direct both lines so that the set with label 1 is
+    on the left. Then exactly one of them meets the set with label 1 before the other set. On this
+    line, the last point with label 1 and the first point with label 0 are the pair.
+
+    Returns:
+        The levels ``(w, b)`` of each halfplane, shape ``(halfplanes, 2, 3)``.
+
     """
     first, second = visible_pairs(points)
     return pair_levels(points[first], points[second])
 
 
 def visible_pairs(points: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the ordered pairs of distinct points that have no other point between them.
+    """Return the indices of all ordered pairs of points that have no other point between them.
 
-    Seen from a point, the others lie in directions, reduced fractions; in each
-    the nearest one is visible.
+    For each point, the directions to all other points are computed as reduced fractions, and in
+    each direction only the nearest point is kept.
 
     Args:
-        points: distinct, shape ``(m, 2)``.
+        points: distinct integer points, shape ``(points, 2)``.
 
     """
     first, second = np.nonzero(~np.eye(len(points), dtype=np.bool_))

@@ -1,9 +1,8 @@
 """Halfspaces over one to three numeric features, with integer coefficients; two labels.
 
-A number is read as its place between its feature's bounds on ``2**16`` equal
-steps; a missing one lies at the lower bound.  Everything after that is exact
-integer arithmetic, row by row, whose bound against overflow is in
-:mod:`app.learning.halfspaces.arrangement`.
+The coordinate of a value is its position between the bounds of its feature, in ``2**16`` equal
+steps; a missing value is at the lower bound. All further arithmetic is exact integer arithmetic on
+one row at a time. :mod:`app.learning.halfspaces.arrangement` shows that it cannot overflow.
 """
 
 from __future__ import annotations
@@ -38,12 +37,15 @@ ROWS_PER_BLOCK: Final = 1 << 11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halfspaces:
-    """A hypothesis class that lists halfspaces.
+    """A list of halfspaces as a hypothesis class: label 1 inside a halfspace, and 0 outside.
 
     Attributes:
-        lattice: how rows are read.
-        levels: rows ``(w, b)`` of every halfspace, shape ``(N, dim, dim + 1)``.
-        public_frequencies: public guess of the share labelled 1, shape ``(N,)``.
+        lattice: the encoding of rows as points with integer coordinates.
+        levels: the levels ``(w, b)`` of every halfspace, shape
+            ``(halfspaces, dimensions, dimensions + 1)``. A point u has label 1 if the first of the
+            values ``w . u - b`` that is not zero is positive.
+        public_frequencies: a public estimate of the share of rows that each halfspace gives label
+            1, shape ``(halfspaces,)``.
 
     """
 
@@ -61,13 +63,23 @@ class Halfspaces:
         return len(self.levels)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return rows as points with integer coordinates, shape ``(n, dim)``."""
+        """Return rows as points with integer coordinates, shape ``(rows, dimensions)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         return self.lattice.encode(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return, for every halfspace and row, 1 if the row lies in it, else 0, ``(N, n)``.
+        """Return for every halfspace and row 1 if the row lies in the halfspace, else 0.
 
-        The first of the halfspace's linear forms that is nonzero at the row must be positive there.
+        Args:
+            encoded: the points that :meth:`encode` returns.
+
+        Returns:
+            Labels, shape ``(halfspaces, rows)``.
+
         """
         points = np.asfortranarray(encoded.astype(np.int64, copy=False))
         shape = (len(self.levels), len(points))
@@ -75,10 +87,15 @@ class Halfspaces:
         return _labels(self.levels, points, scratch).view(np.uint8)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the exact number of errors of every halfspace, shape ``(N,)``.
+        """Return the exact number of errors of every halfspace, shape ``(halfspaces,)``.
 
-        Rows at the same lattice point are counted together: a halfspace errs
-        on all rows of label 1, and inside it on those of label 0 instead.
+        Rows at the same point are counted together. The errors of a halfspace are all rows of label
+        1, less those inside it, plus the rows of label 0 inside it.
+
+        Args:
+            encoded: the points that :meth:`encode` returns.
+            labels: class indices 0 or 1, shape ``(rows,)``.
+
         """
         points, excess = _weighed_points(encoded.astype(np.int64, copy=False), labels)
         errors = np.full(len(self), np.count_nonzero(labels), dtype=np.int64)
@@ -91,10 +108,10 @@ class Halfspaces:
     def describe(self, index: int) -> Description:
         """Return the integer coefficients of one halfspace as plain lists and numbers.
 
-        A row has label 1 iff the first of its values ``weights . u - offset``
-        that is not zero is positive; ``u`` is ``(x - lower) / (upper - lower)
-        * steps`` of each feature, rounded to the nearest integer and a half to
-        the even one, and 0 where the number is missing.
+        A row has label 1 if the first of its values ``weights . u - offset`` that is not zero is
+        positive. The coordinate ``u`` of a feature is ``(x - lower) / (upper - lower) * steps``,
+        rounded to the nearest integer, where a half is rounded to the even one. The coordinate of a
+        missing value is 0.
         """
         used = self.levels[index][self.levels[index].any(axis=1)]
         return {
@@ -106,9 +123,15 @@ class Halfspaces:
         }
 
     def sums(self, points: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the total weight of the points in each halfspace, shape ``(N,)``.
+        """Return the total weight of the points in each halfspace, shape ``(halfspaces,)``.
 
-        Doubles hold the sums exactly: they are integers below ``2**53``.
+        The sums are computed exactly as floating-point numbers, since they are integers below
+        ``2**53``.
+
+        Args:
+            points: integer coordinates, shape ``(points, dimensions)``.
+            weights: the integer weight of each point, shape ``(points,)``.
+
         """
         columns = np.asfortranarray(points)
         row_count = max(1, min(len(points), ROWS_PER_BLOCK))
@@ -131,13 +154,14 @@ def over(
     """Return one halfspace for every labelling of integer points that halfspaces can make.
 
     Args:
-        lattice: how rows are read; the points are its own.
-        points: shape ``(m, dim)``; m is public even where the points are not.
-        weights: public, how many people each point stands for; alike if None.
+        lattice: the encoding of rows as points, in whose coordinates the points are given.
+        points: integer coordinates, shape ``(points, dimensions)``; the number of points is public
+            even if the points are private.
+        weights: the public number of people that each point stands for; None for equal numbers.
 
     Raises:
-        ConfigurationError: m points may have more dichotomies than can be
-            listed, which m and the dimension tell before any is looked at.
+        ConfigurationError: there may be too many labellings to list. This depends only on the
+            number of points and dimensions.
 
     """
     refuse_points(len(points), lattice.dimension)
@@ -153,14 +177,14 @@ def over(
 def grid_halfspaces(
     tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]
 ) -> EnumeratedClass:
-    """Return one halfspace for every labelling of the public grid's points.
+    """Return one halfspace for every labelling of the points of the public grid.
 
     Args:
-        tests: the public tests, whose cuts make the grid.
+        tests: the public tests of features, whose cuts (thresholds) make the grid.
         columns: the public encoding of every feature.
 
     Raises:
-        ConfigurationError: too many features, or too many cells.
+        ConfigurationError: there are too many features or too many grid cells.
 
     """
     lattice = used_lattice(tests, columns)
@@ -170,19 +194,30 @@ def grid_halfspaces(
 
 
 def halfspace_dichotomies(lattice: Lattice, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one halfspace for every labelling of encoded rows, shape ``(m, d)``.
+    """Return one halfspace for every way in which halfspaces can label some rows.
+
+    Args:
+        lattice: the encoding of rows as points with integer coordinates.
+        values: feature values of the rows, encoded by the public schema, shape
+            ``(rows, features)``.
 
     Raises:
-        ConfigurationError: too many rows.
+        ConfigurationError: there are too many rows.
 
     """
     return _as_class(over(lattice, lattice.encode(values)))
 
 
 def dichotomy_bound(point_count: int, dimension: int) -> int:
-    """Return the largest number of ways in which halfspaces can label so many points.
+    """Return the largest number of ways in which halfspaces can label a number of points.
 
-    It is ``2 sum_(i <= dim) C(m - 1, i)`` (Schlaefli; Cover 1965, Theorem 1).
+    For m points in d dimensions it is ``2 sum_(i <= d) C(m - 1, i)`` with binomial coefficients C
+    (Schlaefli; Cover 1965, Theorem 1).
+
+    Args:
+        point_count: the number of points.
+        dimension: the number of dimensions.
+
     """
     if point_count == 0:
         return 1
@@ -190,10 +225,15 @@ def dichotomy_bound(point_count: int, dimension: int) -> int:
 
 
 def refuse_points(point_count: int, dimension: int) -> None:
-    """Refuse points that may have too many labellings, by their public number only.
+    """Refuse points that may have too many labellings, judged by their public number only.
+
+    Args:
+        point_count: the number of points.
+        dimension: the number of dimensions.
 
     Raises:
-        ConfigurationError: says how many there may be and what to do instead.
+        ConfigurationError: there may be too many labellings; the message says how many, and another
+            choice.
 
     """
     bound = dichotomy_bound(point_count, dimension)

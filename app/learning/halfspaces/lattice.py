@@ -26,11 +26,11 @@ SHARE_UNITS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """The numeric features that halfspaces use, with their public bounds.
+    """The numeric features that halfspaces use, with the public bounds that scale them to integers.
 
     Attributes:
-        feature_indices: one to three numeric features, in schema order.
-        bounds: lower and upper bound of each.
+        feature_indices: the indices of one to three numeric features, in the order of the schema.
+        bounds: the lower and the upper bound of each of these features.
 
     """
 
@@ -38,7 +38,7 @@ class Lattice:
     bounds: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        """Refuse more features than arrangements have dimensions."""
+        """Refuse more than three features."""
         invariant(len(self.feature_indices) == len(self.bounds), "a feature has its bounds")
         if not 1 <= self.dimension <= DIMENSION_MAX:
             problem = (
@@ -53,21 +53,37 @@ class Lattice:
         return len(self.feature_indices)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return encoded rows in integer coordinates from ``[0, 2**16]``, shape ``(n, dim)``."""
+        """Return rows as points with integer coordinates in ``[0, 2**16]``, ``(rows, dimensions)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         points = np.empty((len(values), self.dimension), dtype=np.int64)
         for axis, feature_index in enumerate(self.feature_indices):
             points[:, axis] = self.coordinates(axis, values[:, feature_index])
         return points
 
     def coordinates(self, axis: int, column: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the integer coordinate of every value of one feature; 0 if missing."""
+        """Return the integer coordinate of every value of one feature; 0 for a missing value.
+
+        Args:
+            axis: the index of the feature among :attr:`feature_indices`.
+            column: the values, shape ``(rows,)``.
+
+        """
         return whole_steps(column, self.bounds[axis])
 
 
 def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
     """Return each value's distance from its lower bound, in steps of 1/2^16 of the range.
 
-    What is beyond a bound lies on it, and what is missing on the lower one.
+    A value beyond a bound counts as this bound, and a missing value as the lower bound.
+
+    Args:
+        column: values of one feature, shape ``(rows,)``.
+        bounds: the lower and the upper bound of the feature.
+
     """
     lower, upper = bounds
     clipped = np.clip(column, lower, upper)
@@ -78,12 +94,13 @@ def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDA
 
 
 def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -> Lattice:
-    """Return integer coordinates for the numeric features that have a threshold in use.
+    """Return integer coordinates for the numeric features that have a cut in the public tests.
 
-    Without a cut only the constants are left, which may read any feature.
+    If no feature has a cut, the first feature is used; the class then has only the two hypotheses
+    that give every row the same label.
 
     Args:
-        tests: the public tests; categories are left out.
+        tests: the public tests of features; tests of categories are ignored.
         columns: the public encoding of every feature.
 
     Raises:
@@ -97,12 +114,11 @@ def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The public grid of integer points, one for every cell between thresholds.
+    """The public grid of integer points: one point for every cell between cuts (thresholds).
 
     Attributes:
-        coordinates: along each axis, the middle of every cell.
-        weights: along each axis, the public share of people in every cell, as
-            integers.
+        coordinates: for each feature, the middle of every interval between cuts.
+        weights: for each feature, the public share of people in every interval, as an integer.
 
     """
 
@@ -111,20 +127,29 @@ class Grid:
 
     @property
     def point_count(self) -> int:
-        """The number of cells of the public grid."""
+        """The number of cells of the public grid, and so of its points."""
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:
-        """Return the midpoints of all grid cells, shape ``(m, dim)``."""
+        """Return the middle points of all grid cells, shape ``(points, dimensions)``."""
         return np.array(list(product(*self.coordinates)), dtype=np.int64)
 
     def point_weights(self) -> NDArray[np.int64]:
-        """Return the expected fraction of records per grid cell, if features are independent."""
+        """Return the expected share of rows in every grid cell, as integers, shape ``(points,)``.
+
+        The features are taken as independent.
+        """
         return np.array([prod(map(int, cell)) for cell in product(*self.weights)], dtype=np.int64)
 
 
 def public_grid(lattice: Lattice, tests: Sequence[BinaryTest]) -> Grid:
-    """Return the public grid between the thresholds of the features that halfspaces use."""
+    """Return the public grid between the cuts (thresholds) of the features that halfspaces use.
+
+    Args:
+        lattice: the features and their integer coordinates.
+        tests: the public tests of features, whose cuts make the grid.
+
+    """
     coordinates, weights = [], []
     for axis, feature_index in enumerate(lattice.feature_indices):
         shares = {

@@ -1,11 +1,10 @@
-"""Labellings of points in space by planes, found from the planes through three points.
+"""Labellings of points in space by halfspaces, found from the planes through three points.
 
-A plane through points, and a dichotomy of the points on it, is a flag; a
-dichotomy that parts points which span the space has at least one, and in
-general eight.  All flags are labelled, packed into words and compared: exact,
-and the work depends on the points only.  A flag and its reverse give
-complements, so of each pair only the one that labels the first point 0 is
-kept until the end.
+A plane through at least three points, together with a labelling of the points on it by a halfplane,
+is called a flag. Every halfspace labelling of points that span the space comes from at least one
+flag, and in general from eight. The points are labelled by every flag, and equal labellings are
+counted once. A flag and its reverse give opposite labels, so only the one that gives the first
+point label 0 is kept until the end. The work depends on the points only.
 """
 
 from __future__ import annotations
@@ -64,10 +63,12 @@ def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one halfspace for every labelling of points in space, except the constant ones.
 
     Args:
-        points: distinct, spanning the space, shape ``(m, 3)``.
+        points: distinct integer points that span the space, shape ``(points, 3)``.
 
     Returns:
-        Shape ``(N, 3, 4)``, each halfspace followed by its complement.
+        The levels ``(w, b)`` of each halfspace, shape ``(halfspaces, 3, 4)``; each halfspace is
+        followed by its complement. A point u has label 1 if the first of the values ``w . u - b``
+        that is not zero is positive.
 
     """
     planes = planes_through(points)
@@ -79,9 +80,12 @@ def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 def planes_through(points: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distinct planes through three points that are not on a line.
 
+    Args:
+        points: distinct integer points, shape ``(points, 3)``.
+
     Returns:
-        Rows ``(w_1, w_2, w_3, b)`` without a common factor, the first weight
-        that is not zero positive; the plane is ``w . u = b``.
+        The integers ``(w_1, w_2, w_3, b)`` of each plane ``w . u = b``, without a common factor;
+        the first weight that is not zero is positive.
 
     """
     found: list[NDArray[np.int64]] = []
@@ -216,14 +220,15 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per pair of points: left of their line, with half of the line.
+    """Return one halfplane per pair of points: the points left of their line, and half of the line.
 
     Args:
-        first: start points, label 1, shape ``(N, 2)``.
-        second: end points, label 0, shape ``(N, 2)``.
+        first: the points at which the lines start, with label 1, shape ``(pairs, 2)``.
+        second: the points at which the lines end, with label 0, shape ``(pairs, 2)``.
 
     Returns:
-        Levels of a halfplane each, shape ``(N, 2, 3)``.
+        The levels ``(w, b)`` of each halfplane, shape ``(pairs, 2, 3)``. A point u has label 1 if
+        the first of the values ``w . u - b`` that is not zero is positive.
 
     """
     step = second - first

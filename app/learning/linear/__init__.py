@@ -1,11 +1,14 @@
-"""Linear scores over public inputs: classifiers that noisy gradient descent trains.
+"""Linear classifiers over public inputs, which noisy gradient descent trains.
 
-* ``conjunctions.py`` has the inputs: public tests and products of two, each 0 or 1.
-* ``quantile_steps.py`` makes inputs of numbers, in whole steps between public quantiles.
-* ``whitening.py`` finds a public linear map that makes terms uncorrelated.
-* ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the logistic
-  residuals, so that sums over rows are exact.
-* ``linear_scores.py`` has the classifier, and the averaged steps of the descent.
-* ``cosine_features.py`` has inputs that curve: cosines of random phases of numbers, in integers.
-* ``kernel_scores.py`` whitens terms and waves together, and has the classifier over both.
+A score is a weighted sum of a row's inputs; the label follows from the scores.
+
+* ``conjunctions.py`` has inputs that are 0 or 1: public tests of features, and pairs of tests that
+  are both true.
+* ``quantile_steps.py`` makes inputs of numeric features, in whole steps between public quantiles.
+* ``cosine_features.py`` has nonlinear inputs: cosines of random weighted sums of numeric features.
+* ``whitening.py`` finds a public linear map that makes the inputs uncorrelated.
+* ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the residuals of
+  the logistic loss as integers, so that sums over rows are exact.
+* ``linear_scores.py`` has the classifier over tests, and the averaged steps of the descent.
+* ``kernel_scores.py`` has the classifier over tests and cosine or numeric inputs.
 """

@@ -1,11 +1,10 @@
-"""Conjunctions ("terms") of the outcomes of public tests, each 0 or 1 for every row.
+"""Conjunctions (terms) of the outcomes of public feature tests, each 0 or 1 for every row.
 
-Products of two public tests, and the few combinations of them that tests leave unsaid.
-
-Of every feature up to three tests are taken that differ most on the public points, and
-of two features' tests their products.  Of these products only the directions are kept in
-which public points differ most beyond what the tests themselves say: some eighty numbers
-in place of some hundreds, so that noise is added to few.
+A term is true on a row if several tests have given outcomes. The module also chooses pairs of tests
+as inputs of a linear classifier. Of every feature, up to three tests are taken that differ most on
+public points (feature vectors), and then the products of the tests of any two features. A public
+linear map keeps only the 80 combinations of the products in which public points differ most, after
+the part that the tests themselves explain is removed. Fewer inputs need less noise.
 """
 
 from __future__ import annotations
@@ -36,11 +35,12 @@ Term: TypeAlias = tuple[Literal, ...]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A public list of conjunctions of public tests.
+    """A public list of conjunctions of public feature tests.
 
     Attributes:
-        tests: the public tests.
-        terms: literals that have all to hold, one or more each.
+        tests: the public yes-or-no tests of features.
+        terms: the conjunctions. Each is a list of test indices with outcomes, and is true if all
+            these tests have these outcomes.
 
     """
 
@@ -48,25 +48,25 @@ class Terms:
     terms: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        """Refuse an empty term, and one of a test that is not there."""
+        """Refuse a conjunction without feature tests, and one of a test that does not exist."""
         invariant(all(self.terms), "a term has a literal")
         indices = [index for term in self.terms for index, _ in term]
         invariant(all(0 <= index < len(self.tests) for index in indices), "a term's tests exist")
 
     def __len__(self) -> int:
-        """Return the number of terms, t."""
+        """Return the number of conjunctions."""
         return len(self.terms)
 
     @classmethod
     def single(cls, tests: Sequence[BinaryTest]) -> Terms:
-        """Return one conjunction per test, which holds if the test does."""
+        """Return one conjunction per feature test, which is true if the test is."""
         return cls(tuple(tests), tuple(((index, True),) for index in range(len(tests))))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return which conjunctions hold for each row, as uint8 of shape ``(n, t)``.
+        """Return for each row which conjunctions are true, 0 or 1, shape ``(rows, terms)``.
 
         Args:
-            values: encoded rows, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         """
         outcomes = evaluate(self.tests, values)
@@ -91,11 +91,12 @@ LEAST: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedTests:
-    """The pairs of tests that are inputs of a score, and a map that decorrelates the inputs.
+    """The pairs of feature tests that are inputs of a classifier, and a map of the inputs.
 
     Attributes:
-        pairs: indices of two tests each, of different features.
-        public_map: over the tests first, then over the pairs in order.
+        pairs: the indices of two tests of different features, for each pair.
+        public_map: a public linear map of all inputs: first the tests, then the pairs in order. It
+            keeps the tests, and a few combinations of the pairs.
 
     """
 
@@ -104,13 +105,14 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return the pairs of tests to use as inputs, and a map that decorrelates all inputs.
+    """Return the pairs of feature tests to use as inputs, and a map that combines the inputs.
 
-    Both follow from public points; None where there are too few features for a pair.
+    Both are computed from public points (feature vectors). The result is None if the points or
+    features are too few for any pair.
 
     Args:
-        public_bits: tests on the public points, shape ``(m, t)``.
-        feature_indices: of each test, length t.
+        public_bits: outcomes of the tests on the public points, shape ``(points, tests)``.
+        feature_indices: the index of each test's feature, length ``tests``.
 
     """
     centred = public_bits - public_bits.mean(axis=0)

@@ -1,13 +1,14 @@
-"""Random Fourier features ("waves"): cosines of random weighted sums, all in integers.
+"""Random Fourier features ("waves"): cosines of random weighted sums of numeric features.
 
-Random Fourier features (Rahimi and Recht 2007), whose products come near a Gaussian
-kernel's.  A number becomes a whole number of steps between its public bounds, a phase is
-a sum of products of integers in 64 bits, of which the last 32 count, and its cosine is
-read from a table.  So a row's waves are a function of that row, to the last bit: a product
-of doubles would depend on the rows beside it.
+The inner product of two rows' random Fourier features (Rahimi and Recht 2007) approximates a
+Gaussian kernel. Here everything is computed in integers: a numeric value becomes a whole number of
+steps between its public bounds, a phase is a 64-bit sum of products of integers, of which the last
+32 bits count, and the cosine is read from a table. Therefore the waves of a row depend on this row
+only, to the last bit. Floating-point matrix products do not have this property, because their
+rounding can depend on the other rows.
 
-The coins of frequencies and shifts are public: no claim rests on them, and what is
-published has them.
+The random frequencies and shifts are public and are published with the classifier; no privacy claim
+depends on them.
 """
 
 from __future__ import annotations
@@ -60,10 +61,9 @@ HALVINGS: Final = (PLACES // 2).bit_length() - 1
 
 @cache
 def cosine_table() -> NDArray[np.int64]:
-    """Return a table of cosines as scaled integers, one for each small interval of angles.
+    """Return a table of cosines as integers, scaled by 256, for 1,024 equal angles of a circle.
 
-    The cosine of half an angle is a square root, and those of multiples follow by sums of
-    products, all in decimals with far more digits than are rounded away.
+    The cosines are computed in decimal numbers with far more digits than the rounded result has.
     """
     with localcontext(Context(prec=DIGITS)):
         half = step = Decimal(0)
@@ -83,11 +83,14 @@ def cosine_table() -> NDArray[np.int64]:
 class Waves:
     """Random Fourier features: public cosines of weighted sums of numeric features.
 
+    A phase of 2^32 is a full turn.
+
     Attributes:
-        feature_indices: the numeric features, in schema order.
-        bounds: lower and upper bound of each.
-        frequencies: phases a step, from 0 to 2^32 - 1, shape ``(d, K)``.
-        shifts: likewise phases, shape ``(K,)``.
+        feature_indices: the indices of the numeric features, in the order of the schema.
+        bounds: the lower and the upper bound of each of these features.
+        frequencies: the phase that one step of a feature adds to a wave, from 0 to 2^32 - 1, shape
+            ``(features, waves)``.
+        shifts: the phase of each wave at step 0 of all features, shape ``(waves,)``.
 
     """
 
@@ -97,7 +100,7 @@ class Waves:
     shifts: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check that no sum of phases leaves 64 bits."""
+        """Check that every sum of phases fits into 64 bits."""
         invariant(len(self.feature_indices) == len(self.bounds), "a number has its bounds")
         shape = (len(self.bounds), len(self.shifts))
         invariant(self.frequencies.shape == shape, "a wave has a frequency for each number")
@@ -107,11 +110,16 @@ class Waves:
         invariant(largest < SUM_BOUND, "sums of phases are exact")
 
     def __len__(self) -> int:
-        """Return the number of waves, K."""
+        """Return the number of waves."""
         return len(self.shifts)
 
     def steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the numeric features of encoded rows in whole steps, shape ``(n, d)``."""
+        """Return the numeric features in whole steps between their bounds, ``(rows, features)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, all features)``.
+
+        """
         columns = [
             whole_steps(values[:, index], bounds)
             for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
@@ -119,11 +127,21 @@ class Waves:
         return np.stack(columns, axis=1)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the cosine features of encoded rows, integers of shape ``(n, K)``."""
+        """Return the waves of rows: cosines scaled by 256, as integers, shape ``(rows, waves)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, all features)``.
+
+        """
         return self.cosines(self.steps(values))
 
     def cosines(self, steps: NDArray[np.int64]) -> NDArray[np.int16]:
-        """Return the cosine features of numbers given in whole steps, shape ``(n, K)``."""
+        """Return the waves of rows that are given in whole steps, shape ``(rows, waves)``.
+
+        Args:
+            steps: the numeric features in whole steps, as :meth:`steps` returns them.
+
+        """
         found = np.empty((len(steps), len(self)), dtype=np.int16)
         for start in range(0, len(steps), ROWS_PER_BLOCK):
             phases = steps[start : start + ROWS_PER_BLOCK] @ self.frequencies + self.shifts
@@ -133,7 +151,14 @@ class Waves:
 
 
 def wave_size(number_count: int) -> float:
-    """Return the factor that scales cosine features against tests, by the number of inputs."""
+    """Return the factor by which waves are scaled relative to feature tests.
+
+    It is 1 for up to two numeric features, and smaller for more.
+
+    Args:
+        number_count: the number of numeric features.
+
+    """
     return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 
@@ -141,7 +166,8 @@ def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:
     """Return the standard deviation of each numeric feature among public points, in steps.
 
     Args:
-        steps: of the points, shape ``(m, d)``; m may be 0.
+        steps: the numeric features of the points in whole steps, shape ``(points, features)``.
+            Without points, the deviation of a uniform distribution is returned.
 
     """
     if not len(steps):
@@ -158,17 +184,17 @@ def drawn_waves(
     count: int,
     noise: NoiseSource,
 ) -> Waves:
-    """Return random cosine features: frequencies from a discrete normal, uniform shifts.
+    """Return random waves: frequencies from a discrete Gaussian, and uniform shifts.
 
-    Two people differ in d numbers by the root of ``2 d`` spreads or so; the more numbers
-    there are, the smoother are the waves, lest all people be strangers to each other.
+    The distance between two people grows with the number of numeric features. Therefore frequencies
+    are lower for more features, so that similar people still have similar waves.
 
     Args:
-        feature_indices: the numeric features, in schema order.
-        bounds: of each, lower and upper.
-        spread: of each, among people, in steps.
-        count: number of waves, K.
-        noise: where the coins come from.
+        feature_indices: the indices of the numeric features, in the order of the schema.
+        bounds: the lower and the upper bound of each of these features.
+        spread: the standard deviation of each feature among people, in steps.
+        count: the number of waves.
+        noise: the source of randomness.
 
     """
     dimension = len(bounds)

@@ -1,16 +1,14 @@
-"""Encoding of rows as integer vectors of bounded length, so that their sums are exact.
+"""Encoding of rows as integer vectors of bounded length, and integer residuals of their labels.
 
-Every number is an integer that a double holds, so sums are exact in any order: the
-vector of a row is the same whatever rows stand beside it, and its length is checked
-and not estimated.
+All numbers are integers that a floating-point number represents exactly, so sums are exact in any
+order. Therefore the vector of a row does not depend on other rows, and its length is checked
+exactly.
 
-By how much a model's probabilities miss a row's label, in integers of a public table.
-
-A miss counts for half of a whole at most: the loss is the logistic one where a row is on
-its label's side, and linear beyond.  So two rows differ by no more than a whole, whatever
-the model.  The model's scores are integers on a public grid, and so is the result: what a row
-gives depends on its own scores and its own label, and on nothing that is rounded by
-circumstances.
+A residual is the model's probability of a class, less 1 if this class is the row's label. It is
+limited to half: the loss is the logistic loss where the model's score agrees with the row's label,
+and linear elsewhere. Therefore the residuals of two rows differ by at most 1 for any model. Scores
+and residuals are integers, read from a public table, so a residual depends only on the row's own
+scores and label.
 """
 
 from __future__ import annotations
@@ -36,11 +34,11 @@ ROWS_PER_BLOCK: Final = 8192
 
 
 def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
-    """Return whether inputs and map are small enough integers for exact sums of vectors.
+    """Return whether the integers of a linear map are small enough for exact sums.
 
     Args:
-        matrix: integers, shape ``(t, p)``.
-        offset: integers, shape ``(p,)``.
+        matrix: integers as float64, shape ``(inputs, coordinates)``.
+        offset: integers as float64, shape ``(coordinates,)``.
 
     """
     return sum(each**2 for each in _largest(matrix, offset, 1)) < EXACT_BOUND
@@ -58,16 +56,17 @@ def _largest(matrix: NDArray[np.float64], offset: NDArray[np.float64], magnitude
 class IntegerFeatures:
     """A public linear map from small integer inputs to integer vectors of bounded length.
 
-    A row's vector is ``(features @ matrix + offset) / grid``, cut to the bound if it is
-    longer, and every coordinate is then rounded towards zero.
+    The vector of a row is ``(features @ matrix + offset) / grid``. If it is longer than the bound,
+    it is scaled down to the bound. Then every coordinate is rounded towards zero.
 
     Attributes:
-        matrix: integers as float64, shape ``(t, p)``.
-        offset: likewise, shape ``(p,)``.
-        grid: how much finer the map is than the coordinates, a power of two.
-        unit: what a coordinate of 1.0 is written as, for reading weights.
-        norm_bound: the largest Euclidean length, in units of the coordinates.
-        magnitude: no feature of a row is larger, nor below minus it; 1 where they are bits.
+        matrix: integers as float64, shape ``(inputs, coordinates)``.
+        offset: integers as float64, shape ``(coordinates,)``.
+        grid: the factor, a power of two, by which the integers of the map are larger than the
+            coordinates.
+        unit: the integer that stands for a coordinate of 1.0.
+        norm_bound: the largest Euclidean length of a vector, in integer coordinates.
+        magnitude: the largest absolute value of an input; 1 for inputs that are 0 or 1.
 
     """
 
@@ -80,7 +79,7 @@ class IntegerFeatures:
     _reach: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that no sum of the map, or of its squares, leaves the exact integers."""
+        """Check that all sums of the map, and the sums of their squares, are exact."""
         invariant(self.grid >= 1 <= self.unit, "grid and unit are positive")
         invariant(1 <= self.norm_bound <= NORM_MAX, "coordinates fit 16 bits")
         for integers in (self.matrix, self.offset):
@@ -96,14 +95,15 @@ class IntegerFeatures:
 
     @property
     def width(self) -> int:
-        """The number of coordinates of a row's vector, p."""
+        """The number of coordinates of a row's vector."""
         return len(self.offset)
 
     def coordinates(self, features: NDArray[np.integer]) -> NDArray[np.int16]:
-        """Return rows as integer vectors, int16 of shape ``(n, p)``.
+        """Return rows as integer vectors, int16, shape ``(rows, coordinates)``.
 
         Args:
-            features: bits or other integers within :attr:`magnitude`, shape ``(n, t)``.
+            features: the inputs of each row, integers with absolute values up to :attr:`magnitude`,
+                shape ``(rows, inputs)``.
 
         """
         vectors = np.empty((len(features), self.width), dtype=np.int16)
@@ -152,16 +152,17 @@ _DECAY: Final = np.array(
 
 
 def score_count(class_count: int) -> int:
-    """Return the number of scores per row: one for two classes, else one per class."""
+    """Return the number of linear scores per row: one for two classes, else one per class."""
     return 1 if class_count == BINARY else class_count
 
 
 def squared_length_bound(class_count: int) -> int:
-    """Return a bound on the squared length of one row's residuals.
+    """Return a bound on the squared length of the vector of one row's residuals.
 
-    With two classes there is one, between -:data:`HALF` and :data:`HALF`.  With more the
-    label's lies in [-:data:`HALF`, 0], the others are not negative, and they add up to
-    no more than the label's magnitude.
+    Residuals are integers; the integer :data:`HALF` stands for one half. With two classes there is
+    one residual, between -:data:`HALF` and :data:`HALF`. With more classes, the residual of the
+    row's label lies in [-:data:`HALF`, 0]; the others are not negative, and their sum is at most
+    the absolute value of the label's residual.
     """
     return HALF**2 if class_count == BINARY else 2 * HALF**2
 
@@ -169,33 +170,43 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return each residual divided by the number of rows of its row's person, toward zero.
+    """Return each residual divided by the number of rows of the same person, rounded toward zero.
 
-    So what the r rows of a person add up to is no longer than what one row may add.  To the
-    nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.
+    Therefore the residuals of all rows of a person add up to at most the bound for one row.
+    Rounding to the nearest integer would break this: three residuals of 5 over 3 rows would each
+    become 2, and their sum 6.
 
     Args:
-        missed: residuals, shape ``(n, s)``.
-        person_row_counts: shape ``(n,)``.
+        missed: residuals, shape ``(rows, scores)``.
+        person_row_counts: for each row, the number of rows of its person, shape ``(rows,)``.
 
     """
     return np.sign(missed) * (np.abs(missed) // person_row_counts[:, None])
 
 
 def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return logistic probabilities of integer scores, as integers; monotone in the score."""
+    """Return the logistic function of integer scores as integers; it increases with the score.
+
+    Args:
+        scores: scores in steps of 1/:data:`SCORE_STEPS`, which is 1/128.
+
+    Returns:
+        Probabilities as integers; a probability of 1 is :data:`WHOLE`, which is ``2**20``.
+
+    """
     return np.asarray(_LOGISTIC[np.clip(scores, -_PLACES, _PLACES - 1) + _PLACES])
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return residuals (probabilities minus the label's indicator), clipped, as integers.
+    """Return residuals: the probability of each class, less 1 for the row's label, limited to half.
 
     Args:
-        scores: in steps of 1/:data:`SCORE_STEPS`, shape ``(n, s)``.
-        labels: class indices, shape ``(n,)``.
+        scores: scores in steps of 1/:data:`SCORE_STEPS`, which is 1/128, shape ``(rows, scores)``.
+        labels: class indices, shape ``(rows,)``.
 
     Returns:
-        Shape ``(n, s)``: with one score, of the second of two classes.
+        Residuals as integers, shape ``(rows, scores)``; a residual of 1 is :data:`WHOLE`, which is
+        ``2**20``. For two classes there is one residual, for the second class.
 
     """
     if scores.shape[1] == 1:

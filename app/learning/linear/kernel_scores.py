@@ -1,8 +1,9 @@
-"""Integer scores: weighted sums of tests, cosine features and numbers.
+"""Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
-A row's features are small integers: a term that holds counts as much as a cosine of one, and as
-a number that goes from one of its bounds to the other.  Public points whiten them, as they whiten
-tests alone.  With waves, the points' median length is where rows are cut.
+The inputs of a row are small integers. A true test gives 256; the cosine of a wave lies between
+-256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points (feature
+vectors) determine a linear map that makes the inputs uncorrelated. The vectors of rows are limited
+to a maximum length; with waves, this length is a multiple of the public points' median length.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ ROOT: Final = 76
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedTerms:
-    """The inputs of a score: outcomes of public tests, then numeric features.
+    """The inputs of a linear score: conjunctions of public feature tests, then numeric features.
 
     Attributes:
-        terms: the public terms.
-        numbers: the public numbers.
+        terms: the public conjunctions of tests.
+        numbers: the numeric features, with their public bounds.
 
     """
 
@@ -55,14 +56,14 @@ class NumberedTerms:
     numbers: Numbers
 
     def __len__(self) -> int:
-        """Return the number of features, t."""
+        """Return the number of inputs."""
         return len(self.terms) + len(self.numbers)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the inputs of each row as integers from 0 to 256, shape ``(n, t)``.
+        """Return the inputs of each row as integers from 0 to 256, shape ``(rows, inputs)``.
 
         Args:
-            values: encoded rows, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         """
         return np.hstack([_held(self.terms, values), self.numbers.encode(values)])
@@ -70,10 +71,12 @@ class NumberedTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInputs:
-    """The inputs of a score: outcomes of public tests, then random cosine features.
+    """The inputs of a linear score: conjunctions of public feature tests, then waves.
+
+    A wave is the cosine of a random weighted sum of numeric features.
 
     Attributes:
-        terms: the public terms.
+        terms: the public conjunctions of tests.
         waves: the public waves.
 
     """
@@ -82,14 +85,14 @@ class KernelInputs:
     waves: Waves
 
     def __len__(self) -> int:
-        """Return the number of features, t."""
+        """Return the number of inputs."""
         return len(self.terms) + len(self.waves)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the inputs of each row as integers from -256 to 256, shape ``(n, t)``.
+        """Return the inputs of each row as integers from -256 to 256, shape ``(rows, inputs)``.
 
         Args:
-            values: encoded rows, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         """
         return np.hstack([_held(self.terms, values), self.waves.encode(values)])
@@ -106,13 +109,16 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return an integer map that decorrelates tests and numbers, and limits rows' lengths.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+
+    The inputs are feature tests and numeric features.
 
     Args:
-        inputs: the features; numbers are told apart by public points, so there are some.
-        of_terms: the public map of the terms alone.
-        public_values: encoded public points, shape ``(m, d)``, m positive.
-        shrinkage: of small directions; rows are cut as those of terms alone are.
+        inputs: the tests and numeric features.
+        of_terms: the public map of the tests alone.
+        public_values: feature values of public points, encoded by the public schema, shape
+            ``(points, features)``, at least one point.
+        shrinkage: the shrinkage of inputs that vary little, and the limit of rows' lengths.
 
     """
     points = inputs.encode(public_values).astype(np.float64) / MAGNITUDE
@@ -130,15 +136,19 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return an integer map that decorrelates all inputs, and limits the lengths of rows.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+
+    The inputs are feature tests and waves (random cosine features).
 
     Args:
-        inputs: the features.
-        of_terms: the public map of the terms alone.
-        public_values: encoded public points, shape ``(m, d)``; m may be 0.
-        shrinkage: of small directions; rows are cut to ``shrinkage.length`` times the
-            public points' median length, or the usual one where there are none.
-        wave_size: of a wave beside a test: the smaller, the sooner noise drowns it.
+        inputs: the tests and waves.
+        of_terms: the public map of the tests alone.
+        public_values: feature values of public points, encoded by the public schema, shape
+            ``(points, features)``; there may be none.
+        shrinkage: the shrinkage of inputs that vary little. The vectors of rows are cut to
+            ``shrinkage.length`` times the public points' median length, or times the expected
+            length if there are no points.
+        wave_size: the size of a wave relative to a test; noise hides smaller inputs sooner.
 
     """
     points = inputs.encode(public_values) / MAGNITUDE
@@ -216,14 +226,18 @@ def _integers(found: Directions, *, norm: float, finest: bool) -> IntegerFeature
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelScores:
-    """A classifier with integer scores: intercepts plus weights times inputs.
+    """A classifier with integer scores: an intercept plus the weighted sum of the inputs.
+
+    With two classes there is one score, and the second class is predicted if the score is above
+    zero. With more classes there is one score per class, and the class with the largest score is
+    predicted.
 
     Attributes:
-        inputs: the public features.
-        weights: of a unit of each feature, shape ``(t, s)``.
-        intercepts: shape ``(s,)``.
-        unit: what a score of 1.0 is written as, on the scale of the descent.
-        class_count: number of labels, L.
+        inputs: the public inputs.
+        weights: the integer weight of one unit of each input, shape ``(inputs, scores)``.
+        intercepts: integers, shape ``(scores,)``.
+        unit: the integer that stands for a score of 1.0.
+        class_count: the number of labels.
 
     """
 
@@ -234,7 +248,7 @@ class KernelScores:
     class_count: int
 
     def __post_init__(self) -> None:
-        """Refuse sums beyond the exact integers."""
+        """Refuse weights whose sums would not be exact."""
         width = score_count(self.class_count)
         invariant(self.weights.shape == (len(self.inputs), width), "every feature has weights")
         invariant(self.intercepts.shape == (width,), "there is an intercept for each score")
@@ -252,13 +266,13 @@ class KernelScores:
         *,
         class_count: int,
     ) -> KernelScores:
-        """Return the classifier with weights rounded so that sums in doubles are exact.
+        """Return the classifier with weights rounded to integers whose sums are exact.
 
         Args:
-            inputs: the public features.
-            weights: real weights of a unit of each feature, shape ``(t, s)``.
-            intercepts: shape ``(s,)``.
-            class_count: number of labels.
+            inputs: the public inputs.
+            weights: the real weight of one unit of each input, shape ``(inputs, scores)``.
+            intercepts: real numbers, shape ``(scores,)``.
+            class_count: the number of labels.
 
         """
         largest = float((MAGNITUDE * np.abs(weights).sum(axis=0) + np.abs(intercepts)).max())
@@ -273,11 +287,21 @@ class KernelScores:
         return cls(inputs, whole[:-1], whole[-1], unit, class_count)
 
     def scores(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the scores of encoded rows, shape ``(n, s)``."""
+        """Return the integer scores of rows, shape ``(rows, scores)``.
+
+        Args:
+            encoded: the inputs of each row, shape ``(rows, inputs)``.
+
+        """
         return np.asarray(encoded.astype(np.int64) @ self.weights + self.intercepts)
 
     def predict(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the class index of every encoded row, shape ``(n,)``."""
+        """Return the class index of every row, shape ``(rows,)``.
+
+        Args:
+            encoded: the inputs of each row, shape ``(rows, inputs)``.
+
+        """
         scores = self.scores(encoded)
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.int64)

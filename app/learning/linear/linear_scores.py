@@ -1,8 +1,7 @@
-"""A linear classifier over outcomes of public tests, with integer weights.
+"""A linear classifier over public feature tests, with integer weights; averaged gradient descent.
 
-Iterates of a linear score from noisy mean gradients, and the mean of the later ones.
-
-Nothing here touches a row: gradients come with noise, and all else is public.
+The descent gets noisy mean gradients. Nothing in this module uses a private row: all other values
+are public.
 """
 
 from __future__ import annotations
@@ -28,17 +27,18 @@ FINENESS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearScores:
-    """A classifier with integer scores: intercepts plus the weights of all true conjunctions.
+    """A classifier with integer scores: an intercept plus the weights of all true conjunctions.
 
-    With two classes there is one score, and the second class is predicted iff it is
-    above zero; with more there is one a class, and the largest is, of equal ones the first.
+    With two classes there is one score, and the second class is predicted if the score is above
+    zero. With more classes there is one score per class, and the class with the largest score is
+    predicted, of equal ones the first.
 
     Attributes:
-        terms: the public terms.
-        weights: integers, one tuple a term, one weight a score.
-        intercepts: integers, one a score.
-        unit: what a score of 1.0 is written as, on the scale of the descent.
-        class_count: number of labels, L.
+        terms: the public conjunctions of feature tests.
+        weights: integers: for each conjunction, one weight per score.
+        intercepts: integers, one per score.
+        unit: the integer that stands for a score of 1.0.
+        class_count: the number of labels.
 
     """
 
@@ -49,7 +49,7 @@ class LinearScores:
     class_count: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no list of scores, or sums beyond the exact integers."""
+        """Refuse a wrong number of weights, and weights whose sums would not be exact."""
         width = score_count(self.class_count)
         invariant(len(self.weights) == len(self.terms), "every term has weights")
         rows = (self.intercepts, *self.weights)
@@ -66,13 +66,13 @@ class LinearScores:
         *,
         class_count: int,
     ) -> LinearScores:
-        """Return the classifier with weights rounded so that sums in doubles are exact.
+        """Return the classifier with weights rounded to integers whose sums are exact.
 
         Args:
-            terms: the public terms.
-            weights: real weights, shape ``(t, s)``.
-            intercepts: shape ``(s,)``.
-            class_count: number of labels.
+            terms: the public conjunctions of feature tests.
+            weights: real weights, shape ``(terms, scores)``.
+            intercepts: real numbers, shape ``(scores,)``.
+            class_count: the number of labels.
 
         """
         largest = float((np.abs(weights).sum(axis=0) + np.abs(intercepts)).max())
@@ -85,12 +85,22 @@ class LinearScores:
         return cls(terms, tuple(rows[:-1]), rows[-1], unit, class_count)
 
     def scores(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the scores of encoded rows, shape ``(n, s)``."""
+        """Return the integer scores of rows, shape ``(rows, scores)``.
+
+        Args:
+            encoded: for each row which conjunctions are true, 0 or 1, shape ``(rows, terms)``.
+
+        """
         weights = np.array(self.weights, dtype=np.int64).reshape(len(self.terms), -1)
         return encoded.astype(np.int64) @ weights + np.array(self.intercepts, dtype=np.int64)
 
     def predict(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the class index of every encoded row, shape ``(n,)``."""
+        """Return the class index of every row, shape ``(rows,)``.
+
+        Args:
+            encoded: for each row which conjunctions are true, 0 or 1, shape ``(rows, terms)``.
+
+        """
         scores = self.scores(encoded)
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.int64)
@@ -98,9 +108,9 @@ class LinearScores:
 
 
 class AveragedDescent:
-    """Gradient descent whose result is the mean of the later half of its iterates.
+    """Gradient descent whose result is the mean of the weights after the later half of its steps.
 
-    The mean has less of the noise that every step adds than the last iterate has.
+    Every step adds noise. The mean of many steps contains less of this noise than the last step.
     """
 
     def __init__(
@@ -109,10 +119,10 @@ class AveragedDescent:
         """Start at public weights.
 
         Args:
-            start: the first iterate, shape ``(p, s)``.
-            rate: how far a step goes, times the mean gradient.
-            step_count: number of steps, T, positive.
-            length_max: no iterate is longer; only very much noise makes one so long.
+            start: the weights before the first step, shape ``(coordinates, scores)``.
+            rate: the step size, by which the mean gradient is multiplied.
+            step_count: the number of steps, at least 1.
+            length_max: the maximum length of the weights, to which longer ones are scaled down.
 
         """
         invariant(step_count >= 1, "there is a step")
@@ -125,7 +135,7 @@ class AveragedDescent:
         self.weights = self._shortened(start)
 
     def update(self, gradient: NDArray[np.float64]) -> None:
-        """Make one descent step, given a noisy mean gradient, shape ``(p, s)``."""
+        """Make one step of the descent, given a noisy mean gradient, ``(coordinates, scores)``."""
         self.weights = self._shortened(self.weights - self._rate * gradient)
         if self._step >= self._first:
             self._total += self.weights
@@ -137,5 +147,8 @@ class AveragedDescent:
         return iterate * min(1.0, self._length_max / max(found, 1.0))
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean of the later iterates, shape ``(p, s)``, after the last step."""
+        """Return the mean weights over the later half of the steps, ``(coordinates, scores)``.
+
+        All steps must be finished.
+        """
         return self._total / self._averaged

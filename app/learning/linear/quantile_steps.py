@@ -1,11 +1,11 @@
 """Numeric features as inputs of a score, in whole steps between public quantiles.
 
-A test of a cut says on which side a number lies.  What follows a number evenly would need a test
-at every value, so the number itself is an input beside them.  Few people are far out, so it counts
-from one public quantile to another: beyond them it lies on the nearer one.
+A test ``x >= cut`` only says on which side of the cut a value lies. A score that changes gradually
+with the value would need many tests, so the value itself is a further input. It is measured between
+a low and a high public quantile, and a value beyond a quantile counts as this quantile, because few
+people have extreme values.
 
-It is read in whole steps, of its own row alone: one difference, quotient, product and rounding of
-doubles.
+The input is a whole number of steps, computed from the row's own value only.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ OUTER_SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numeric features used as inputs, with public quantiles for their scale.
+    """The numeric features that are inputs of a score, with public quantiles for their scale.
 
     Attributes:
-        feature_indices: the numeric features, in schema order.
-        bounds: of each, the values at no step and at :data:`MAGNITUDE` steps.
+        feature_indices: the indices of the numeric features, in the order of the schema.
+        bounds: for each feature, the values at step 0 and at step 256 (:data:`MAGNITUDE`).
 
     """
 
@@ -41,21 +41,22 @@ class Numbers:
     bounds: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a number without two bounds."""
+        """Check that every feature has two different bounds."""
         invariant(len(self.feature_indices) == len(self.bounds), "a number has its bounds")
         invariant(all(lower < upper for lower, upper in self.bounds), "bounds lie apart")
 
     def __len__(self) -> int:
-        """Return how many numbers there are."""
+        """Return the number of numeric features."""
         return len(self.bounds)
 
     @classmethod
     def known(cls, public_values: NDArray[np.float64], feature_indices: Iterable[int]) -> Numbers:
-        """Return the numeric features whose outer quantiles differ among the public points.
+        """Return the numeric features whose low and high quantiles differ among public points.
 
         Args:
-            public_values: encoded public points, shape ``(m, d)``; m may be 0, which gives none.
-            feature_indices: numeric features, in schema order.
+            public_values: feature values of the points, encoded by the public schema, shape
+                ``(points, features)``. Without points the result has no feature.
+            feature_indices: the indices of the numeric features to try, in the order of the schema.
 
         """
         found = {}
@@ -68,9 +69,13 @@ class Numbers:
         return cls(tuple(found), tuple(found.values()))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """Return the numeric features of encoded rows in whole steps, shape ``(n, len(self))``.
+        """Return the numeric features of rows in whole steps, shape ``(rows, numeric features)``.
 
-        A missing number is at the lower bound, no step away.
+        A missing value is at step 0.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
         """
         found = np.zeros((len(values), len(self)), dtype=np.int16)
         for place, (index, (lower, upper)) in enumerate(

@@ -1,7 +1,7 @@
-"""A public linear map that makes a score's inputs uncorrelated and similar in size.
+"""A public linear map that makes the inputs of a linear score uncorrelated and similar in size.
 
-Only public points enter, or public shares where there are none: private rows are
-mapped by it afterwards.
+The map is computed from public points (feature vectors) only, or from public frequencies if there
+are no points. Private rows are mapped by it afterwards.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicMap:
-    """A public linear map of a score's inputs, with expected mean and covariance of its output.
+    """A public linear map of a linear score's inputs, with its output's mean and covariance.
 
     Attributes:
-        matrix: shape ``(t, q)``.
-        offset: shape ``(q,)``; means over people are about zero with it.
-        covariance: of what the map gives, shape ``(q, q)``.
+        matrix: the map, shape ``(inputs, outputs)``.
+        offset: added to the output, so that its expected mean over people is about zero, shape
+            ``(outputs,)``.
+        covariance: the expected covariance of the output, shape ``(outputs, outputs)``.
 
     """
 
@@ -54,11 +55,13 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a linear map (the identity by default), with moments from public points.
+        """Return a linear map (by default the identity), with the moments of its output.
+
+        The moments are computed from public points (feature vectors).
 
         Args:
-            public_terms: terms on the points, or waves, shape ``(m, t)``, m positive.
-            matrix: shape ``(t, q)``.
+            public_terms: the inputs of the points, shape ``(points, inputs)``, at least one point.
+            matrix: the map, shape ``(inputs, outputs)``; None for the identity.
 
         """
         points = public_terms.astype(np.float64)
@@ -74,7 +77,14 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the identity map of tests, with moments from the tests' public frequencies."""
+        """Return the identity map of feature tests, with the moments of its output.
+
+        The moments are computed from public frequencies.
+
+        Args:
+            tests: the public tests; each has the frequency with which it is true.
+
+        """
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -88,14 +98,21 @@ class PublicMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrinkage:
-    """How much to shrink those directions of a score's inputs in which noise would dominate.
+    """How much to shrink combinations of inputs that vary so little that noise would dominate them.
+
+    The inputs are those of a linear score. The curvature of a combination of inputs is a quarter of
+    its variance, as in the logistic loss.
 
     Attributes:
-        noise: deviation that the whole budget, spent on one step, would leave in a mean
-            gradient of rows of length one.
-        ridge: how many times what noise allows is added to a direction's curvature.
-        length: rows are cut to, times half the usual length of public points.
-        ridge_min: no less is added to a curvature, which few points may have too small.
+        noise: the standard deviation of the noise in a mean gradient, if rows have length 1 and the
+            whole budget is spent on one step.
+        ridge: the factor by which the amount that balances the noise is multiplied before it is
+            added to every curvature.
+        length: the factor that gives the maximum length of a row's vector. It multiplies half the
+            expected length or, for inputs with waves, the median length of public points (feature
+            vectors).
+        ridge_min: the least amount that is added to every curvature, since a few points may
+            underestimate it.
 
     """
 
@@ -110,10 +127,10 @@ class Directions:
     """A map of a score's inputs to uncorrelated coordinates, in floating point.
 
     Attributes:
-        matrix: of the terms, shape ``(t, p)``.
-        offset: likewise, shape ``(p,)``.
-        variances: of the coordinates among people, shape ``(p,)``; of the last, which all
-            share, its square.
+        matrix: the map, shape ``(inputs, coordinates)``.
+        offset: added to the output, shape ``(coordinates,)``.
+        variances: the variance of each coordinate among people, shape ``(coordinates,)``. The last
+            coordinate is the same for all rows, and its entry is its square.
 
     """
 
@@ -127,9 +144,9 @@ class Whitening:
     """An integer map of a score's inputs to uncorrelated coordinates of bounded length.
 
     Attributes:
-        features: the map, in integers.
-        variances: of the coordinates among people, shape ``(p,)``; of the last, which all
-            share, its square.
+        features: the integer map.
+        variances: the variance of each coordinate among people, shape ``(coordinates,)``. The last
+            coordinate is the same for all rows, and its entry is its square.
 
     """
 
@@ -138,14 +155,14 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
-    """Return the map to uncorrelated coordinates in integers, with a length limit for rows.
+    """Return an integer map to uncorrelated coordinates, with a maximum length of rows' vectors.
 
     Args:
-        public_map: of the terms.
-        shrinkage: of small directions.
+        public_map: a public map of the inputs, with its moments.
+        shrinkage: the shrinkage of combinations that vary little, and the maximum length.
 
     Raises:
-        ConfigurationError: the tests are so many that sums would not be exact.
+        ConfigurationError: there are too many feature tests for exact sums.
 
     """
     found = directions(public_map, shrinkage)
@@ -156,13 +173,13 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
 def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
     """Return a linear map to coordinates that are uncorrelated and of nearly equal size.
 
-    A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
-    by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays small.  The last
-    coordinate is the same for all rows.
+    A combination of inputs with variance v has the curvature ``v / 4`` in the logistic loss. It is
+    scaled by ``1 / sqrt(v / 4 + ridge)``, so that a combination that noise would hide stays small.
+    The last coordinate is the same for all rows.
 
     Args:
-        public_map: of the terms.
-        shrinkage: of small directions.
+        public_map: a public map of the inputs, with its moments.
+        shrinkage: the shrinkage of combinations that vary little.
 
     """
     variances, vectors = np.linalg.eigh(public_map.covariance)

@@ -1,14 +1,13 @@
 """Boxes: label 1 if one or two numeric features lie in half-open intervals, else label 0.
 
-A number is read as its rank among the public cuts of its feature: how many of
-them it is at or above.  A missing number is at or above none, so it lies
-where the numbers below every cut lie.  A side of a box is a range of ranks.
+A list of boxes is made for one of three hypothesis classes. ``thresholds`` has the rules
+``x >= cut``. ``intervals`` has the intervals on one feature, each of which may be unbounded on one
+side. ``rectangles`` has the intervals on one feature and the pairs of intervals on two features.
+Each list has every box of its class once, and then the two hypotheses that give every row label 0
+or 1.
 
-Thresholds, intervals and rectangles as lists of boxes over given cuts.
-
-Every list holds each box of its family once as a range of ranks, then the
-constants 0 and 1.  Thresholds are ``x >= cut``; intervals may lack either end;
-rectangles are intervals on one feature or on two.
+A value is encoded as its rank: the number of public cuts of its feature that are at most the value.
+A missing value has rank 0, as a value below every cut. An interval is stored as a range of ranks.
 """
 
 from __future__ import annotations
@@ -39,12 +38,13 @@ BOXES_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """A numeric feature with its public thresholds.
+    """A numeric feature with its public cuts (thresholds).
 
     Attributes:
-        feature_index: which feature, in schema order.
-        cuts: strictly increasing, shape ``(r,)``.
-        shares: public share of people at or above each cut, shape ``(r,)``.
+        feature_index: the index of the feature in the schema.
+        cuts: the cuts, strictly increasing, shape ``(cuts,)``.
+        shares: a public estimate of the share of people with a value at or above each cut, shape
+            ``(cuts,)``.
 
     """
 
@@ -53,17 +53,17 @@ class Axis:
     shares: NDArray[np.float64]
 
     def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return how many thresholds are at or below each value; 0 if it is missing."""
+        """Return each value's rank: the number of cuts that are at most the value; 0 if missing."""
         ranks = np.searchsorted(self.cuts, column, side="right")
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
     def bound(self, rank: int) -> float | None:
-        """Return the threshold at one end of an interval; None for an open end."""
+        """Return the cut at one end of an interval of ranks; None for an unbounded end."""
         return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
 
 
 class Side(NamedTuple):
-    """An interval ``lower <= x < upper`` of a feature; None stands for an open end."""
+    """An interval ``lower <= x < upper`` of a feature; None stands for an unbounded end."""
 
     feature: int
     lower: float | None
@@ -71,13 +71,13 @@ class Side(NamedTuple):
 
 
 class Boxes:
-    """A hypothesis class that lists boxes; two labels.
+    """A list of boxes; each is a hypothesis that gives label 1 inside and label 0 outside.
 
     Args:
-        axes: the features with cuts; one more axis without cuts, which holds
-            every row at rank 0, has the index ``len(axes)``.
-        sides: int32, shape ``(N, 2, 3)``, two sides a box: an axis, the first
-            rank inside, and the first rank above it that is outside.
+        axes: the numeric features with their cuts (thresholds). The index ``len(axes)`` stands for
+            a further axis without cuts, on which every row has rank 0.
+        sides: the two intervals of each box, int32, shape ``(boxes, 2, 3)``. An interval is given
+            by the index of an axis, the first rank inside, and the first rank above the interval.
 
     """
 
@@ -97,7 +97,10 @@ class Boxes:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The expected fraction of records in each box if features are independent, ``(N,)``."""
+        """The expected share of rows in each box, by the shares of its intervals.
+
+        The features are taken as independent. The shape is ``(boxes,)``.
+        """
         tables = [np.array([1.0, *axis.shares, 0.0]) for axis in self.axes]
         tables.append(np.array([1.0, 0.0]))
         starts = np.cumsum([0, *map(len, tables)])[:-1]
@@ -108,21 +111,42 @@ class Boxes:
         return frequencies
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return, per row and feature, how many thresholds are at or below the value."""
+        """Return each value's rank: the number of cuts (thresholds) that are at most the value.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Ranks, shape ``(rows, axes + 1)``; the last column is 0.
+
+        """
         ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
         return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Return, for every box and row, 1 if the row lies in the box, else 0, ``(N, n)``."""
+        """Return for every box and row 1 if the row lies in the box, else 0.
+
+        Args:
+            encoded: the ranks that :meth:`encode` returns.
+
+        Returns:
+            Labels, shape ``(boxes, rows)``.
+
+        """
         ranks = np.ascontiguousarray(encoded.astype(np.int32, copy=False).T)
         inside = self._within(ranks, 0) & self._within(ranks, 1)
         return inside.view(np.uint8)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of errors of every box, by two-dimensional prefix sums, ``(N,)``.
+        """Return the number of errors of every box, shape ``(boxes,)``.
 
-        A box errs on the rows of label 1, less those inside it, plus the rows
-        of label 0 inside it.
+        The errors of a box are the rows of label 1 outside it and the rows of label 0 inside it.
+        They are counted by two-dimensional prefix sums.
+
+        Args:
+            encoded: the ranks that :meth:`encode` returns.
+            labels: class indices 0 or 1, shape ``(rows,)``.
+
         """
         ranks = encoded.astype(np.int64, copy=False)
         excess = np.concatenate([self._excess(pair, ranks, labels) for pair in self._pairs])
@@ -138,7 +162,7 @@ class Boxes:
         return type(self)(self.axes, self.sides[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the intervals of a box: feature, lower threshold and upper threshold of each."""
+        """Return a box's label, and the feature, lower end and upper end of its intervals."""
         sides = [
             {"feature": side.feature, "lower": side.lower, "upper": side.upper}
             for side in self.bounded_sides(index)
@@ -154,7 +178,7 @@ class Boxes:
         ]
 
     def everywhere(self, index: int) -> int:
-        """Return the label that a box gives inside all its intervals: 1, or 0 if one is empty."""
+        """Return the label inside a box: 1, or 0 if one of its intervals is empty."""
         return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
 
     def _side(self, axis_index: int, lower: int, upper: int) -> Side:
@@ -220,7 +244,7 @@ RECTANGLE_DIMENSION = 4
 
 
 def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
-    """Return the numeric features with thresholds, in schema order, thresholds ascending."""
+    """Return the numeric features with cuts in the order of the schema, cuts ascending."""
     cuts: dict[int, dict[float, float]] = {}
     for test in tests:
         if test.cut is not None:
@@ -229,14 +253,15 @@ def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
 
 
 def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
-    """Return the hypothesis class of boxes of one kind, over the given thresholds.
+    """Return the hypothesis class of all boxes of one kind with the given cuts.
 
     Args:
         kind: ``thresholds``, ``intervals`` or ``rectangles``.
-        axes: the features with their cuts; none leaves the constants.
+        axes: the features with their cuts. Without features, the class has only the two hypotheses
+            that give every row the same label.
 
     Raises:
-        ConfigurationError: too many boxes to list.
+        ConfigurationError: there are too many boxes to list.
 
     """
     cut_counts = [len(axis.cuts) for axis in axes]
@@ -247,14 +272,15 @@ def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
 
 
 def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[int]) -> Boxes:
-    """Return one box for every way in which boxes of one kind can label the points.
+    """Return one box for every way in which boxes of one kind can label the given rows.
 
-    Any cut is one at a value of a point, as far as the points can tell.
+    Cuts at the values of the rows are enough for this.
 
     Args:
         kind: ``thresholds``, ``intervals`` or ``rectangles``.
-        values: encoded points, shape ``(m, d)``.
-        features: indices of the numeric features.
+        values: feature values of the rows, encoded by the public schema, shape
+            ``(rows, features)``.
+        features: the indices of the numeric features to use.
 
     """
     axes = [_dividing_axis(feature, values[:, feature]) for feature in features]
@@ -265,9 +291,14 @@ def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[i
 
 
 def box_count(kind: str, cut_counts: Sequence[int]) -> int:
-    """Return the number of boxes of one kind, constant labellings included.
+    """Return the number of boxes of one kind, with the two that give every row the same label.
 
-    With ``m - 1`` cuts a feature it bounds the dichotomies of m points.
+    With ``m - 1`` cuts per feature, it is an upper bound on the number of ways to label m rows.
+
+    Args:
+        kind: ``thresholds``, ``intervals`` or ``rectangles``.
+        cut_counts: the number of cuts of each feature.
+
     """
     if kind == "thresholds":
         return sum(cut_counts) + CLASS_COUNT
@@ -278,10 +309,15 @@ def box_count(kind: str, cut_counts: Sequence[int]) -> int:
 
 
 def box_dimension(kind: str, feature_count: int, *, size: int) -> int:
-    """Return the VC dimension of boxes of one kind.
+    """Return the VC dimension of boxes of one kind, or an upper bound on it.
 
-    It is the VC dimension of thresholds and intervals on one feature, of
-    rectangles on two; with more features it is an upper bound of it.
+    It is exact for thresholds and intervals on one feature, and for rectangles on two.
+
+    Args:
+        kind: ``thresholds``, ``intervals`` or ``rectangles``.
+        feature_count: the number of numeric features.
+        size: the number of boxes.
+
     """
     dimension = 0
     while 1 << (dimension + 1) <= min(size, _growth(kind, dimension + 1, feature_count)):

@@ -1,4 +1,4 @@
-"""The table entries of ``thresholds``, ``intervals``, ``rectangles`` and other listed classes."""
+"""The table entries of the hypothesis classes ``thresholds``, ``intervals`` and ``rectangles``."""
 
 from __future__ import annotations
 

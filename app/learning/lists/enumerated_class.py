@@ -1,19 +1,17 @@
-"""A hypothesis class given as a list: a draw weighs every hypothesis by its number of errors.
+"""A hypothesis class given as a list, and random draws from it by numbers of errors.
 
-The weight of a hypothesis is ``exp(-epsilon errors / 2)`` and errors are
-exact, whole or on the grid of the rows' weights, so hypotheses with the same number of errors
-share one weight: a draw takes a number of errors by its weight times its hypotheses, then one
-of them.
+The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is the exact number
+of mislabelled rows, or the exact sum of their weights. Hypotheses with the same number of errors
+have the same weight. Therefore a draw first selects a number of errors, and then one of the
+hypotheses with this number.
 
-Sums of weights ``exp(-decay errors)`` over astronomically many trees, in doubles.
+The module also has sums of these weights over very many trees, as pairs of numbers::
 
-A sum is kept as an exact number of errors and a factor of about 1 or more,
+    sum = factor * exp(-decay * errors)
 
-    sum = factor * exp(-decay * errors),
-
-so that no sum leaves the range of doubles, however many rows err, and products
-and references are exact.  Only factors are rounded, and their relative error
-does not grow with the rows.
+The number ``errors`` is exact, and the factor is at least about 1, so a sum never leaves the range
+of floating-point numbers. Only factors are rounded, and their relative rounding error does not grow
+with the number of rows.
 """
 
 from __future__ import annotations
@@ -52,11 +50,11 @@ LOG_FACTOR_MAX = 690.0
 
 @dataclass(frozen=True, slots=True)
 class ScaledSums:
-    """An array of sums ``factors * exp(-decay * errors)``, kept as factors and exponents.
+    """An array of positive sums ``factors * exp(-decay * errors)``, stored as factors and errors.
 
     Attributes:
-        errors: exact numbers, whole or on the grid of the rows' weights.
-        factors: about 1 or more, of the same shape.
+        errors: exact numbers of errors, or exact sums of rows' weights.
+        factors: numbers of about 1 or more, of the same shape as ``errors``.
 
     """
 
@@ -64,40 +62,60 @@ class ScaledSums:
     factors: NDArray[np.float64]
 
     def __getitem__(self, index: int | NDArray[np.int64]) -> ScaledSums:
-        """Select along the first axis."""
+        """Return the sums at an index of the first axis."""
         return ScaledSums(np.asarray(self.errors[index]), np.asarray(self.factors[index]))
 
     def times(self, other: ScaledSums) -> ScaledSums:
-        """Return the products of these sums and others, each with one rounding."""
+        """Return the products of these sums with others; each product is rounded once."""
         return ScaledSums(self.errors + other.errors, self.factors * other.factors)
 
     def total(self, decay: float, axis: int) -> ScaledSums:
-        """Return the sums added over ``axis``; :func:`total_roundoffs` bounds the error."""
+        """Return the sums added over ``axis``; :func:`total_roundoffs` bounds the rounding error.
+
+        Args:
+            decay: the number in ``factors * exp(-decay * errors)``.
+            axis: the axis of the array.
+
+        """
         least = self.errors.min(axis=axis, keepdims=True)
         terms = np.exp((least - self.errors) * decay)
         terms *= self.factors
         return ScaledSums(least.squeeze(axis), terms.sum(axis=axis))
 
     def relative_logs(self, decay: float) -> NDArray[np.float64]:
-        """Return the sums' logs up to a constant; :func:`choice_roundoffs` bounds the error."""
+        """Return the logs of the sums up to a common constant.
+
+        :func:`choice_roundoffs` bounds the rounding error.
+
+        Args:
+            decay: the number in ``factors * exp(-decay * errors)``.
+
+        """
         logs: NDArray[np.float64] = np.log(self.factors)
         logs += (self.errors.min() - self.errors) * decay
         return logs
 
 
 def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log of the sum of weights over the first axis, if all are finite."""
+    """Return the log of the sum of ``exp(log_weights)`` over the first axis.
+
+    All logs must be finite.
+    """
     largest: NDArray[np.float64] = log_weights.max(axis=0)
     total: NDArray[np.float64] = np.exp(log_weights - largest).sum(axis=0)
     return largest + np.log(total)
 
 
 def total_roundoffs(term_count: int) -> int:
-    """Return a bound on the rounding error of :meth:`ScaledSums.total`, in roundoff units.
+    """Return a bound on the relative rounding error of :meth:`ScaledSums.total`.
 
-    A term takes exp of an exact whole number times decay: one rounding of an
-    exponent of at most 746 in size, and that of exp, then one product.  N
-    positive terms add with at most N - 1 roundings each.
+    The unit is 2**-53. Each term is ``exp`` of an exact integer times ``decay``. Its rounding
+    errors are those of the exponent, which is at most 746 in size, of ``exp`` and of one product.
+    The sum of N positive terms is rounded at most N - 1 times.
+
+    Args:
+        term_count: the number of terms that are added.
+
     """
     return EXPONENT_MAX + FUNCTION_ROUNDOFFS + 1 + term_count
 
@@ -105,11 +123,14 @@ def total_roundoffs(term_count: int) -> int:
 def choice_roundoffs(log_factor_max: float) -> int:
     """Return a bound on the rounding error of a draw by :meth:`ScaledSums.relative_logs`.
 
-    A choice whose exponent is 746 below the least and more than a factor makes
-    up for weighs nothing on the grid of a draw, whatever its digits.  Another's
-    exponent is rounded three times, as a product, as a sum with the factor's
-    log and where the draw subtracts the largest; log and exp have their own
-    error.
+    The unit is 2**-53. An exponent is rounded three times: as a product, when the log of the factor
+    is added, and when the draw subtracts the largest one. The functions ``log`` and ``exp`` have
+    rounding errors of their own. A choice whose exponent is so small that its weight rounds to 0 in
+    the draw is never drawn, so only exponents of at most ``746 + log_factor_max`` in size count.
+
+    Args:
+        log_factor_max: an upper bound on the log of any factor.
+
     """
     exponent_max = EXPONENT_MAX + log_factor_max
     return ceil(3 * exponent_max + FUNCTION_ROUNDOFFS * (log_factor_max + 1))
@@ -127,8 +148,8 @@ class EnumeratedHypothesis:
     """One hypothesis of a listed hypothesis class.
 
     Attributes:
-        hypotheses: a list that holds this one alone.
-        index: its place in the class it was drawn from.
+        hypotheses: a list whose only element is this hypothesis.
+        index: the index of the hypothesis in the class from which it was drawn.
 
     """
 
@@ -136,22 +157,22 @@ class EnumeratedHypothesis:
     index: int
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the hypothesis's class index for every row, shape ``(n,)``."""
+        """Return the hypothesis's class index for every encoded row, shape ``(rows,)``."""
         labels: NDArray[np.int64] = self.hypotheses.predict(encoded)[0].astype(np.int64)
         return labels
 
     def to_dict(self) -> Mapping[str, object]:
-        """Return the hypothesis's index and description, to be stored privately."""
+        """Return the index and the description of the hypothesis, for private storage."""
         return {"index": self.index, "description": dict(self.hypotheses.describe(0))}
 
 
 @dataclass(frozen=True, slots=True)
 class EnumeratedClass:
-    """A hypothesis class given as a list; a draw weighs each hypothesis by its errors.
+    """A hypothesis class given as a list, from which a hypothesis is drawn by its number of errors.
 
     Attributes:
         hypotheses: the list.
-        dimension: its VC dimension, or a public upper bound of it.
+        dimension: the VC dimension of the class, or a public upper bound on it.
 
     """
 
@@ -159,13 +180,13 @@ class EnumeratedClass:
     dimension: int
 
     def __post_init__(self) -> None:
-        """Refuse a list that is empty or too long for exact weights."""
+        """Refuse a list that is empty or too long for exact draws."""
         invariant(len(self.hypotheses) >= 1, "a class has a hypothesis")
         refuse_size(len(self.hypotheses), "hypotheses")
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return self.hypotheses.class_count
 
     @property
@@ -175,7 +196,7 @@ class EnumeratedClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding causes in one draw."""
+        """A bound on the total variation distance that rounding the weights causes in one draw."""
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
@@ -183,7 +204,17 @@ class EnumeratedClass:
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw."""
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
+
+        It is the number ``eta`` of
+        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
+
+        Args:
+            row_count: the public number of rows.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
+
+        """
         return log_weight_error(row_count, epsilon)
 
     def log_normaliser(
@@ -193,7 +224,15 @@ class EnumeratedClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all hypotheses' weights; secret."""
+        """Return the log of the sum of all hypotheses' weights; the result is secret.
+
+        Args:
+            encoded: the private rows, encoded by :meth:`encode`.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+
+        """
         error_counts = self._error_counts(encoded, labels, row_weights)
         errors, counts = np.unique(error_counts, return_counts=True)
         log_weights = _log_weights(errors, epsilon)
@@ -208,26 +247,41 @@ class EnumeratedClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> EnumeratedHypothesis:
-        """Return a hypothesis drawn with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a hypothesis drawn with probability proportional to its weight.
+
+        The weight is ``exp(-epsilon * errors / 2)``.
 
         Args:
-            encoded: private rows as :meth:`encode` returns them.
-            labels: private class indices, shape ``(n,)``.
-            epsilon: parameter of the weights.
-            noise: where the draw comes from.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            encoded: the private rows, encoded by :meth:`encode`.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter of the weights.
+            noise: the source of randomness.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
         return self._drawn(self._error_counts(encoded, labels, row_weights), epsilon, noise)
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return each hypothesis's number of errors on the rows, shape ``(N,)``."""
+        """Return each hypothesis's number of errors on the rows, shape ``(hypotheses,)``.
+
+        Args:
+            encoded: the private rows, encoded by :meth:`encode`.
+            labels: private class indices, shape ``(rows,)``.
+
+        """
         return self.hypotheses.error_counts(encoded, labels)
 
     def draw_tallied(
         self, tally: Tally, epsilon: float, noise: NoiseSource
     ) -> EnumeratedHypothesis:
-        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors."""
+        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors.
+
+        Args:
+            tally: the numbers of errors that :meth:`tally` returns.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            noise: the source of randomness.
+
+        """
         return self._drawn(tally.weighed, epsilon, noise)
 
     def _drawn(
@@ -240,7 +294,7 @@ class EnumeratedClass:
         return EnumeratedHypothesis(self.hypotheses.take(np.array([index])), index)
 
     def restricted_to(self, public_points: Encoded) -> EnumeratedClass:
-        """Return the class reduced to one hypothesis for each labelling of the public points."""
+        """Return the class with one hypothesis for each labelling of public points."""
         if not len(public_points):
             return self
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))
@@ -260,16 +314,19 @@ class EnumeratedClass:
 
 
 def log_weight_error(row_count: int, epsilon: float) -> float:
-    """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw.
+    """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-    Numbers of errors, and of the hypotheses that have them, are exact and
-    ``epsilon / 2`` is too.  With ``u = 2**-53`` and ``B = epsilon row_count / 2``,
-    the product and the subtraction of the largest round by at most ``u B`` each
-    and exp by 8 u; the sum is doubled for the second-order terms.
+    It is the number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
+    The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of
+    errors. The numbers of errors, the number of hypotheses with each number of errors, and
+    ``epsilon / 2`` are exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product
+    of ``epsilon / 2`` and ``errors``, and the subtraction of the largest log weight, have a
+    rounding error of at most ``u * B`` each, and ``exp`` has one of at most ``8 * u``. The sum of
+    these bounds is doubled, which covers second-order terms.
 
     Args:
-        row_count: public number of rows.
-        epsilon: at least the epsilon of the draw.
+        row_count: the public number of rows.
+        epsilon: the parameter of the weights, or an upper bound on it.
 
     """
     largest = 0.5 * epsilon * row_count
@@ -277,15 +334,17 @@ def log_weight_error(row_count: int, epsilon: float) -> float:
 
 
 def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:
-    """Refuse a class with more hypotheses than can be listed, by their public number.
+    """Refuse a class with more hypotheses than can be listed.
 
     Args:
-        size: how many there are, or a public bound of it.
-        what: what they are, as in "rectangles over these cuts".
-        advice: what to change.
+        size: the number of hypotheses, or a public upper bound on it.
+        what: a noun for the hypotheses in the error message, for example "rectangles over these
+            cuts (thresholds)".
+        advice: the change of the configuration that the error message proposes.
 
     Raises:
-        ConfigurationError: says the size and what to change.
+        ConfigurationError: there are too many hypotheses; the message says the number and the
+            advice.
 
     """
     if size > SIZE_MAX:
@@ -299,7 +358,8 @@ def refuse_labels(kind: str, class_count: int) -> None:
     """Refuse more than two labels for a class of two-label hypotheses.
 
     Raises:
-        ConfigurationError: names the class and what to use instead.
+        ConfigurationError: the number of labels is not two; the message names the class, and
+            another class to use.
 
     """
     if class_count != BINARY:

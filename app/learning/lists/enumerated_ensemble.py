@@ -1,8 +1,8 @@
-"""An ensemble over a listed class: each vote is stored as indices into the public list.
+"""An ensemble over a list of hypotheses: each model is stored as indices into the public list.
 
-Which places is private; the list is not stored.  A query costs the same
-whatever the places are: either the whole list is evaluated, or every place is,
-repeats included, by which of the two is shorter.
+The indices are private; the list is not stored. The time of a query does not depend on the indices.
+If the list is shorter than the sequence of all models' indices, every listed hypothesis is
+evaluated; otherwise the hypothesis at every index is evaluated, repeats included.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ LABELS_PER_BLOCK = 1 << 22
 
 
 class EnumeratedEnsemble:
-    """An ensemble of listed hypotheses, one or a few per vote.
+    """An ensemble whose models are one or several listed hypotheses each.
 
     Args:
-        hypotheses: the public list, N of them.
-        places: int, shape ``(k, g)``: for each vote its g hypotheses, whose
-            plurality it is.  ``N + c`` stands for the constant of class c.
-        private_side_scores: by the class that each of them predicts, in [0, 1], shape
-            ``(k, g, 2)``; None where only votes are asked for.
+        hypotheses: the public list.
+        places: for each model the indices of its hypotheses in the list, shape
+            ``(models, hypotheses per model)``; the model's vote is their most frequent label. The
+            index ``len(hypotheses) + c`` stands for the hypothesis that gives every row label c.
+        private_side_scores: for each hypothesis of each model, a score (a probability of the second
+            class) for rows to which the hypothesis gives label 0, and one for rows with label 1,
+            shape ``(models, hypotheses per model, 2)``. None if the models give votes only.
 
     """
 
@@ -74,7 +76,7 @@ class EnumeratedEnsemble:
 
     @classmethod
     def joined(cls, hypotheses: HypothesisList, fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the votes of several over the same list, in order."""
+        """Return one ensemble with the models of several ensembles over the same list, in order."""
         scores = [each._side_scores for each in fitted if each._side_scores is not None]  # noqa: SLF001 -- its own
         return cls(
             hypotheses,
@@ -84,23 +86,33 @@ class EnumeratedEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return len(self._places)
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return self._class_count
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote comes with a score, the model's estimate for the second class."""
+        """Whether every vote comes with a score: the model's probability of the second class."""
         return self._side_scores is not None
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score for each encoded query, shape ``(B, k)``; secret.
+        """Return every model's score for every query: its probability of the second class; secret.
 
-        A vote's score is the mean over its hypotheses.
+        The score of a model with several hypotheses is the mean of their scores.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Scores, shape ``(queries, models)``.
+
+        Raises:
+            InvariantError: the models give votes only.
+
         """
         if self._side_scores is None:
             raise InvariantError("these hypotheses were chosen for votes only")
@@ -115,7 +127,15 @@ class EnumeratedEnsemble:
         return scores
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         encoded = self._list.encode(values)
         counts = np.empty((len(values), self._class_count), dtype=np.int64)
         step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
@@ -127,7 +147,7 @@ class EnumeratedEnsemble:
         return counts
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated, to measure times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         scores = self._side_scores
         return type(self)(
             self._list,
@@ -136,11 +156,14 @@ class EnumeratedEnsemble:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some chunks' hypotheses replaced by those of another ensemble.
+        """Return the ensemble with some chunks' models replaced by the models of another ensemble.
 
         Args:
-            chunks: indices of votes, shape ``(c,)``.
-            others: as many votes of the same list.
+            chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
+            others: an ensemble over the same list with the same number of chunks.
+
+        Raises:
+            InvariantError: the models give scores.
 
         """
         invariant(not self.is_scored, "votes are exchanged without scores")
@@ -149,7 +172,7 @@ class EnumeratedEnsemble:
         return type(self)(self._list, places)
 
     def to_bytes(self) -> bytes:
-        """Return a header, the indices and any scores as little-endian bytes."""
+        """Return the indices and any scores as little-endian bytes, for private storage."""
         scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
@@ -162,7 +185,7 @@ class EnumeratedEnsemble:
         """Return the ensemble that :meth:`to_bytes` wrote, given the same public list.
 
         Raises:
-            LedgerCorruptError: the body is no ensemble over this list.
+            LedgerCorruptError: the bytes do not encode an ensemble over this list.
 
         """
         if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):

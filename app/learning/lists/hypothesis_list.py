@@ -1,8 +1,8 @@
-"""Finite lists of public hypotheses as arrays, and counts of their errors.
+"""Finite public lists of hypotheses, and counts of their errors.
 
-A list is public: it is fixed by the schema, a grid or public points.  Rows go
-in encoded, as the list reads them, and a row's code and labels depend on that
-row only.
+A list is public: it is fixed by the public schema, a public grid or public points. The list encodes
+rows before it predicts their labels; the code and the predicted labels of a row depend on this row
+only.
 """
 
 from __future__ import annotations
@@ -35,39 +35,56 @@ class HypothesisList(Protocol):
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         ...
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """A public estimate of how often each hypothesis gives label 1; one half if unknown."""
+        """A public estimate of the share of rows that each hypothesis gives label 1.
+
+        The estimate is one half if nothing is known.
+        """
         ...
 
     def __len__(self) -> int:
-        """Return the number of hypotheses, N."""
+        """Return the number of hypotheses."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
         """Return rows in the encoding that :meth:`predict` needs.
 
         Args:
-            values: encoded by the public schema, shape ``(n, d)``.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         Returns:
-            Rows along the first axis.
+            The encoded rows; the first axis counts the rows.
 
         """
         ...
 
     def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
-        """Return the labels of all hypotheses, shape ``(N, n)``.
+        """Return the labels that all hypotheses give to rows, shape ``(hypotheses, rows)``.
 
-        Callers ask for as much as they can hold, by :meth:`take` and by rows.
+        A caller that lacks memory for the whole result passes fewer rows, or selects fewer
+        hypotheses by :meth:`take`.
+
+        Args:
+            encoded: the rows, encoded by :meth:`encode`.
+
         """
         ...
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return each hypothesis's exact number of errors on the rows, shape ``(N,)``. Secret."""
+        """Return each hypothesis's exact number of errors on the rows; secret.
+
+        Args:
+            encoded: the rows, encoded by :meth:`encode`.
+            labels: class indices, shape ``(rows,)``.
+
+        Returns:
+            Numbers of errors, shape ``(hypotheses,)``.
+
+        """
         ...
 
     def take(self, indices: NDArray[np.int64]) -> Self:
@@ -75,7 +92,7 @@ class HypothesisList(Protocol):
         ...
 
     def describe(self, index: int) -> Description:
-        """Return one hypothesis as plain lists and numbers that suffice to predict."""
+        """Return one hypothesis as plain lists and numbers, from which it can be made again."""
         ...
 
 
@@ -86,11 +103,11 @@ def count_errors(
 
     Args:
         hypotheses: any list.
-        encoded: rows as the list reads them, shape ``(n, ...)``.
-        labels: class indices, shape ``(n,)``.
+        encoded: rows in the encoding of the list; the first axis counts the rows.
+        labels: class indices, shape ``(rows,)``.
 
     Returns:
-        Shape ``(N,)``.
+        Numbers of errors, shape ``(hypotheses,)``.
 
     """
     errors = np.zeros(len(hypotheses), dtype=np.int64)
@@ -105,10 +122,14 @@ def count_errors(
 def distinct_on(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.int64]:
     """Return the index of the first hypothesis for each distinct labelling of some points.
 
-    Hypotheses are grouped by their labels on a few points at a time, each
-    group then by the next ones: exact, in memory that does not grow with the
-    points.  One that is alone in its group is done with.  Without points all
-    hypotheses agree, and the first one stands.
+    Hypotheses are grouped by their labels on a few points; then each group is divided by the next
+    few points, until all points are used. The result is exact, and the memory does not grow with
+    the number of points. Without points, only the first hypothesis is kept.
+
+    Args:
+        hypotheses: the list.
+        encoded: the points, in the encoding of the list.
+
     """
     label_bits = max(1, (hypotheses.class_count - 1).bit_length())
     width = (KEY_BITS - len(hypotheses).bit_length()) // label_bits

@@ -1,4 +1,4 @@
-"""Training of the built-in learners over a listed class, chunk by chunk."""
+"""Training of models that are searched in a list of hypotheses, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -43,23 +43,26 @@ def fit_enumerated(  # noqa: PLR0913 -- as the row of a class is given
 ) -> EnumeratedEnsemble:
     """Return an ensemble of one trained model per chunk of rows.
 
-    A chunk with one label votes it; an empty chunk, and any failure, votes
-    class 0.
+    If all rows of a chunk have the same label, its model gives every query this label. The model of
+    an empty chunk, or of a chunk whose learner fails, gives every query label 0.
 
     Args:
-        rule: ``canonical`` or ``halving``.
-        encoded: permuted rows as the class reads them, n of them.
-        labels: relabelled class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
+        rule: the built-in learner, ``canonical`` or ``halving``.
+        encoded: the permuted rows, in the encoding of the class.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
         hypothesis_class: the public class that every learner searches.
-        secret: the release's secret, from which chunk seeds derive.
-        scored: whether votes get scores, from the rows of their own chunk; a constant
-            scores its label.
-        first_chunk: number of the first of these chunks among all.
-        progress: told the chunks done and their number.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        scored: whether models also give scores (probabilities of the second class), computed from
+            the rows of their own chunk. A model that gives every query the same label has this
+            label as its score.
+        first_chunk: the index of the first of these chunks among all chunks of the release.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     Returns:
-        k votes.  Private state.
+        The ensemble, which must not leave the server.
 
     """
     chooser = _Chooser(rule, hypothesis_class.hypotheses)
@@ -85,17 +88,20 @@ def side_scores(
     encoded: Encoded,
     labels: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the fraction of class 1 among the rows to which a hypothesis gives each label.
+    """Return the share of class 1 among the rows to which a hypothesis gives each label.
 
     Args:
-        hypotheses: the public list, N of them, of two classes.
-        places: shape ``(g,)``, all in the list or all the same constant.
-        encoded: the chunk's rows.
-        labels: of the rows, shape ``(m,)``.
+        hypotheses: the public list, for two classes.
+        places: indices of hypotheses of the list, shape ``(hypotheses,)``, or the same index beyond
+            the list several times, which stands for a hypothesis that gives every row the same
+            label.
+        encoded: the rows of one chunk, in the encoding of the list.
+        labels: class indices 0 or 1 of these rows, shape ``(rows,)``.
 
     Returns:
-        Shape ``(g, 2)``, by the class that a hypothesis predicts; a side without a
-        row, and both of a constant, have the class's own 0 or 1.
+        Shares, shape ``(hypotheses, 2)``: the first is for the rows to which the hypothesis gives
+        label 0, the second for label 1. The first share is 0, and the second is 1, if there are
+        no rows for it. A hypothesis that gives every row the same label has the shares 0 and 1.
 
     """
     scores = np.tile([0.0, 1.0], (len(places), 1))
@@ -112,12 +118,12 @@ def side_scores(
 def fit_hypothesis(
     hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
 ) -> EnumeratedHypothesis:
-    """Return the hypothesis with fewest errors, with ties broken by a fixed public order.
+    """Return the hypothesis with the fewest errors; a fixed public order breaks ties.
 
     Args:
         hypothesis_class: the public class that is searched.
-        encoded: rows as the class reads them, m of them.
-        labels: class indices, shape ``(m,)``.
+        encoded: the rows, in the encoding of the class.
+        labels: class indices, shape ``(rows,)``.
 
     """
     listed = hypothesis_class.hypotheses

@@ -1,4 +1,4 @@
-"""Thresholds on one numeric feature, and the two constants; two labels only."""
+"""The class of thresholds ``x >= cut`` on one numeric feature; two labels only."""
 
 from __future__ import annotations
 
@@ -31,24 +31,26 @@ CLASS_COUNT = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdClass:
-    """The class of rules ``x_j >= cut`` (then class 1, else 0), with the constants 0 and 1.
+    """The class of rules that give label 1 if ``x_j >= cut`` for a feature j, and else label 0.
+
+    The class also has the two hypotheses that give every row label 0 or label 1.
 
     Attributes:
-        tests: the public cuts, numeric tests only; may be empty, which leaves
-            the constants.
+        tests: the public tests ``x_j >= cut`` of numeric features. Without tests, only the two
+            hypotheses that give every row the same label are left.
 
     """
 
     tests: tuple[BinaryTest, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a categorical test."""
+        """Refuse a test of a categorical feature."""
         if any(test.cut is None for test in self.tests):
             raise ConfigurationError("hypotheses.class", "thresholds take numeric tests only")
 
     @property
     def depth(self) -> int:
-        """The depth of every threshold rule as a tree: 1, or 0 without tests."""
+        """The depth of every rule as a decision tree: 1, or 0 without feature tests."""
         return 1 if self.tests else 0
 
     @property
@@ -58,12 +60,12 @@ class ThresholdClass:
 
     @property
     def size(self) -> int:
-        """The number of hypotheses: all thresholds, plus two constants."""
+        """The number of hypotheses: the number of feature tests, plus two."""
         return len(self.tests) + CLASS_COUNT
 
     @property
     def hypotheses(self) -> tuple[Tree, ...]:
-        """All hypotheses: the thresholds in the order of tests, then class 0, then class 1."""
+        """All hypotheses as trees: one per feature test in order, then label 0, then label 1."""
         cuts = [Tree(test_indices=(index,), leaf_labels=(0, 1)) for index in range(len(self.tests))]
         constants = [
             Tree(test_indices=(0,) * self.depth, leaf_labels=(label,) * 2**self.depth)
@@ -73,23 +75,31 @@ class ThresholdClass:
 
     @property
     def dimension(self) -> int:
-        """The VC dimension of thresholds on one feature; an upper bound on it for several."""
+        """The VC dimension of thresholds on one feature, or an upper bound for several features."""
         features = {test.feature_index for test in self.tests}
         return box_dimension("thresholds", len(features), size=self.size)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return evaluate(self.tests, values)
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of errors of every hypothesis, in the order of :attr:`hypotheses`.
 
         Args:
-            encoded: outcomes of :attr:`tests`, shape ``(n, t)``.
-            labels: 0 or 1, shape ``(n,)``.
+            encoded: outcomes of :attr:`tests` on the rows, shape ``(rows, tests)``.
+            labels: class indices 0 or 1, shape ``(rows,)``.
 
         Returns:
-            Shape ``(t + 2,)``.
+            Numbers of errors, shape ``(tests + 2,)``.
 
         """
         bits = encoded.astype(np.uint8, copy=False)
@@ -101,16 +111,25 @@ class ThresholdClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding causes in one draw."""
+        """A bound on the total variation distance that rounding the weights causes in one draw."""
         return truncation_variation(self.size)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of hypotheses' log weights in one draw.
+        """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        The number of errors is exact and ``epsilon / 2`` is too.  With
-        ``u = 2**-53`` and ``B = epsilon row_count / 2``, the product and the
-        subtraction of the largest round by at most ``u B`` each and exp by
-        8 u; the sum is doubled for the second-order terms.
+        It is the number ``eta`` of
+        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The weight of a hypothesis
+        is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of errors. The numbers of
+        errors and ``epsilon / 2`` are exact. Let ``u = 2**-53`` and
+        ``B = epsilon * row_count / 2``. The product of ``epsilon / 2`` and ``errors``, and the
+        subtraction of the largest log weight, have a rounding error of at most ``u * B`` each, and
+        ``exp`` has one of at most ``8 * u``. The sum of these bounds is doubled, which covers
+        second-order terms.
+
+        Args:
+            row_count: the public number of rows.
+            epsilon: the parameter of the weights, or an upper bound on it.
+
         """
         largest = 0.5 * epsilon * row_count
         return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
@@ -122,7 +141,15 @@ class ThresholdClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all hypotheses' weights; secret."""
+        """Return the log of the sum of all hypotheses' weights; the result is secret.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices 0 or 1, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+
+        """
         return float(log_sum_exp(self._log_weights(encoded, labels, epsilon, row_weights)))
 
     def draw(
@@ -133,33 +160,52 @@ class ThresholdClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
-        """Return a hypothesis drawn with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a hypothesis drawn with probability proportional to its weight.
+
+        The weight is ``exp(-epsilon * errors / 2)``.
 
         Args:
-            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
-            labels: private class indices 0 or 1, shape ``(n,)``.
-            epsilon: parameter of the weights.
-            noise: where the draw comes from.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices 0 or 1, shape ``(rows,)``.
+            epsilon: the parameter of the weights.
+            noise: the source of randomness.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
         log_weights = self._log_weights(encoded, labels, epsilon, row_weights)
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def tally(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return each hypothesis's number of errors on the rows, shape ``(t + 2,)``."""
+        """Return each hypothesis's number of errors on the rows, shape ``(tests + 2,)``.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices 0 or 1, shape ``(rows,)``.
+
+        """
         return self.error_counts(encoded, labels)
 
     def draw_tallied(self, tally: Tally, epsilon: float, noise: NoiseSource) -> Tree:
-        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors."""
+        """Draw a hypothesis as :meth:`draw` does, from each hypothesis's number of errors.
+
+        Args:
+            tally: the numbers of errors that :meth:`tally` returns.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            noise: the source of randomness.
+
+        """
         log_weights = np.multiply(tally.weighed, -0.5 * epsilon)
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
         """Return the class with one threshold for each distinct labelling of public points.
 
-        The complement of a threshold is no threshold, so that only cuts with
-        the same outcomes label the points alike.
+        Of the feature tests with the same outcome on every point, the first is kept, and tests that
+        do not divide the points are left out. Without points, the class is returned unchanged.
+
+        Args:
+            public_points: outcomes of :attr:`tests` on the points, shape ``(points, tests)``.
+
         """
         if not len(public_points):
             return self

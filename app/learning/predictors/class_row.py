@@ -1,4 +1,7 @@
-"""The table entry of user-written predictors: ``finite``, or a class by its import path."""
+"""The entry of user-written predictors in the table of hypothesis classes.
+
+The class is called ``finite``, or by its import path.
+"""
 
 from __future__ import annotations
 

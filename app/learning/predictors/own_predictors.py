@@ -1,9 +1,11 @@
 """User-written predictors, each called on one row at a time.
 
-A predictor sees one row, as it might have been posted, and nothing else, so
-that its prediction is a function of the row: it must be deterministic and keep
-nothing from one row to the next.  An exception, and a label that is none of the
-classes, are class 0, and nobody hears of them; a failure of the machine is neither.
+A predictor is a function from a row to a label. It gets one row at a time, in the form in which a
+client would send it. Its prediction must depend on this row only: the predictor must be
+deterministic and must not keep anything from one row to the next.
+
+If a predictor raises an exception or returns an unknown label, its prediction is class 0, and no
+message is shown. An error of the machine, such as too little memory, is raised instead.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ PREDICTORS_PER_BLOCK: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFeature:
-    """A feature of the public schema, in the form in which predictors see it.
+    """A feature of the public schema, in the form that user-written predictors get.
 
     Attributes:
-        name: its key in a row.
-        bounds: lower and upper bound of a number; None for a category.
-        categories: the listed categories; None for a number.
+        name: the name of the feature, its key in a row.
+        bounds: the lower and the upper bound of a numeric feature; None for a categorical one.
+        categories: the listed categories; None for a numeric feature.
 
     """
 
@@ -56,15 +58,15 @@ class PublicFeature:
     categories: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a feature that is both or neither kind."""
+        """Check that the feature is either numeric or categorical."""
         invariant((self.bounds is None) != (self.categories is None), "a feature has one kind")
 
     @property
     def other(self) -> str:
-        """The string that stands for every string outside the listed categories.
+        """The string that replaces every value outside the listed categories.
 
-        It is "other", with as many underscores before it as keep it apart
-        from the categories.
+        It is "other". If a listed category has this name, underscores are put before "other" until
+        the string differs from every listed category.
         """
         name = "other"
         while name in (self.categories or ()):
@@ -72,7 +74,7 @@ class PublicFeature:
         return name
 
     def value(self, encoded: float) -> Value:
-        """Return the value that an encoded number stands for."""
+        """Return the value that an encoded number stands for; None if the value is missing."""
         if isnan(encoded):
             return None
         if self.categories is None:
@@ -83,7 +85,16 @@ class PublicFeature:
         return self.other if code == len(self.categories) else None
 
     def posted(self, value: Value, *, missing: frozenset[str]) -> Value:
-        """Return a request's value in the form in which a predictor would see it in a row."""
+        """Return a value from a request in the form that a predictor gets.
+
+        A number is clipped to its bounds, a category outside the list becomes :attr:`other`, and a
+        missing value becomes None.
+
+        Args:
+            value: the value of this feature in the request.
+            missing: strings that stand for a missing value.
+
+        """
         if self.bounds is not None:
             lower, upper = self.bounds
             return min(max(value, lower), upper) if isinstance(value, float) else None
@@ -96,25 +107,31 @@ class Predictor(Protocol):
     """One predictor (a function from a row to a label) of a user-written class."""
 
     def predict(self, row: Row) -> object:
-        """Return the predicted class's name; a whole number stands for its digits as a name."""
+        """Return the name of the predicted class; the integer 1 stands for the name "1".
+
+        Args:
+            row: one value per feature, by the feature's name.
+
+        """
         ...
 
     def describe(self) -> Mapping[str, object]:
-        """Return plain values (text, numbers, lists) from which the predictor can be rebuilt.
+        """Return plain values, to be published, from which the predictor can be made again.
 
-        They are published with it: strings, numbers, booleans, None, lists
-        and mappings with strings as keys.
+        Allowed values are strings, numbers, booleans, None, lists, and mappings with strings as
+        keys.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedPredictor:
-    """A predictor with its description, checked when its class was made.
+    """A predictor with its description, which was checked when the class was made.
 
     Attributes:
-        predictor: what is called.
-        description: plain values, as they would come back from JSON.
+        predictor: the predictor.
+        description: the plain values that describe the predictor, in the form in which JSON returns
+            them.
 
     """
 
@@ -124,20 +141,20 @@ class DescribedPredictor:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The class names, and their look-up by a predictor's output.
+    """The names of the classes, and the look-up of a predictor's output among them.
 
     Attributes:
-        classes: public labels, in order.
+        classes: the public names, in the order of the class indices.
 
     """
 
     classes: tuple[str, ...]
 
     def predicted(self, predictor: Predictor, row: Row) -> int:
-        """Return the class index of a predictor's output for a row; class 0 if it fails.
+        """Return the class index of a predictor's output for a row; class 0 if the predictor fails.
 
         Raises:
-            MachineError: the machine failed, and not the predictor.
+            MachineError: the machine caused the failure, for example by too little memory.
 
         """
         try:
@@ -160,10 +177,10 @@ class Predictors:
     """A list of user-written predictors as a hypothesis class.
 
     Args:
-        kind: the class that they are of, ``finite`` or an import path.
-        features: the public features, in schema order.
-        labels: the classes.
-        predictors: the predictors, described.
+        kind: the name of the class: ``finite`` or an import path.
+        features: the public features, in the order of the schema.
+        labels: the names of the classes.
+        predictors: the predictors with their descriptions.
 
     """
 
@@ -174,7 +191,7 @@ class Predictors:
         labels: Labels,
         predictors: Sequence[DescribedPredictor],
     ) -> None:
-        """Store the public parts."""
+        """Store the class's name, its features, its labels and its predictors."""
         invariant(len(labels.classes) <= CLASS_COUNT_MAX, "a label fits sixteen bits")
         self.kind = kind
         self._features = tuple(features)
@@ -183,12 +200,12 @@ class Predictors:
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return len(self._labels.classes)
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The assumed frequency of label 1 for each predictor: one half, as it is unknown."""
+        """The assumed share of rows with label 1 for each predictor, which is one half."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:
@@ -196,11 +213,16 @@ class Predictors:
         return len(self._predictors)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows unchanged, since predictors need no encoding."""
+        """Return the values unchanged, since predictors need no further encoding."""
         return values
 
     def predict(self, encoded: Encoded) -> NDArray[np.uint16]:
-        """Return the output of every predictor on every row, shape ``(N, n)``."""
+        """Return the label of every predictor on every row, shape ``(predictors, rows)``.
+
+        Args:
+            encoded: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         values = encoded.astype(np.float64, copy=False)
         labels = np.empty((len(self), len(values)), dtype=LABELS_TYPE)
         for start in range(0, len(values), ROWS_PER_BLOCK):
@@ -209,9 +231,14 @@ class Predictors:
         return labels
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the exact number of errors of every predictor on the rows, shape ``(N,)``. Secret.
+        """Return every predictor's exact number of errors on the rows, shape ``(predictors,)``.
 
-        Rows with the same values are asked about once.
+        The numbers are secret. A predictor is called only once for rows with equal values.
+
+        Args:
+            encoded: feature values encoded by the public schema, shape ``(rows, features)``.
+            labels: class indices, shape ``(rows,)``.
+
         """
         values = encoded.astype(np.float64, copy=False)
         distinct, inverse = np.unique(values, axis=0, return_inverse=True)
@@ -229,11 +256,16 @@ class Predictors:
         return type(self)(self.kind, self._features, self._labels, chosen)
 
     def describe(self, index: int) -> Description:
-        """Return a predictor's description of itself."""
+        """Return the description that the predictor at ``index`` gives of itself."""
         return self._predictors[index].description
 
     def rows(self, values: NDArray[np.float64]) -> list[Row]:
-        """Return encoded rows in the read-only form that predictors receive."""
+        """Return rows in the read-only form that predictors get.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         return [row_of(self._features, row) for row in values.tolist()]
 
     def _right_counts(self, rows: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -258,7 +290,7 @@ class Predictors:
 
 
 def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
-    """Return one encoded row in the form that predictors receive."""
+    """Return one row, encoded by the public schema, in the form that predictors get."""
     return MappingProxyType(
         {
             feature.name: feature.value(value)
@@ -270,11 +302,11 @@ def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
 def posted_row(
     features: Sequence[PublicFeature], posted: Sequence[Value], *, missing: frozenset[str]
 ) -> Row:
-    """Return a row from a request in the form that predictors receive.
+    """Return a row from a request in the form that predictors get.
 
     Args:
-        features: the public features, in schema order.
-        posted: a checked value of each.
+        features: the public features, in the order of the schema.
+        posted: the already checked value of each feature.
         missing: strings that stand for a missing value.
 
     """

@@ -1,20 +1,21 @@
-"""Hypothesis classes of user-written predictors, found by import path.
+"""Hypothesis classes of user-written predictors, found by their import path.
 
-``finite`` is a list of functions of a row; ``package.module:Class`` is a class
-of one's own, by this protocol::
+The class ``finite`` is a list of functions that map a row to a label. ``package.module:Class`` is a
+class that the user wrote, with this interface::
 
     class Class:
-        dimension: int                        # VC dimension, or a bound of it
+        dimension: int                        # VC dimension, or an upper bound on it
         def __init__(self, features, classes): ...
         def hypotheses(self, points): ...     # a sequence of predictors
         def read(self, description): ...      # a predictor from its description
 
-``features`` are :class:`~app.learning.predictors.own_predictors.PublicFeature` in schema
-order, ``classes`` the names of the labels, ``points`` public rows, or none: the
-class may depend on them, and never sees a private row.  A predictor has
-``predict(row)`` and ``describe()``.  What may be wrong with all this is public
-and refused when the class is made, before a row is read: every predictor is
-described, and rebuilt from its description, then.
+``features`` are :class:`~app.learning.predictors.own_predictors.PublicFeature` in the order of the
+schema, and ``classes`` are the names of the labels. ``points`` are public rows, possibly none, from
+which the predictors may be made; the class never gets a private row. A predictor has the methods
+``predict(row)`` and ``describe()``.
+
+Errors in this code are refused when the class is made, before a private row is read: every
+predictor is then described, and made again from its description.
 """
 
 from __future__ import annotations
@@ -57,7 +58,12 @@ class PredictorClass(Protocol):
     dimension: int
 
     def hypotheses(self, points: Sequence[Row], /) -> Sequence[Predictor]:
-        """Return one predictor of the class for each labelling of the public points."""
+        """Return the predictors of the class.
+
+        Args:
+            points: public rows from which the predictors may be made; may be empty.
+
+        """
         ...
 
     def read(self, description: Description, /) -> Predictor:
@@ -70,10 +76,10 @@ class PredictorSource:
     """The code and arguments of user-written predictors, which are all public.
 
     Attributes:
-        section: of the configuration, which errors name.
-        kind: ``finite`` or an import path ``package.module:Class``.
-        paths: import paths of the functions of a finite class.
-        features: the public features, in schema order.
+        section: the section of the configuration that names the class, for error messages.
+        kind: the name of the class: ``finite`` or an import path ``package.module:Class``.
+        paths: the import paths of the functions of the class ``finite``.
+        features: the public features, in the order of the schema.
         classes: the names of the labels.
 
     """
@@ -86,32 +92,34 @@ class PredictorSource:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the predictors are given as a list of functions."""
+        """Whether the predictors are given as a list of functions (the class ``finite``)."""
         return self.kind == FINITE
 
     def modules(self) -> tuple[str, ...]:
-        """Return the names of the modules with the predictors' code, without repeats."""
+        """Return the names of the Python modules with the predictors' code, without repeats."""
         paths = self.paths if self.is_finite else (self.kind,)
         return tuple(dict.fromkeys(path.partition(":")[0] for path in paths))
 
 
 def is_predictor_kind(kind: str) -> bool:
-    """Return whether a class consists of user-written predictors."""
+    """Return whether the name of a class is that of user-written predictors."""
     return kind == FINITE or ":" in kind
 
 
 def predictor_class(
     source: PredictorSource, public_values: NDArray[np.float64] | None = None
 ) -> EnumeratedClass:
-    """Return the predictors of a class, after importing them.
+    """Import user-written predictors, and return them as a hypothesis class.
 
     Args:
-        source: where they come from.
-        public_values: encoded public points that a class of one's own may
-            depend on, shape ``(m, d)``; None where it may not.
+        source: the code and arguments of the predictors.
+        public_values: feature values of public rows, encoded by the public schema, shape
+            ``(rows, features)``, from which a user's class may make its predictors; None for no
+            rows.
 
     Raises:
-        ConfigurationError: names the setting and what is wrong with the code.
+        ConfigurationError: the code cannot be imported or is wrong; the error names the setting and
+            the problem.
 
     """
     if source.is_finite:
@@ -124,7 +132,7 @@ def predictor_class(
 
 
 def read_predictor(source: PredictorSource, description: Description) -> Predictor:
-    """Return one published predictor, rebuilt from its description.
+    """Return one published predictor, made again from its description.
 
     Raises:
         ConfigurationError: the code cannot be imported, or refuses the description.

@@ -1,12 +1,12 @@
-"""A partition into public regions, in each of which every listed hypothesis gives one label.
+"""A public division of the feature space into cells, on which every hypothesis has one label.
 
-Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
-found on a public grid that meets each of them, never on the cells that private rows
-occupy; a row's cell is then a function of that row alone.
+Two feature vectors are in the same cell if every listed hypothesis gives them the same label. The
+cells are found from the points of a public grid, of which every cell contains at least one. They
+are never found from private rows, and the cell of a row depends on this row only.
 
-The grid of a list of tests has a point for every way to fall among cuts and codes.  Every row
-there can be has a place on it, and all hypotheses that only ask these tests label the row
-like the grid's point.
+The grid has one point for every joint outcome of the feature tests: for each feature, an interval
+between cuts (thresholds) or a category. Every possible row belongs to one grid point, and all
+hypotheses that use only these tests give the row the label of its point.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ LABEL_COUNT_MAX = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepresentativeDomain:
-    """The public regions on each of which every listed two-label hypothesis is constant.
+    """The public cells (parts of the feature space) on which every listed hypothesis has one label.
 
     Attributes:
-        hypotheses: H~, N of them.
-        labels: of every hypothesis on every cell, uint8, shape ``(N, C)``; columns differ.
-        cell_of_point: the cell of each point of the grid, int64, shape ``(G,)``.
+        hypotheses: the listed hypotheses, with two labels.
+        labels: the label of every hypothesis on every cell, uint8, shape ``(hypotheses, cells)``;
+            no two cells have the same labels.
+        cell_of_point: the index of the cell of each grid point, int64, shape ``(points,)``.
 
     """
 
@@ -51,7 +52,7 @@ class RepresentativeDomain:
 
     @property
     def cell_count(self) -> int:
-        """The number of cells, C."""
+        """The number of cells."""
         return int(self.labels.shape[1])
 
     def private_count_at(
@@ -59,24 +60,29 @@ class RepresentativeDomain:
         private_places: NDArray[np.int64],
         private_weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Return the number of rows in each cell, ``(C,)``, by the rows' grid indices; secret.
+        """Return the number of rows in each cell, from the rows' grid points; secret.
 
         Args:
-            private_places: of the rows, shape ``(n,)``.
-            private_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            private_places: the index of each row's grid point, shape ``(rows,)``.
+            private_weights: the weight of each row in the counts, shape ``(rows,)``; None for 1
+                each.
+
+        Returns:
+            Counts, shape ``(cells,)``.
 
         """
         cells = self.cell_of_point[private_places]
         return np.bincount(cells, private_weights, self.cell_count)
 
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the number of rows in every cell, shape ``(C,)``; secret.
+        """Return the number of rows in every cell, shape ``(cells,)``; secret.
 
-        A row that no point of the grid stands for would be counted in the first cell:
-        whether there is one is never told, and it moves one count as others do.
+        If a row had labels of no cell, it would be counted in the first cell. Nothing reveals this,
+        and the row still changes one count only.
 
         Args:
-            encoded: private rows as the hypotheses read them, shape ``(n, ...)``.
+            encoded: the private rows, in the encoding of the hypotheses; the first axis counts the
+                rows.
 
         """
         cells = {column: index for index, column in enumerate(_columns(self.labels))}
@@ -88,11 +94,12 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """A search for the listed hypothesis that labels the public points as a client's one does.
+    """A search for the listed hypothesis that labels public points as a client's hypothesis does.
 
     Args:
-        hypotheses: H~, one hypothesis for every dichotomy of the points.
-        public_points: as the hypotheses read them, shape ``(m, ...)``.
+        hypotheses: the listed hypotheses, one for every labelling of the points.
+        public_points: the points, in the encoding of the hypotheses; the first axis counts the
+            points.
 
     """
 
@@ -106,8 +113,11 @@ class Projection:
     def index_of(self, labels: NDArray[np.uint8]) -> int:
         """Return the index of the listed hypothesis that gives the points these labels.
 
+        Args:
+            labels: one label per public point, 0 or 1.
+
         Raises:
-            InvariantError: no hypothesis labels the points so.
+            InvariantError: no listed hypothesis gives these labels.
 
         """
         index, apart = self.nearest(labels)
@@ -115,9 +125,15 @@ class Projection:
         return index
 
     def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
-        """Return the listed hypothesis with the nearest labels, and the points that differ.
+        """Return the listed hypothesis with the most similar labels, and the number of differences.
 
-        Of several that are as near, the first.
+        Args:
+            labels: one label per public point, 0 or 1.
+
+        Returns:
+            The index of the hypothesis (of several equally similar ones, the first), and the number
+            of points to which it gives another label.
+
         """
         packed = self._packed(labels)
         index = self._indices.get(packed.tobytes())
@@ -128,7 +144,12 @@ class Projection:
         return nearest, int(apart[nearest])
 
     def search_word_count(self, labels: NDArray[np.uint8]) -> int:
-        """Return how many label words :meth:`nearest` compares; 0 for an exact match."""
+        """Return the number of 64-bit words that :meth:`nearest` compares; 0 for an exact match.
+
+        Args:
+            labels: one label per public point, 0 or 1.
+
+        """
         known = self._packed(labels).tobytes() in self._indices
         return 0 if known else int(self._words.size)
 
@@ -139,23 +160,32 @@ class Projection:
 
 
 def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
-    """Return one hypothesis for each way of labelling the public points."""
+    """Return one of the hypotheses for each way in which they label the public points.
+
+    Args:
+        hypotheses: any list.
+        public_points: the points, in the encoding of the list; the first axis counts the points.
+
+    """
     return hypotheses.take(distinct_on(hypotheses, public_points))
 
 
 def representative_axes(
     references: Mapping[int, Iterable[float]], feature_count: int
 ) -> list[NDArray[np.float64]]:
-    """Return values of each feature that stand for all its values: one for every test outcome.
+    """Return for each feature a few values, one for each joint outcome of its tests.
 
-    A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
-    categories (``x == code``) labels every value like one of these: a missing value,
-    which is at or above no cut and equal to no code, as is a number below all cuts and
-    a category that nothing names; each cut, for the numbers up to the next; each code.
+    Hypotheses compare a feature with cuts (``x >= cut``) or with codes of categories
+    (``x == code``). The values are: a missing value, which makes every test false, as do a number
+    below all cuts and a category that no test names; each cut, which stands for the numbers up to
+    the next cut; and each code.
 
     Args:
-        references: by feature index, every cut or code that a hypothesis names.
-        feature_count: features of the schema, d.
+        references: by feature index, every cut or code that a hypothesis uses.
+        feature_count: the number of features in the schema.
+
+    Returns:
+        For each feature its values, starting with NaN for a missing value.
 
     """
     return [
@@ -167,15 +197,16 @@ def representative_axes(
 def product_domain(
     hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
 ) -> RepresentativeDomain:
-    """Return the regions on which hypotheses are constant, found on a grid of feature values.
+    """Return the cells on which every hypothesis has one label, found on a grid of feature values.
 
     Args:
-        hypotheses: H~, with two labels; they label any vector like one of the grid.
-        axes: for each feature, values that stand for all of its values.
+        hypotheses: the listed hypotheses, with two labels. They give any row the label of a grid
+            point.
+        axes: for each feature, the values that :func:`representative_axes` returns.
 
     Raises:
-        ConfigurationError: the grid or the table is too large, which sizes tell that
-            the schema and the public points fix.
+        ConfigurationError: the grid or the table is too large. This depends on the public schema
+            and public points (feature vectors) only.
 
     """
     invariant(hypotheses.class_count == BINARY, "a query is a hypothesis with two labels")
@@ -204,7 +235,8 @@ def refuse_grid(point_count: int) -> None:
     """Refuse a grid that has too many points, before it is built.
 
     Raises:
-        ConfigurationError: says the size and what to change.
+        ConfigurationError: there are too many points; the message says the number, and what to
+            change.
 
     """
     if point_count > GRID_POINT_COUNT_MAX:
@@ -218,8 +250,12 @@ def refuse_grid(point_count: int) -> None:
 def refuse_cells(cell_count: int, query_count: int) -> None:
     """Refuse a statistics table with too many cells and hypotheses.
 
+    Args:
+        cell_count: the number of cells.
+        query_count: the number of hypotheses.
+
     Raises:
-        ConfigurationError: says the size and what to change.
+        ConfigurationError: the table is too large; the message says its size, and what to change.
 
     """
     if cell_count * query_count > LABEL_COUNT_MAX:
@@ -265,12 +301,12 @@ def _blocks(row_count: int, hypothesis_count: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutGrid:
-    """A grid with one point for every combination of features' intervals and categories.
+    """A grid with one point for every combination of an interval or category of each feature.
 
     Attributes:
-        axes: for each feature, values that stand for all of its values; the first
-            is NaN, for what satisfies no test.
-        is_numeric: for each feature, whether its tests are cuts.
+        axes: for each feature, the values that :func:`representative_axes` returns; the first is
+            NaN, for values that make every test false.
+        is_numeric: for each feature, whether its tests are ``x >= cut``.
 
     """
 
@@ -279,7 +315,13 @@ class CutGrid:
 
     @classmethod
     def of(cls, tests: Sequence[BinaryTest], feature_count: int) -> Self:
-        """Return the grid that some tests define on a number of features."""
+        """Return the grid that some tests define.
+
+        Args:
+            tests: the public tests of features.
+            feature_count: the number of features in the schema.
+
+        """
         references: dict[int, list[float]] = {}
         for test in tests:
             value = test.cut if test.cut is not None else float(test.category_code or 0)
@@ -296,13 +338,13 @@ class CutGrid:
         return math.prod(len(axis) for axis in self.axes)
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of the grid point of each row, in C order.
+        """Return the index of each row's grid point, shape ``(rows,)``.
+
+        Grid points are numbered so that the last feature varies fastest. The index of a row depends
+        on this row only, and is as secret as the row.
 
         Args:
-            values: encoded rows, shape ``(n, d)``; the places are as secret as they are.
-
-        Returns:
-            Shape ``(n,)``, each from 0 to ``point_count - 1`` and a function of its row.
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
 
         """
         places = np.zeros(len(values), dtype=np.int64)

@@ -1,9 +1,10 @@
-"""The public tests, hypotheses and regions from which a statistics table is built.
+"""The public feature tests and hypotheses from which a statistics table is built.
 
-A table holds one number for every dichotomy of the public points, on all cells of
-those hypotheses, so that both must be few enough to list.  Tests that an operator
-lists are taken as they are; of a feature without a list as many are taken, the same
-number for each feature, as keep the table small.
+A statistics table contains one number for every labelling of public points (feature vectors) by
+hypotheses of a class. The labels of these hypotheses on all cells (parts of the feature space) are
+listed too. Therefore the hypotheses and the cells must be few. If the operator lists tests of a
+feature, all of them are used. For the other features, tests are chosen, at most the same number for
+each feature, so that the table stays small.
 """
 
 from __future__ import annotations
@@ -41,12 +42,18 @@ FEWER: Final = (
 
 
 def levels_of(kind: str, depth: int) -> int:
-    """Return the depth of a class of trees or stumps."""
+    """Return the depth of the trees of a class: 1 for ``stumps``, else the given depth."""
     return 1 if kind == "stumps" else depth
 
 
 def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, ...]:
-    """Return the tests that a class of rules uses: all for trees, else numeric ones only."""
+    """Return the tests that a class uses: all for trees and stumps, else only numeric ones.
+
+    Args:
+        kind: the name of the hypothesis class.
+        tests: all tests of features.
+
+    """
     return tuple(test for test in tests if kind in TREE_KINDS or test.cut is not None)
 
 
@@ -56,10 +63,11 @@ def covering(
     """Return one hypothesis of a class for each way in which it labels the public points.
 
     Args:
-        kind: one of ``COVERED_KINDS``.
-        tests: what its hypotheses ask, of :func:`tests_of_kind`.
-        public_values: encoded points, shape ``(m, d)``; m at least 1.
-        depth: of trees.
+        kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
+        tests: the feature tests that the hypotheses use, as :func:`tests_of_kind` returns them.
+        public_values: feature values of the points, encoded by the public schema, shape
+            ``(points, features)``, at least one point.
+        depth: the depth of trees.
 
     """
     if kind in TREE_KINDS:
@@ -69,22 +77,35 @@ def covering(
 
 
 def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> int:
-    """Return an upper bound on the number of hypotheses in a table, for any public points."""
+    """Return an upper bound on the number of hypotheses in a table, for any public points.
+
+    Args:
+        kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
+        tests: the feature tests that the hypotheses use.
+        depth: the depth of trees.
+
+    """
     if kind in TREE_KINDS:
         return tree_candidate_count(len(tests), depth=levels_of(kind, depth))
     return box_count(kind, list(_counts(tests).values()))
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the number of outcomes that tests can have together, a bound on the cells."""
+    """Return the number of joint outcomes of feature tests, a bound on the number of cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 
 def refuse_table(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> None:
     """Refuse a statistics table that could be too large to list.
 
+    Args:
+        kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
+        tests: the feature tests that the hypotheses use.
+        depth: the depth of trees.
+
     Raises:
-        ConfigurationError: says the size and what to lower.
+        ConfigurationError: the table could be too large; the message says its size, and what to
+            lower.
 
     """
     refuse_grid(point_count(tests))
@@ -105,20 +126,20 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the configured tests, and as many others as keep the statistics table small.
+    """Return the tests that the operator listed, and as many others as keep the table small.
 
-    Every feature keeps the same number at most: of cuts those next to quantiles of
-    the points, of categories the commonest.  Tests that no point meets, or every
-    one, are left out first.  Where even one test a feature is too much, one is kept,
-    and :func:`refuse_table` says so.
+    Every other feature keeps at most the same number of tests: the cuts (thresholds) next to
+    quantiles of the public points, or the most frequent categories. Tests that are true on no point
+    or on every point are left out first. If even one test per feature is too much, one is kept, and
+    :func:`refuse_table` raises the error.
 
     Args:
-        kind: one of ``COVERED_KINDS``.
-        tests: all tests there are.
-        public_values: encoded points, shape ``(m, d)``; m may be 0, which keeps one
-            test a feature.
-        depth: of trees.
-        listed: indices of the features whose tests an operator has listed.
+        kind: the name of the hypothesis class, one of ``COVERED_KINDS``.
+        tests: all tests of features.
+        public_values: feature values of the points, encoded by the public schema, shape
+            ``(points, features)``. Without points, one test per feature is kept.
+        depth: the depth of trees.
+        listed: the indices of the features whose tests the operator listed.
 
     """
     asked = tests_of_kind(kind, tests)

@@ -1,25 +1,27 @@
-"""Decision trees over public tests: the hypothesis class, random draws, learners and votes.
+"""Decision trees over public tests of features: the class, random draws, learners and votes.
 
-The exponential mechanism draws from all trees of a depth:
+The exponential mechanism draws one of all trees of a given depth:
 
-* ``tree.py`` is one tree; ``tree_class.py`` is the class of all of them.
-* ``tree_distribution.py`` sums the weights of all trees, and draws one; ``region_tables.py`` has
-  the sums of the upper levels, ``tree_terms.py`` those of the two lowest.
-* ``regions.py`` counts private rows where several tests hold, as bit vectors.
-* ``tree_lists.py`` has lists of trees: one for each labelling that trees give to some points.
+* ``tree.py`` has one tree, and ``tree_class.py`` the class of all trees.
+* ``tree_distribution.py`` sums the weights ``exp(-epsilon * errors / 2)`` of all trees, and draws
+  one. ``region_tables.py`` has the sums for the upper levels of the trees, and ``tree_terms.py``
+  the sums for the two lowest.
+* ``regions.py`` counts the private rows on which several tests are true.
+* ``tree_lists.py`` has lists of trees, with one tree for each way in which trees label some points.
 
-A learner fits one chunk:
+A learner trains the model of each chunk:
 
-* ``learners.py`` fits all chunks by one of two rules. ``canonical_learner.py`` has the rule of
-  least errors with ties broken alike, ``halving_learner.py`` that of many random trees without
-  errors.
-* ``counted_fit.py`` finds the canonical trees of all chunks from counts of rows, where two labels
-  and three levels allow it; ``cell_counts.py`` has those counts.
-* ``tree_search.py`` scores and grows the trees for both rules; ``class_row.py`` estimates the time.
+* ``learners.py`` trains the models of all chunks by one of two rules. ``canonical_learner.py``
+  takes the tree with the fewest errors, and ``halving_learner.py`` takes a hundred random trees
+  without errors.
+* ``counted_fit.py`` trains the canonical trees of all chunks from counts of rows, for two labels
+  and a depth of at most three. ``cell_counts.py`` makes these counts.
+* ``tree_search.py`` rates and grows trees for both rules.
 
-The k learners vote:
+The models vote:
 
-* ``packed_trees.py`` holds their trees as arrays, asks the tests, and goes from outcomes to leaves,
-  votes and scores, by the same work for any.
-* ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
+* ``packed_trees.py`` stores the trees as arrays, and computes votes and scores. The time does not
+  depend on the trees or the queries.
+* ``class_row.py`` has the entry of this class in the table of ``app/learning/registry.py``, and
+  estimates the time of training.
 """

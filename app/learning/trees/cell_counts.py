@@ -1,10 +1,11 @@
-"""Counts of rows by coded values of up to three features, and from them counts by tests.
+"""Counts of rows by the values of up to three features, and by the feature tests that they pass.
 
-Rows are counted by (group, cells), a group being a chunk, a label or both, so that the work is
-one addition a row and set of features, whatever the number of tests.  Counts are whole
-numbers: those of parts add up to those of all rows, in any order.
+A value is given by its integer code: the index of its interval or category. Rows are counted by the
+codes of a few features and by a group, which is a chunk, a label, or both. Counting takes one
+addition per row and set of features, for any number of tests. The counts are integers, so counts of
+several blocks of rows can be added in any order. Counts by tests follow from counts by codes.
 
-What the exponential mechanism asks of rows, answered from such counts.
+The exponential mechanism over trees needs only these counts of the rows.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ Tables = dict[Features, "NDArray[np.signedinteger]"]
 
 
 def feature_sets(coding: CellCodes, size: int) -> list[Features]:
-    """Return all sets of ``size`` features (or of all, if fewer), as ascending indices."""
+    """Return all sets of ``size`` tested features, as ascending positions in ``coding.features``.
+
+    If there are fewer features, the only set is the set of all features.
+    """
     places = range(len(coding.features))
     return list(combinations(places, min(size, len(places))))
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return how many counters the counts of one group of rows need, for sets of features."""
+    """Return the number of counters that one group of rows needs, over all sets of features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -60,18 +64,19 @@ def cell_tables(
     size: int,
     weights: NDArray[np.float64] | None = None,
 ) -> Tables:
-    """Return counts of rows by group and by feature values, for each small set of features.
+    """Return counts of rows by group and feature codes, for each set of features.
 
     Args:
-        coding: of the tests.
-        codes: shape ``(f, n)``.
-        groups: from 0, shape ``(n,)``.
-        group_count: how many there may be.
-        size: features of a set, 1 to 3.
-        weights: what each row counts for, whole numbers, shape ``(n,)``; None for 1 each.
+        coding: the encoding of each feature value by an integer code, made from the feature tests.
+        codes: the rows' codes, shape ``(tested features, rows)``.
+        groups: the index of each row's group, shape ``(rows,)``.
+        group_count: the number of groups.
+        size: the number of features in a set, 1 to 3.
+        weights: the integer amount by which each row raises a count, shape ``(rows,)``; None for 1.
 
     Returns:
-        By set, shape ``(groups, cells of the first, ...)``, int64.
+        For each set of features an int64 array, shape
+        ``(groups, codes of the first feature, ...)``.
 
     """
     total: Tables = {}
@@ -108,17 +113,18 @@ def _cell_tables(
 
 
 def merged_tables(first: Tables, second: Tables) -> Tables:
-    """Return the sum of the row counts of two parts."""
+    """Return the sum of the counts of two blocks of rows."""
     return {features: first[features] + second[features] for features in first}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestCounts:
-    """Counts of the rows that pass up to ``size`` tests of different features at once.
+    """Counts of the rows that pass up to three tests of different features at once.
 
     Attributes:
-        coding: of the tests.
-        tables: by set of features, from none to ``size``, shape ``(t_f, t_g, ..., groups)``.
+        coding: the encoding of each feature value by an integer code, made from the tests.
+        tables: for each set of features, the empty set included, the counts by one test of each
+            feature, shape ``(tests of the first feature, ..., groups)``.
 
     """
 
@@ -127,11 +133,12 @@ class TestCounts:
 
     @classmethod
     def of(cls, coding: CellCodes, counted: dict[Features, NDArray[np.signedinteger]]) -> Self:
-        """Return counts of rows by the tests that they pass, from counts by coded values.
+        """Return counts of rows by the feature tests that they pass, from counts by feature codes.
 
         Args:
-            coding: of the tests.
-            counted: counts by cells, with groups last.
+            coding: the encoding of each feature value by an integer code, made from the tests.
+            counted: for each set of features, counts with shape
+                ``(codes of the first feature, ..., groups)``.
 
         """
         features = coding.features
@@ -145,7 +152,13 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts of rows by the tests of given features, in any order, with repeats."""
+        """Return the counts of rows by one feature test of each given feature.
+
+        Args:
+            places: positions of features in ``coding.features``, in any order and with repeats;
+                each gives one axis of the result.
+
+        """
         distinct = tuple(sorted(set(places)))
         table = self.tables[distinct]
         if len(distinct) == len(places):
@@ -201,13 +214,16 @@ def _by_tests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """Rows of which only counts are known: how many of each label pass a few tests at once.
+    """Rows of which only counts are known: how many rows of each label pass a few feature tests.
 
     Attributes:
-        satisfied: rows of each label that satisfy tests, shape ``(L, t + 1, ...)``: place 0 of
-            an axis is the test that always holds, and place 1 + a test a.
-        row_count: of all rows, n; where rows have weights, the units of all of them together.
-        unit_count: units of a row: 1, or of what weights are multiples.
+        satisfied: the number of rows of each label that pass several tests at once, or the sum of
+            their weights, shape ``(labels, tests + 1, ...)``. Index 0 of an axis stands for a test
+            that every row passes, and index ``1 + a`` for the test with index a.
+        row_count: the number of all rows in units; if rows have weights, the sum of all weights in
+            units.
+        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
+            that every weight is a multiple of ``1 / u``.
 
     """
 
@@ -217,13 +233,13 @@ class CountedRows:
 
     @classmethod
     def of(cls, coding: CellCodes, tables: Tables, *, depth: int, unit_count: int = 1) -> Self:
-        """Return rows as counts by the tests that they pass, from counts by label and value.
+        """Return counts of rows by the feature tests that they pass, from counts by feature codes.
 
         Args:
-            coding: of the tests.
-            tables: by sets of ``depth`` features, with a group a label.
-            depth: of the trees that are weighed, 1 to 3.
-            unit_count: units of a row, in which it is counted.
+            coding: the encoding of each feature value by an integer code, made from the tests.
+            tables: counts for each set of ``depth`` features, with one group per label.
+            depth: the depth of the trees that the counts are for, 1 to 3.
+            unit_count: the number of units in one row, in which the counts are given.
 
         """
         counts = TestCounts.of(
@@ -240,19 +256,23 @@ class CountedRows:
         return cls(np.moveaxis(satisfied, -1, 0), total, unit_count)
 
     def is_of(self, row_count: int) -> bool:
-        """Return whether the count fits the public number: n rows exactly, or n persons at most."""
+        """Return whether the counts agree with the public number of rows or persons.
+
+        Without weights there are exactly as many rows. With weights, the weights add up to at most
+        the number of persons.
+        """
         if self.unit_count == 1:
             return self.row_count == row_count
         return self.row_count <= row_count * self.unit_count
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return len(self.satisfied)
 
     @property
     def test_count(self) -> int:
-        """The number of tests, t."""
+        """The number of feature tests."""
         return int(self.satisfied.shape[-1]) - 1
 
     @property
@@ -262,7 +282,12 @@ class CountedRows:
         return np.dtype(np.float32 if is_short else np.float64)
 
     def turned(self, turned: NDArray[np.uint8]) -> CountedRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         flipped = np.flatnonzero(turned) + 1
         satisfied = self.satisfied.copy()
         for axis in range(1, satisfied.ndim):
@@ -271,13 +296,25 @@ class CountedRows:
         return replace(self, satisfied=satisfied)
 
     def restricted(self, test_index: int, outcome: int) -> CountedRows:
-        """Return only those rows for which the test ``test_index`` has ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         invariant(self.satisfied.ndim > 1, "rows are counted by as many tests as trees ask")
         inside = self.satisfied[:, test_index + 1]
         return replace(self, satisfied=inside if outcome else self.satisfied[:, 0] - inside)
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
+        """Return whether any row has both outcomes of any marked pair of feature tests.
+
+        Args:
+            pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
+                stands for the test with index a and the outcome o.
+
+        """
         both = self._first_axes(2).sum(axis=0)
         quadrants = np.empty((self.test_count, 2, self.test_count, 2))
         whole, first, second = both[0, 0], both[1:, :1], both[:1, 1:]
@@ -288,17 +325,23 @@ class CountedRows:
         return bool(np.any((quadrants.reshape(pairs.shape) > 0) & pairs))
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(labels,)``."""
         return self._first_axes(0)
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         return self._first_axes(1)[:, 1:]
 
     def statistics(self) -> Counts:
-        """Return the counts from which trees of depth 2 on these rows are weighed, as an array.
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        The layout is that of :class:`~app.learning.trees.regions.RegionStatistics`.
+        :class:`~app.learning.trees.regions.RegionStatistics` describes the layout of the returned
+        array.
         """
         both = self._first_axes(2)
         products = both[1:, 1:, 1:] - both[:1, 1:, 1:]

@@ -1,8 +1,8 @@
-"""The table entries of ``trees`` and ``stumps``, and of other classes trained as trees.
+"""The table entries of the hypothesis classes ``trees`` and ``stumps``, and the time of training.
 
-How long the built-in rules search trees follows from public numbers only.  The constants are
-those of one core of a server, measured with the 86 tests of ``benchmarks/deep_trees.py``; what
-is refused lies far beyond their error.
+The time of training trees by a built-in rule is estimated from public numbers only. The constants
+were measured on one core of a server with the 86 feature tests of ``benchmarks/deep_trees.py``. A
+configuration is refused if the estimate is more than an hour.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ def search_seconds(
     """Return an estimate of the seconds that training the models of all chunks takes.
 
     Args:
-        rule: ``canonical`` or ``halving``.
-        test_count: t.
-        depth: levels of tests; each beyond three searches both sides of all tests.
-        class_count: number of labels.
-        row_count: rows of all chunks.
-        chunk_count: k.
+        rule: the built-in learner, ``canonical`` or ``halving``.
+        test_count: the number of public feature tests.
+        depth: the depth of the trees. Each level beyond the third multiplies the work by twice the
+            number of tests.
+        class_count: the number of labels.
+        row_count: the number of rows in all chunks together.
+        chunk_count: the number of chunks.
 
     """
     searches = math.prod([2 * test_count] * (depth - DEPTH_OF_TRIPLES))
@@ -73,10 +74,17 @@ def search_seconds(
 
 
 def refuse_long_search(rule: str, searched: TreeClass, *, row_count: int, chunk_count: int) -> None:
-    """Refuse learners whose training would take hours.
+    """Refuse trees whose training is estimated to take more than an hour.
+
+    Args:
+        rule: the built-in learner, ``canonical`` or ``halving``.
+        searched: the class of trees.
+        row_count: the number of rows in all chunks together.
+        chunk_count: the number of chunks.
 
     Raises:
-        ConfigurationError: names ``hypotheses.depth``.
+        ConfigurationError: the estimate is more than an hour; the error names
+            ``hypotheses.depth``.
 
     """
     seconds = search_seconds(

@@ -1,13 +1,16 @@
-"""The canonical tree learner for two labels, trained on many chunks at once from counts.
+"""The canonical tree learner for two labels, trained on many chunks at once from counts of rows.
 
-It chooses the trees that ``canonical_learner.py`` chooses, from sums instead of rows. With D the
-rows of label 1 less those of label 0 in a region of N rows, a leaf there gets ``(N + |D|) / 2``
-right, so a tree is best where ``sum |D|`` over its leaves is largest. A test that has D = x where
-it holds, in a region of D = y, gives ``|x| + |y - x| = max(|y|, |2 x - y|)``: of all tests of a
-last level only the largest and the smallest x are needed.
+It chooses the same trees as ``canonical_learner.py``, but needs only counts. A region is the set of
+a chunk's rows that reach a node. Let N be the number of rows in a region, and D the number with
+label 1 less the number with label 0. If the node is a leaf, ``(N + |D|) / 2`` rows are labelled
+correctly. Therefore the best tree has the largest sum of ``|D|`` over its leaves.
 
-Two passes over the rows, of which each is a count: the upper levels of every chunk's tree
-follow from counts by tests, then the last level from counts in each region that those leave.
+At a node of the last level of feature tests, let y be the D of its region, and x the D of the rows
+on which a test is true. The two leaves contribute ``|x| + |y - x| = max(|y|, |2 x - y|)``, so only
+the tests with the largest and the smallest x matter.
+
+The rows are counted twice. The first counts decide the tests above the last level, for every chunk;
+the second counts, in each region that these tests make, decide the last level.
 """
 
 from __future__ import annotations
@@ -59,12 +62,12 @@ SEARCH_NANOSECONDS: Final = 9.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedTrees:
-    """A training method for trees of many chunks at once, which only counts rows.
+    """A training method for the trees of many chunks at once, which only counts rows.
 
     Attributes:
-        coding: of the class's tests.
-        order: the tests in canonical order, shape ``(t,)``.
-        depth: levels of tests, 1 to 3.
+        coding: the encoding of each feature value by an integer code, made from the feature tests.
+        order: the indices of the tests in canonical order, shape ``(tests,)``.
+        depth: the depth of the trees, 1 to 3.
 
     """
 
@@ -74,7 +77,7 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Return the training method by counts for a depth of trees; None if it does not apply."""
+        """Return the training method for trees of a given depth; None if it does not apply."""
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None
@@ -82,13 +85,25 @@ class CountedTrees:
         return counted if counters(coding, depth) <= COUNTERS_MAX else None
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks to count at once, given their number of rows."""
+        """Return the number of chunks to count at once.
+
+        Args:
+            row_count: the number of rows in all chunks together.
+            chunk_count: the number of all chunks.
+
+        """
         chunks = ROWS_AT_ONCE * chunk_count // max(row_count, 1)
         at_once = COUNTERS_AT_ONCE // counters(self.coding, self.depth)
         return max(1, min(CHUNKS_AT_ONCE, at_once, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
-        """Return whether counting is faster than searching each chunk, by public numbers."""
+        """Return whether counting is faster than searching each chunk, judged by public numbers.
+
+        Args:
+            row_count: the number of rows in all chunks together.
+            chunk_count: the number of chunks.
+
+        """
         sets = len(feature_sets(self.coding, self.depth))
         pairs = self.coding.test_count**self.depth
         rows = row_count / chunk_count
@@ -103,16 +118,20 @@ class CountedTrees:
         offsets: NDArray[np.int64],
         progress: Callable[[int, int], None] | None,
     ) -> NDArray[np.int64]:
-        """Return one trained tree per chunk, computed a few chunks at a time.
+        """Return one trained tree per chunk, computed for a few chunks at a time.
 
         Args:
-            values: rows as the public schema encodes them, permuted, shape ``(n, d)``.
-            labels: 0 or 1, in the same order, shape ``(n,)``.
-            offsets: where each chunk starts, shape ``(k + 1,)``.
-            progress: told the chunks done and their number.
+            values: feature values of the permuted rows, encoded by the public schema, shape
+                ``(rows, features)``.
+            labels: class indices 0 or 1 in the same order, shape ``(rows,)``.
+            offsets: the index at which each chunk starts, followed by the number of rows, shape
+                ``(chunks + 1,)``.
+            progress: a function that is called with the number of finished chunks and the number of
+                all chunks.
 
         Returns:
-            Shape ``(k, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
+            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
 
         """
         chunk_count = len(offsets) - 1
@@ -136,13 +155,17 @@ class CountedTrees:
         *,
         sizes: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """Return the trained trees of a few chunks, ``(chunks, 2**(depth + 1) - 1)``.
+        """Return the trained trees of a few chunks, from the codes of their rows.
 
         Args:
-            codes: of their rows in any order, shape ``(f, n)``.
-            labels: 0 or 1, shape ``(n,)``.
-            chunks: of each row, from 0, shape ``(n,)``.
-            sizes: rows of each chunk.
+            codes: the rows' integer codes in any order, shape ``(tested features, rows)``.
+            labels: class indices 0 or 1, shape ``(rows,)``.
+            chunks: the index of each row's chunk, shape ``(rows,)``.
+            sizes: the number of rows in each chunk.
+
+        Returns:
+            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
 
         """
         counted = self.upper_counts(codes, labels, chunks, chunk_count=len(sizes))
@@ -157,17 +180,20 @@ class CountedTrees:
         *,
         chunk_count: int,
     ) -> Tables:
-        """Return counts of rows that decide all tests above a tree's last level; additive.
+        """Return the counts of rows that decide all feature tests above a tree's last level.
+
+        The counts of several blocks of rows can be added.
 
         Args:
-            codes: of rows in any order, shape ``(f, n)``.
-            labels: 0 or 1, shape ``(n,)``.
-            chunks: of each row, from 0, shape ``(n,)``.
-            chunk_count: how many there are.
+            codes: the rows' integer codes in any order, shape ``(tested features, rows)``.
+            labels: class indices 0 or 1, shape ``(rows,)``.
+            chunks: the index of each row's chunk, shape ``(rows,)``.
+            chunk_count: the number of chunks.
 
         Returns:
-            Rows of label 1 less those of label 0, by set of features; int32
-            ``(chunks, cells, ...)``.  Nothing for trees of one level.
+            For each set of features, the number of rows with label 1 less the number with label 0,
+            int32, shape ``(chunks, codes of the first feature, ...)``. For trees of depth 1 there
+            are no counts.
 
         """
         if self.depth == 1:
@@ -185,12 +211,16 @@ class CountedTrees:
         }
 
     def upper_tests(self, counted: Tables, *, chunk_count: int, rows_max: int) -> NDArray[np.int64]:
-        """Return the tests of all levels but the last, ``(chunks, 2**(depth - 1) - 1)``.
+        """Return the indices of the feature tests above the last level, for the tree of each chunk.
 
         Args:
-            counted: merged results of :meth:`upper_counts`.
-            chunk_count: how many chunks there are.
-            rows_max: rows of the largest chunk, at least.
+            counted: the counts that :meth:`upper_counts` returns, added over all blocks of rows.
+            chunk_count: the number of chunks.
+            rows_max: an upper bound on the number of rows in a chunk.
+
+        Returns:
+            Indices of tests in heap order (level by level from the root), shape
+            ``(chunks, 2**(depth - 1) - 1)``.
 
         """
         if self.depth == 1:
@@ -209,16 +239,19 @@ class CountedTrees:
         labels: NDArray[np.int64],
         chunks: NDArray[np.int64],
     ) -> Tables:
-        """Return counts of rows that decide a tree's last level of tests; additive.
+        """Return the counts of rows that decide the last level of a tree's feature tests.
+
+        The counts of several blocks of rows can be added.
 
         Args:
-            upper: what :meth:`upper_tests` returned.
-            codes: as for :meth:`upper_counts`, as are the others.
-            labels: 0 or 1, shape ``(n,)``.
-            chunks: of each row, shape ``(n,)``.
+            upper: the tests that :meth:`upper_tests` returns.
+            codes: the rows' integer codes in any order, shape ``(tested features, rows)``.
+            labels: class indices 0 or 1, shape ``(rows,)``.
+            chunks: the index of each row's chunk, shape ``(rows,)``.
 
         Returns:
-            Rows by chunk, region and label, and by cells of each feature.
+            For each feature, the number of rows by its codes and by chunk, label, and node of the
+            last level of tests.
 
         """
         regions = np.zeros(len(chunks), dtype=np.int64)
@@ -232,13 +265,18 @@ class CountedTrees:
         )
 
     def trees(self, upper: NDArray[np.int64], counted: Tables) -> NDArray[np.int64]:
-        """Return trees, ``(chunks, 2**(depth + 1) - 1)``: tests, then labels of leaves.
+        """Return the finished trees, one per chunk.
 
-        A chunk of one label has it in every leaf, and one without rows class 0.
+        If all rows of a chunk have the same label, all leaves of its tree have this label. If a
+        chunk has no rows, all leaves have label 0.
 
         Args:
-            upper: what :meth:`upper_tests` returned.
-            counted: merged results of :meth:`lower_counts`.
+            upper: the feature tests that :meth:`upper_tests` returns.
+            counted: the counts that :meth:`lower_counts` returns, added over all blocks of rows.
+
+        Returns:
+            The trees, shape ``(chunks, 2**(depth + 1) - 1)``: the indices of the tests in heap
+            order (level by level from the root), then the labels of the leaves.
 
         """
         chunk_count, regions = len(upper), 1 << (self.depth - 1)

@@ -1,10 +1,14 @@
-"""The halving learner: it votes by the plurality of random trees without training errors.
+"""The halving learner: a model of 100 random trees without errors on a chunk, which vote together.
 
-Each chunk draws its trees uniformly from all parametrised trees that make no
-error on it, by the same factorisation as the exponential mechanism: a leaf
-weighs the number of labels c such that it holds no other label.  Where no
-tree is without error, trees are drawn with weights ``exp(-2 errors)``.  The
-draws come from the chunk's own seed and rest on no privacy claim.
+Each tree is drawn uniformly from all trees that label every row of the chunk correctly. Two trees
+with different feature tests count as two, even if they give the same labels. The number of these
+trees is computed as a product over leaves and a sum over tests: a leaf with rows of one label can
+have this label only, an empty leaf can have any label, and a leaf with rows of several labels can
+have none.
+
+If no tree labels every row correctly, each tree is drawn with weight ``exp(-2 * errors)``, where
+``errors`` is the number of rows that it mislabels. The random numbers come from the chunk's own
+seed; no privacy claim depends on them.
 """
 
 from __future__ import annotations
@@ -32,17 +36,18 @@ def fit_trees(
     class_count: int,
     generator: LearnerGenerator,
 ) -> NDArray[np.int64]:
-    """Return the random trees that vote for one chunk.
+    """Return the random trees that together cast the vote of one chunk.
 
     Args:
-        bits: outcomes of the tests, shape ``(m, t)``.
-        labels: shape ``(m,)``.
-        depth: levels of tests.
-        class_count: number of labels.
-        generator: the chunk's own.
+        bits: outcomes 0 or 1 of the feature tests, shape ``(rows, tests)``.
+        labels: class indices, shape ``(rows,)``.
+        depth: the depth of the trees.
+        class_count: the number of labels.
+        generator: the random generator of the chunk.
 
     Returns:
-        Shape ``(100, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
+        The trees, shape ``(100, 2**(depth + 1) - 1)``: the indices of the tests in heap order
+        (level by level from the root), then the labels of the leaves.
 
     """
     chunk = Chunk.of(bits, labels, class_count)
@@ -53,7 +58,16 @@ def fit_trees(
 
 
 def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) -> NDArray[np.int64]:
-    """Return the indices of a hundred hypotheses, drawn at random by their numbers of errors."""
+    """Return the indices of a hundred hypotheses, drawn at random by their numbers of errors.
+
+    Hypotheses without errors are drawn uniformly. If there are none, a hypothesis is drawn with
+    weight ``exp(-2 * errors)``.
+
+    Args:
+        errors: the number of errors of each hypothesis, shape ``(hypotheses,)``.
+        generator: the random generator of the chunk.
+
+    """
     least = int(errors.min())
     weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
     cumulative = weights.cumsum(dtype=np.float64)
@@ -65,14 +79,14 @@ def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) ->
 
 
 class NoZeroErrorTreeError(Exception):
-    """No tree is without error on a chunk, so that another rule must choose."""
+    """No tree labels every row of a chunk correctly, so that another rule must choose."""
 
 
 class ZeroErrorRule:
-    """The rule that draws uniformly among the trees without errors on a chunk.
+    """The rule that draws uniformly among the trees that label every row of a chunk correctly.
 
     Args:
-        generator: the chunk's own.
+        generator: the random generator of the chunk.
 
     """
 
@@ -81,27 +95,34 @@ class ZeroErrorRule:
         self._generator = generator
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return how many labels make no error in a leaf: all if it is empty, else one or none."""
+        """Return the number of labels that make no error in a leaf.
+
+        All labels make no error in an empty leaf, one label in a leaf with rows of one label, and
+        no label otherwise.
+        """
         weights = np.zeros(len(counts) + 1)
         weights[:2] = len(counts), 1.0
         nonzero: NDArray[np.intp] = np.count_nonzero(counts, axis=0)
         return np.take(weights, nonzero)
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free trees below a test, the product of both sides."""
+        """Return the number of error-free trees below a test: the product over both sides."""
         trees: NDArray[np.floating] = np.multiply(left, right)
         return trees
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the number of error-free trees, summed over all tests at a node."""
+        """Return the number of error-free trees, summed over all feature tests at a node."""
         count: NDArray[np.floating] = scores.sum(axis=-1)
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random test at every node, weighted by the error-free trees below it.
+        """Return a random feature test at every node, weighted by the error-free trees below it.
+
+        Args:
+            scores: the number of error-free trees for each test at each node.
 
         Raises:
-            NoZeroErrorTreeError: a node has none, which only a root can lack.
+            NoZeroErrorTreeError: there is no error-free tree. This can only happen at the root.
 
         """
         if not bool(scores.sum(axis=-1).all()):
@@ -114,7 +135,7 @@ class ZeroErrorRule:
         """Return a random error-free label for every leaf.
 
         Raises:
-            NoZeroErrorTreeError: a tree of depth 0 over several labels.
+            NoZeroErrorTreeError: the tree has depth 0, and the chunk has rows of several labels.
 
         """
         del parent_counts
@@ -123,10 +144,10 @@ class ZeroErrorRule:
 
 
 class PenaltyRule:
-    """The rule that draws trees, each with a weight of ``exp(-2 errors)``.
+    """The rule that draws each tree with weight ``exp(-2 * errors)``.
 
     Args:
-        generator: the chunk's own.
+        generator: the random generator of the chunk.
 
     """
 
@@ -139,25 +160,31 @@ class PenaltyRule:
         return self.total(np.moveaxis(_label_log_weights(counts), 0, -1))
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log weight of the trees below a test: the sum of both sides' logs."""
+        """Return the log of the summed weights of the trees below a feature test.
+
+        Args:
+            left: the log of the summed weights on the false side.
+            right: the log of the summed weights on the true side.
+
+        """
         log_weights: NDArray[np.floating] = np.add(left, right)
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the trees' weights, summed over all tests at a node."""
+        """Return the log of the trees' weights, summed over all feature tests at a node."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)
         return log_weights
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random test at every node, in proportion to its weight."""
+        """Return a random feature test at every node, in proportion to the weights."""
         return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return a random label for every leaf, in proportion to its weight."""
+        """Return a random label for every leaf, in proportion to the weights."""
         del parent_counts
         return self.choose(np.moveaxis(_label_log_weights(leaf_counts), 0, -1))
 

@@ -1,4 +1,4 @@
-"""Training of the built-in tree learners, chunk by chunk, as arrays of trees."""
+"""Training of the built-in tree learners, chunk by chunk; the results are arrays of trees."""
 
 from __future__ import annotations
 
@@ -30,12 +30,23 @@ if TYPE_CHECKING:
 
 
 class ChunkFit(Protocol):
-    """A function that returns one chunk's trees, given test outcomes, labels and a seed."""
+    """A function that returns one chunk's trees, from outcomes of feature tests and labels."""
 
     def __call__(
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
     ) -> NDArray[np.int64]:
-        """Return g trees, each its test indices in heap order, then its leaf labels."""
+        """Return the trees of one chunk.
+
+        Args:
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            seed: the random seed of the chunk.
+
+        Returns:
+            The trees, shape ``(trees, nodes)``: the indices of the tests in heap order (level by
+            level from the root), then the labels of the leaves.
+
+        """
         ...
 
 
@@ -51,28 +62,30 @@ def fit_trees(  # noqa: PLR0913 -- as the row of a class is given
     first_chunk: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
-    """Return an ensemble of one trained learner per chunk of rows.
+    """Return an ensemble of one trained model per chunk of rows.
 
-    A chunk with one label votes it; an empty chunk, and any failure, votes
-    class 0.
+    If all rows of a chunk have the same label, its model gives every query this label. The model of
+    an empty chunk, or of a chunk whose learner fails, gives every query label 0.
 
     Args:
-        rule: ``canonical`` or ``halving``.
-        bits: outcomes of the class's tests on permuted rows, shape ``(n, t)``.
-        labels: relabelled class indices in the same order, shape ``(n,)``.
-        offsets: where each chunk starts, shape ``(k + 1,)``.
+        rule: the built-in learner, ``canonical`` or ``halving``.
+        bits: outcomes of the class's feature tests on the permuted rows, shape ``(rows, tests)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        offsets: the index at which each chunk starts, followed by the number of rows, shape
+            ``(chunks + 1,)``.
         hypothesis_class: the public class that every learner searches.
-        secret: the release's secret, from which chunk seeds derive.
-        scored: whether leaves get scores, from the rows of their own chunk; a
-            failure scores 0.
-        first_chunk: number of the first of these chunks among all.
-        progress: told the chunks done and their number.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        scored: whether leaves get scores (probabilities of the second class), computed from the
+            rows of their own chunk. If the learner of a chunk fails, the scores are 0.
+        first_chunk: the index of the first of these chunks among all chunks of the release.
+        progress: a function that is called with the number of finished chunks and the number of all
+            chunks.
 
     Returns:
-        k votes.  Private state.
+        The ensemble, which must not leave the server.
 
     Raises:
-        ConfigurationError: an unknown rule.
+        ConfigurationError: the rule is unknown.
 
     """
     fit_chunk = _chunk_fit(rule, hypothesis_class)
@@ -104,12 +117,12 @@ def fit_tree(
     bits: NDArray[np.uint8],
     labels: NDArray[np.int64],
 ) -> Tree:
-    """Return the tree with fewest errors, with ties broken by a fixed public order.
+    """Return the tree with the fewest errors; a fixed public order breaks ties.
 
     Args:
         hypothesis_class: the public class that is searched.
-        bits: outcomes of the class's tests, shape ``(m, t)``.
-        labels: class indices, shape ``(m,)``.
+        bits: outcomes of the class's feature tests, shape ``(rows, tests)``.
+        labels: class indices, shape ``(rows,)``.
 
     """
     cells = _chunk_fit(DEFAULT_RULE, hypothesis_class)(bits, labels, b"")[0].tolist()

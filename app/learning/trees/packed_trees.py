@@ -1,13 +1,12 @@
-"""Votes and scores of an ensemble of trees, which are stored as arrays over the same tests.
+"""Votes and scores of an ensemble of trees, which are stored as arrays over the same feature tests.
 
-Every inner node reads the outcome of its test on up to 64 queries at once.  All trees of an
-ensemble are complete and of one depth.  A node selects between what its two sides say with
-three bitwise operations, from the leaves up to the root, so that nothing of a tree or of a
-query shows in the time of a reply.  The outcomes of a query are a bit: one alone fills a byte,
-and up to 64 queries share a machine word.
+All trees of an ensemble are complete and have the same depth. Up to 64 queries are evaluated at
+once: the outcomes of a test on these queries are the bits of one machine word. From the leaves to
+the root, every node combines the results of its two sides by three bitwise operations. The same
+operations are done for every tree and every query, so the time of a reply does not depend on them.
 
-A leaf's score is the share of the second class among the rows of the tree's own chunk that
-reach it.  Every query walks the same number of steps in every tree.
+The score of a leaf is the share of the second class among the rows of the tree's own chunk that
+reach the leaf.
 """
 
 from __future__ import annotations
@@ -44,13 +43,14 @@ PACKED_TESTS_MAX = 1 << 16
 
 
 class LeafSelection:
-    """The leaf labels of an ensemble's trees, stored so that many queries are voted on at once.
+    """The leaf labels of an ensemble's trees, stored for votes on many queries at once.
 
     Args:
-        leaves: labels from left to right, shape ``(M, 2**depth)``; the trees of a
-            vote are adjacent.
-        class_count: number of labels, L.
-        trees_per_vote: trees whose plurality is one vote, ties to the smallest label.
+        leaves: the labels of each tree's leaves from left to right, shape ``(trees, 2**depth)``;
+            the trees of one model are consecutive.
+        class_count: the number of labels.
+        trees_per_vote: the number of trees in one model. The model's vote is the most frequent
+            label of its trees, of equally frequent ones the smallest.
 
     """
 
@@ -75,17 +75,21 @@ class LeafSelection:
         query_count: int,
         outcomes: Callable[[slice, slice], NDArray[np.signedinteger]],
     ) -> NDArray[np.int64]:
-        """Return the votes on queries, computed for at most 64 queries and some trees at a time.
+        """Return the number of models that vote for each label, for every query.
+
+        The counts are computed for at most 64 queries and some trees at a time.
 
         Args:
-            query_count: number of queries, B.
-            outcomes: given a block of queries and one of trees, returns the bits of
-                every node, shape ``(2**depth - 1, trees)``, in the order of
-                :func:`selection_order`: bit i of an ``int64`` for query i, or of up to
-                eight of an ``int8``; bits beyond the queries say nothing.
+            query_count: the number of queries.
+            outcomes: a function that returns the outcomes of the feature tests at the nodes of some
+                trees on some queries, shape ``(2**depth - 1, trees)``, given a slice of the queries
+                and a slice of the trees. The nodes are in the order of :func:`selection_order`. Bit
+                i of each integer is the outcome on query i; the integers are ``int64``, or ``int8``
+                for up to eight queries. Further bits are ignored.
 
         Returns:
-            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+            Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
+            number of models.
 
         """
         counts = np.zeros((query_count, self.class_count), dtype=np.int64)
@@ -159,10 +163,11 @@ class LeafSelection:
 
 
 def selection_order(depth: int) -> NDArray[np.intp]:
-    """Return a tree's nodes in the order in which the leaf of a query is looked up.
+    """Return the heap indices of a tree's nodes in the order in which a query's leaf is looked up.
 
-    Level by level, and within a level first all that are a false side, then in the same
-    order their true ones: so the sides of a level are two halves of what is below it.
+    The order goes level by level. Within a level, all nodes on the false side of their parent come
+    first, and then, in the same order, the nodes on the true side. Therefore the false sides and
+    the true sides of a level are the two halves of the level below it.
     """
     levels = [(1 << level) - 1 + _sides_first(level) for level in range(depth)]
     return np.concatenate([np.zeros(0, dtype=np.intp), *levels])
@@ -214,16 +219,17 @@ def leaf_scores(
     *,
     depth: int,
 ) -> NDArray[np.float64]:
-    """Return the fraction of class 1 among a chunk's rows in each leaf of its trees.
+    """Return the share of class 1 among a chunk's rows in each leaf of its trees.
 
     Args:
-        trees: shape ``(g, 2**(depth + 1) - 1)``: tests in heap order, then leaf labels.
-        bits: outcomes of the tests on the chunk's rows, shape ``(m, t)``.
-        labels: class indices of the rows, 0 or 1, shape ``(m,)``.
-        depth: levels of tests.
+        trees: the trees, shape ``(trees, 2**(depth + 1) - 1)``: the indices of the feature tests in
+            heap order (level by level from the root), then the labels of the leaves.
+        bits: outcomes of the tests on the chunk's rows, shape ``(rows, tests)``.
+        labels: class indices 0 or 1 of the rows, shape ``(rows,)``.
+        depth: the depth of the trees.
 
     Returns:
-        Shape ``(g, 2**depth)``, in [0, 1]; a leaf without a row has its label's 0 or 1.
+        Shares in [0, 1], shape ``(trees, 2**depth)``. A leaf without rows has its label, 0 or 1.
 
     """
     node_count, leaf_count = (1 << depth) - 1, 1 << depth
@@ -243,12 +249,13 @@ def reached_leaves(
     """Return the index, from the left, of the leaf that each row reaches in each tree.
 
     Args:
-        nodes: tests in heap order, shape ``(M, 2**depth - 1)``.
-        bits: outcomes of the tests, shape ``(B, t)``.
-        depth: levels of tests.
+        nodes: the indices of the feature tests in heap order (level by level from the root), shape
+            ``(trees, 2**depth - 1)``.
+        bits: outcomes of the tests, shape ``(rows, tests)``.
+        depth: the depth of the trees.
 
     Returns:
-        Shape ``(M, B)``.
+        Indices of leaves, shape ``(trees, rows)``.
 
     """
     places = np.zeros((len(nodes), len(bits)), dtype=np.int64)
@@ -260,15 +267,16 @@ def reached_leaves(
 
 
 def vote_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over each vote's trees, added in a fixed order.
+    """Return the score of each model on each query: the mean of its trees' scores.
 
-    A sum over an axis adds in an order that the number of queries has a part in.
+    The scores are added one after another. A sum over an axis of the array could be rounded
+    differently for another number of queries.
 
     Args:
-        scores: shape ``(k, g, B)``.
+        scores: scores of the trees, shape ``(models, trees per model, queries)``.
 
     Returns:
-        Shape ``(B, k)``.
+        Means, shape ``(queries, models)``.
 
     """
     total = np.zeros((scores.shape[0], scores.shape[2]))
@@ -279,16 +287,17 @@ def vote_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class PackedTrees:
-    """The trees of k votes, each vote the plurality of ``trees_per_vote`` trees.
+    """The trees of all models; a model's vote is the most frequent label of its trees.
 
     Args:
-        trees: shape ``(k * trees_per_vote, 2**(depth + 1) - 1)``: test indices
-            in heap order, then leaf labels; the trees of a vote are adjacent.
-        depth: levels of tests.
-        class_count: number of labels.
-        trees_per_vote: trees whose plurality is one vote.
-        private_leaf_scores: of every leaf of every tree, in [0, 1], shape
-            ``(k * trees_per_vote, 2**depth)``; None where only votes are asked for.
+        trees: the trees, shape ``(models * trees_per_vote, 2**(depth + 1) - 1)``: the indices of
+            the feature tests in heap order (level by level from the root), then the labels of the
+            leaves. The trees of one model are consecutive.
+        depth: the depth of the trees.
+        class_count: the number of labels.
+        trees_per_vote: the number of trees in one model.
+        private_leaf_scores: the score in [0, 1] of every leaf of every tree, shape
+            ``(models * trees_per_vote, 2**depth)``; None if the models give votes only.
 
     """
 
@@ -323,22 +332,23 @@ class PackedTrees:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return len(self._cells) // self.trees_per_vote
 
     @property
     def test_index_bound(self) -> int:
-        """One more than the largest index of a test in use; 0 without tests."""
+        """One more than the largest index of a feature test in use; 0 without tests."""
         return int(self._nodes.max(initial=-1)) + 1
 
     def vote_counts(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the votes of every tree on every query of a batch.
+        """Return the number of models that vote for each label, for every query of a batch.
 
         Args:
-            bits: outcomes of the tests, shape ``(B, t)``.
+            bits: outcomes of the feature tests on the queries, shape ``(queries, tests)``.
 
         Returns:
-            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+            Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
+            number of models.
 
         """
         words = [_query_words(bits[start : start + WORD_QUERIES]) for start in _blocks(bits)]
@@ -352,17 +362,20 @@ class PackedTrees:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the trees' leaves have scores: fractions of the second class among rows."""
+        """Whether leaves have scores: shares of the second class among a chunk's rows."""
         return self._leaf_scores is not None
 
     def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return each vote's score on each query, the mean over its trees.
+        """Return every model's score for every query: the mean of its trees' leaf scores.
 
         Args:
-            bits: outcomes of the tests, shape ``(B, t)``.
+            bits: outcomes of the feature tests on the queries, shape ``(queries, tests)``.
 
         Returns:
-            Shape ``(B, k)``, in [0, 1].
+            Private scores in [0, 1], shape ``(queries, models)``.
+
+        Raises:
+            InvariantError: the models give votes only.
 
         """
         if self._leaf_scores is None:
@@ -379,7 +392,7 @@ class PackedTrees:
 
     @classmethod
     def joined(cls, fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the votes of several, all of one depth and label count."""
+        """Return one ensemble with the models of several; all have the same depth and labels."""
         first = fitted[0]
         scores = [each._leaf_scores for each in fitted if each._leaf_scores is not None]  # noqa: SLF001 -- its own
         return cls(
@@ -391,7 +404,7 @@ class PackedTrees:
         )
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote repeated, to measure times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         scores = self._leaf_scores
         return type(self)(
             np.tile(self._cells, (times, 1)),
@@ -402,11 +415,14 @@ class PackedTrees:
         )
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some of its votes replaced by those of another ensemble.
+        """Return the ensemble with some chunks' models replaced by the models of another ensemble.
 
         Args:
-            chunks: indices of votes, shape ``(c,)``.
-            others: as many votes, of as many trees of the same depth each.
+            chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
+            others: an ensemble with the same number of chunks, trees per model and depth.
+
+        Raises:
+            InvariantError: the models give scores.
 
         """
         invariant(not self.is_scored, "votes are exchanged without scores")
@@ -421,7 +437,7 @@ class PackedTrees:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a header, the nodes and any scores as little-endian bytes."""
+        """Return a header, the trees and any scores as little-endian bytes, for private storage."""
         scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
@@ -434,7 +450,7 @@ class PackedTrees:
         """Return the trees that :meth:`to_bytes` wrote.
 
         Raises:
-            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+            LedgerCorruptError: the bytes do not encode trees.
 
         """
         if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):
@@ -477,11 +493,11 @@ def _blocks(bits: NDArray[np.uint8]) -> range:
 
 
 class TreeEnsemble:
-    """An ensemble of decision trees over public tests.
+    """An ensemble of decision trees over public tests of features.
 
     Args:
         tests: the public tests, which are not stored with the trees.
-        packed: the fitted trees.
+        packed: the trained trees.
 
     """
 
@@ -493,50 +509,78 @@ class TreeEnsemble:
 
     @property
     def size(self) -> int:
-        """The number of votes on each query, k."""
+        """The number of models, and so of votes on each query."""
         return self._packed.size
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return self._packed.class_count
 
     @property
     def is_scored(self) -> bool:
-        """Whether every vote comes with a score, the model's estimate for the second class."""
+        """Whether every vote comes with a score: the model's probability of the second class."""
         return self._packed.is_scored
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the models' votes for each label, on encoded queries, ``(B, L)``; secret."""
+        """Return the number of models that vote for each label, for every query; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Vote counts, shape ``(queries, labels)``.
+
+        """
         return self._packed.vote_counts(self._tests.evaluate(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each model's score for each encoded query, shape ``(B, k)``; secret."""
+        """Return every model's score for every query: its probability of the second class; secret.
+
+        Args:
+            values: queries, encoded as numbers by the public schema, shape ``(queries, features)``.
+
+        Returns:
+            Scores, shape ``(queries, models)``.
+
+        Raises:
+            InvariantError: the models give votes only.
+
+        """
         return self._packed.scores(self._tests.evaluate(values))
 
     @classmethod
     def joined(cls, tests: Sequence[BinaryTest], fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the votes of several over the same tests, in order."""
+        """Return one ensemble with the models of several over the same feature tests, in order."""
         return cls(tests, PackedTrees.joined([each._packed for each in fitted]))  # noqa: SLF001 -- its own
 
     def repeated(self, times: int) -> Self:
-        """Return a larger ensemble in which every vote is repeated, to measure times."""
+        """Return an ensemble with every model repeated, to measure the time of more models."""
         return type(self)(self._asked, self._packed.repeated(times))
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
-        """Return the ensemble with some chunks' trees replaced by those of another ensemble."""
+        """Return the ensemble with some chunks' models replaced by the models of another ensemble.
+
+        Args:
+            chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
+            others: an ensemble over the same feature tests with the same number of chunks.
+
+        Raises:
+            InvariantError: the models give scores.
+
+        """
         return type(self)(self._asked, self._packed.exchanged(chunks, others._packed))
 
     def to_bytes(self) -> bytes:
-        """Return the trees as bytes, to be stored privately."""
+        """Return the trees as bytes, for private storage."""
         return self._packed.to_bytes()
 
     @classmethod
     def from_bytes(cls, tests: Sequence[BinaryTest], body: bytes) -> Self:
-        """Return the ensemble that :meth:`to_bytes` wrote, given the same public tests.
+        """Return the ensemble that :meth:`to_bytes` wrote, given the same public feature tests.
 
         Raises:
-            LedgerCorruptError: the body is no ensemble over these tests.
+            LedgerCorruptError: the bytes do not encode an ensemble over these tests.
 
         """
         packed = PackedTrees.from_bytes(body)

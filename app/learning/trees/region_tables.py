@@ -1,22 +1,20 @@
-"""Summed weights of all subtrees, for every region of rows that a tree's upper tests define.
+"""Summed weights of all subtrees, for every set of rows that the feature tests above them select.
 
-A region is a multiset of literals, a literal being a test and its outcome: the
-order in which a tree asks does not matter.  Trees of depth D need
-``Z(region, 2)`` once for each multiset of D - 2 literals, and everything above
-from that table.  A literal may be repeated or contradicted; the region is then
-the same or empty, and is weighed like any other.
+A literal is a test together with one of its outcomes. The literals on the path from the root of a
+tree to a node select the rows that reach the node, which are the node's region. The order of the
+literals does not matter, so a region is described by a multiset of literals. For trees of depth D,
+the summed weight of all subtrees of depth 2 is computed once for each multiset of D - 2 literals;
+the sums for fewer literals follow from these sums. A multiset may repeat a literal, or contain both
+outcomes of a test; its region is then weighed as any other region.
 
-Which regions are the same, or empty, by what their tests ask: public, whatever the rows.
+Different multisets can describe the same region, whatever the rows are. If a value is above the
+higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
+The sum of this region is computed once. This depends on the public tests only: no region is left
+out because of the rows in it.
 
-Of two cuts of one number the higher implies the lower, and two categories of
-one feature exclude each other.  So some lists of literals describe a region
-that another list describes as well, and its sums need computing once.  No
-region is left out for what rows there are in it.
-
-Sorted tuples with repetition, numbered: where tables of regions keep their entries.
-
-The rank of ``x_0 <= x_1 <= ...`` is the sum of ``C(x_i + i, i + 1)``: the number
-of multisets of that size before it, whatever the number of kinds.
+A sum is stored at the rank of its multiset. The rank of ``x_0 <= x_1 <= ...`` is the sum of the
+binomial coefficients ``C(x_i + i, i + 1)``, which is the number of multisets of the same size that
+come before it.
 """
 
 from __future__ import annotations
@@ -50,12 +48,18 @@ def multiset_count(kind_count: int, size: int) -> int:
 
 
 def multiset_rank(members: Sequence[int]) -> int:
-    """Return the index of a sorted multiset in the list of all multisets of its size."""
+    """Return the rank of a sorted multiset in the list of all multisets of its size."""
     return sum(comb(member + place, place + 1) for place, member in enumerate(members))
 
 
 def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.int64]:
-    """Return the indices of sorted multisets, which lie along the last axis."""
+    """Return the ranks of sorted multisets.
+
+    Args:
+        members: the elements of the multisets, ascending along the last axis.
+        kind_count: the number of kinds of elements.
+
+    """
     ranks = np.zeros(members.shape[:-1], dtype=np.int64)
     for place in range(members.shape[-1]):
         ranks += _steps(kind_count, place)[members[..., place]]
@@ -63,7 +67,12 @@ def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.in
 
 
 def multisets(kind_count: int, size: int) -> NDArray[np.int64]:
-    """Return all multisets in the order of their indices, shape ``(count, size)``."""
+    """Return all multisets of ``size`` elements in the order of their ranks.
+
+    Returns:
+        The sorted elements of each multiset, shape ``(multisets, size)``.
+
+    """
     listed = np.array(
         list(combinations_with_replacement(range(kind_count), size)), dtype=np.int64
     ).reshape(multiset_count(kind_count, size), size)
@@ -79,9 +88,15 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of test outcomes that no row can have at once, shape ``(2 t, 2 t)``.
+    """Return the pairs of outcomes of feature tests that no row can have at once.
 
-    The literal of test a with outcome o is ``2 a + o``.
+    Args:
+        tests: the public tests.
+
+    Returns:
+        A symmetric table, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o`` stands for the
+        test with index a and the outcome o.
+
     """
     excluded = np.zeros((2 * len(tests), 2 * len(tests)), dtype=np.bool_)
     for first, test in enumerate(tests):
@@ -99,17 +114,20 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return for each multiset of test outcomes the first one that selects the same rows.
+    """Return, for each multiset of outcomes of feature tests, the one that represents its rows.
 
-    A literal that another one implies gives way to it; an empty region is that
-    of a test both ways.  What stands for a region stands for itself.
+    The rows with these outcomes are called a region. An outcome that another one of the multiset
+    implies is replaced by the other one. Every empty region is represented by both outcomes of the
+    first test. A multiset that represents a region represents itself.
 
     Args:
-        excluded: pairs of literals that exclude each other, at least the two of each test.
-        size: literals of a region; with one, each stands for itself.
+        excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
+            returns them; they contain at least the two outcomes of each test.
+        size: the number of outcomes in a multiset. With one outcome, each represents itself.
 
     Returns:
-        Ranks by rank, shape ``(regions,)``.
+        For each rank of a multiset, the rank of the one that represents its region, shape
+        ``(multisets,)``.
 
     """
     regions = multisets(len(excluded), size)
@@ -143,7 +161,7 @@ Told: TypeAlias = "Callable[[int, int], None]"
 
 
 def tell_nobody(done: int, total: int) -> None:
-    """Tell nobody how far a draw has come."""
+    """Do nothing with the progress of a random draw."""
     del done, total
 
 
@@ -154,19 +172,23 @@ def region_tables(
     excluded: NDArray[np.bool_] | None = None,
     told: Told = tell_nobody,
 ) -> tuple[ScaledSums, ...]:
-    """Return the summed weights of the subtrees in every region that k test outcomes select.
+    """Return the summed weights of all subtrees, for every set of rows that tests above select.
 
-    The literal of test a with outcome o is ``2 a + o``.
+    A multiset of outcomes of feature tests selects the rows that have these outcomes.
 
     Args:
         rows: the private rows.
-        depth: 3 or more; the last table is that of ``depth - 2`` literals.
-        decay: epsilon / 2.
-        excluded: pairs of literals that no row can satisfy, publicly known,
-            shape ``(2 t, 2 t)``; regions that they make the same are weighed
-            once.  None where nothing is known of the tests.
-        told: of the multisets of tests whose regions are weighed, as they follow each other,
-            on the caller's thread.
+        depth: the depth of the trees, 3 or more.
+        decay: half of epsilon; the weight of a tree is ``exp(-decay * errors)``.
+        excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
+            returns them; multisets that select the same rows because of them are computed once.
+            None if no pair is known.
+        told: a function that is called with the number of finished multisets of tests and the
+            number of all multisets. Both numbers depend on public numbers only.
+
+    Returns:
+        The table at index k has the sums for all multisets of ``k + 1`` outcomes, by rank, for k up
+        to ``depth - 3``.
 
     """
     lowest = _PairTable.of(rows, depth - PAIR_DEPTH, decay, excluded)
@@ -178,15 +200,18 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return the summed weights of the trees below each test, the product of both sides' sums.
+    """Return, for each feature test at a node, the summed weights of the subtrees with this root.
+
+    It is the product of the sums of both sides of the test.
 
     Args:
-        table: sums by rank, of one literal more than ``regions`` have.
-        regions: literals in any order, shape ``(m, k)``.
-        test_count: t.
+        table: the sums by rank, for multisets of one outcome more than ``regions`` have.
+        regions: the outcomes that lead to each node, in any order, shape ``(nodes, outcomes)``; the
+            number ``2 * a + o`` stands for the test with index a and the outcome o.
+        test_count: the number of tests.
 
     Returns:
-        Shape ``(m, t)``.
+        Sums, shape ``(nodes, tests)``.
 
     """
     sides = []

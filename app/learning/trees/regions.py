@@ -1,16 +1,15 @@
-"""Exact integer counts of the private rows that have given outcomes of tests.
+"""Exact counts of the private rows that have given outcomes of feature tests, by label.
 
-A class over ``t`` binary tests sees a row only as ``t`` bits and a label, so
-the rows of each label are kept as one long bit vector a test.  Regions are
-intersections and counts are numbers of set bits: no floating point, no merging,
-and a work that depends on n and t only.
+A hypothesis class over tests needs only the outcomes of the tests on a row, and the row's label. A
+region is the set of rows with given outcomes of some tests. There are two forms of rows:
 
-Counts of rows by label for every pair of tests, as exact numbers: whole ones, or on the grid
-of the rows' weights.
+* Bit vectors: for each label and test, one bit per row. Counts are numbers of set bits, and the
+  work depends only on the numbers of rows and tests.
+* Merged rows: rows with the same outcomes are stored once, with the number of such rows of each
+  label, or the sum of their weights. From these rows come the counts for every pair of tests that
+  are true; counts for false tests follow by subtraction.
 
-Rows of the same outcomes are merged into one that carries how many it stands
-for, by label.  A region is a list of tests that its rows satisfy; what is
-counted where some of them fail follows from differences.
+All counts and sums are exact.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The rows of a region (all rows with given test outcomes), as bit vectors by label.
+    """The rows with given outcomes of some feature tests (a region), as bit vectors for each label.
 
     Attributes:
-        words: for each label, its rows' outcomes, shape ``(t, words)``; bits of
-            rows outside the region are zero.
-        counts: rows of each label in the region, shape ``(L,)``.
+        words: for each label, the outcomes of all tests on its rows as bits of 64-bit integers,
+            shape ``(tests, integers)``; bits of rows outside the region are zero.
+        counts: the number of rows of each label in the region, shape ``(labels,)``.
 
     """
 
@@ -48,12 +47,24 @@ class Region:
 
     @classmethod
     def packed(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Return rows, given as test outcomes ``(n, t)`` and labels ``(n,)``, as bit vectors."""
+        """Return rows as bit vectors.
+
+        Args:
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            class_count: the number of labels.
+
+        """
         words = tuple(_packed(bits[labels == label]) for label in range(class_count))
         return cls(words, np.bincount(labels, minlength=class_count).astype(np.int64))
 
     def single_counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         return np.stack(
             [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in self.words]
         )
@@ -80,16 +91,19 @@ Counts = NDArray[np.floating]
 
 
 class RegionRows(Protocol):
-    """The interface of a region's private rows, from which weights of trees are computed."""
+    """The interface of a region's private rows, which the exponential mechanism over trees counts.
+
+    A region is the set of rows with given outcomes of some feature tests.
+    """
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         ...
 
     @property
     def test_count(self) -> int:
-        """The number of tests, t."""
+        """The number of feature tests."""
         ...
 
     @property
@@ -98,27 +112,52 @@ class RegionRows(Protocol):
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         ...
 
     def restricted(self, test_index: int, outcome: int) -> RegionRows:
-        """Return only those rows for which the test ``test_index`` has ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
+        """Return whether any row has both outcomes of any marked pair of feature tests.
+
+        Args:
+            pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
+                stands for the test with index a and the outcome o.
+
+        """
         ...
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(labels,)``."""
         ...
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         ...
 
     def statistics(self) -> Counts:
-        """Return the counts from which trees of depth 2 on these rows are weighed, as an array."""
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
+
+        :class:`RegionStatistics` describes the layout of the returned array.
+        """
         ...
 
 
@@ -126,13 +165,15 @@ class RegionRows(Protocol):
 class MergedRows:
     """The distinct rows, each with the number of equal rows of each label.
 
-    Rows are merged part by part, so that neither time nor memory grows faster than n;
-    in different parts the same row may stand more than once.
+    Rows are merged block by block, so that time and memory grow at most in proportion to the number
+    of rows. The same row may therefore occur once in each block.
 
     Attributes:
-        packed: outcomes, eight a byte, shape ``(rows, ceil(t / 8))``.
-        multiplicities: rows of each label, or what those count for, shape ``(L, rows)``.
-        test_count: number of tests, t.
+        packed: the outcomes of the feature tests on each distinct row, eight outcomes in a byte,
+            shape ``(distinct rows, bytes)``.
+        multiplicities: the number of equal rows of each label, or the sum of their weights, shape
+            ``(labels, distinct rows)``.
+        test_count: the number of tests.
 
     """
 
@@ -148,7 +189,15 @@ class MergedRows:
         class_count: int,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Self:
-        """Return the distinct rows of ``bits`` (``(n, t)``), with weighted counts by label."""
+        """Return the distinct rows, with their numbers or summed weights for each label.
+
+        Args:
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            class_count: the number of labels.
+            row_weights: the weight of each row, shape ``(rows,)``; None for weight 1 each.
+
+        """
         is_whole = row_weights is None and len(bits) < SINGLE_PRECISION_MAX
         number = np.float32 if is_whole else np.float64
         test_count = int(bits[:0].shape[1])
@@ -166,7 +215,7 @@ class MergedRows:
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number of labels."""
         return len(self.multiplicities)
 
     @property
@@ -175,18 +224,35 @@ class MergedRows:
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with some tests' outcomes inverted: those marked 1 in ``turned``."""
+        """Return the rows with the outcomes of some feature tests inverted.
+
+        Args:
+            turned: 1 for each test whose outcome is inverted, else 0, shape ``(tests,)``.
+
+        """
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
-        """Return only those rows for which the test ``test_index`` has ``outcome``."""
+        """Return only those rows for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         byte, place = divmod(test_index, BITS_PER_BYTE)
         outcomes = self.packed[:, byte] >> (BITS_PER_BYTE - 1 - place) & 1
         kept = np.flatnonzero(outcomes == outcome)
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both test outcomes of any marked pair, ``(2 t, 2 t)``."""
+        """Return whether any row has both outcomes of any marked pair of feature tests.
+
+        Args:
+            pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
+                stands for the test with index a and the outcome o.
+
+        """
         for bits, _ in self._blocks():
             literals = np.stack([1 - bits, bits], axis=2).reshape(-1, 2 * self.test_count)
             if np.any((literals.T @ literals > 0) & pairs):
@@ -194,21 +260,26 @@ class MergedRows:
         return False
 
     def label_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label, shape ``(L,)``."""
+        """Return the number of rows of each label, shape ``(labels,)``."""
         counts: NDArray[np.float64] = self.multiplicities.sum(axis=1, dtype=np.float64)
         return counts
 
     def single_counts(self) -> NDArray[np.float64]:
-        """Return the number of rows of each label that pass each test, shape ``(L, t)``."""
+        """Return the number of rows of each label that pass each feature test.
+
+        Returns:
+            Counts, shape ``(labels, tests)``.
+
+        """
         counts = np.zeros((self.class_count, self.test_count))
         for bits, weights in self._blocks():
             counts += weights @ bits
         return counts
 
     def statistics(self) -> Counts:
-        """Return the counts from which trees of depth 2 on these rows are weighed, as an array.
+        """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        The layout is that of :class:`RegionStatistics`.
+        :class:`RegionStatistics` describes the layout of the returned array.
         """
         tests, classes = self.test_count, self.class_count
         products = np.zeros((classes - 1, tests, tests), dtype=self.number)
@@ -230,13 +301,16 @@ class MergedRows:
 
 @dataclass(frozen=True, slots=True)
 class RegionStatistics:
-    """The counts of rows in k regions, by label and by pairs of tests.
+    """The counts of rows in several regions (sets of rows), by label and by pairs of feature tests.
+
+    In one array, the counts of a region stand in the order of the attributes.
 
     Attributes:
-        signed: rows of label l less those of label 0, l from 1, that satisfy
-            two tests, shape ``(k, L - 1, t, t)``.
-        singles: rows of each label that satisfy a test, shape ``(k, L, t)``.
-        totals: rows of each label, shape ``(k, L)``.
+        signed: for each label l from 1, the number of rows of label l on which two tests are true,
+            less the number of such rows of label 0, shape ``(regions, labels - 1, tests, tests)``.
+        singles: the number of rows of each label that pass a test, shape
+            ``(regions, labels, tests)``.
+        totals: the number of rows of each label, shape ``(regions, labels)``.
 
     """
 
@@ -246,7 +320,14 @@ class RegionStatistics:
 
     @classmethod
     def of(cls, flat: Counts, *, test_count: int, class_count: int) -> Self:
-        """Return the counts of ``k`` regions from the output of :meth:`MergedRows.statistics`."""
+        """Return the counts of several regions from the arrays of :meth:`MergedRows.statistics`.
+
+        Args:
+            flat: one array per region, shape ``(regions, counts)``.
+            test_count: the number of feature tests.
+            class_count: the number of labels.
+
+        """
         parts = np.split(flat, np.cumsum(_part_lengths(test_count, class_count))[:-1], axis=1)
         signed, singles, totals = (part.astype(np.float64) for part in parts)
         return cls(
@@ -257,20 +338,21 @@ class RegionStatistics:
 
 
 def statistics_length(test_count: int, class_count: int) -> int:
-    """Return the length of the array that holds the counts of one region."""
+    """Return the length of the array that contains the counts of one region."""
     return sum(_part_lengths(test_count, class_count))
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return how many rows pass exactly a set of tests, from how many pass at least that set.
+    """Return the numbers of rows that pass exactly a set of feature tests, and no others.
 
     Args:
-        satisfied: for each subset of K tests, as bits of its index, counts of
-            the rows that satisfy at least these, shape ``(m, 2**K, F)``;
-            overwritten.
+        satisfied: for each subset of K tests, counts of the rows that pass at least the tests of
+            the subset, shape ``(regions, 2**K, counts)``. Bit j of a subset's index says whether it
+            contains test j. The array is overwritten.
 
     Returns:
-        For each subset, counts of the rows that satisfy exactly these.
+        For each subset, the counts of the rows that pass the tests of the subset and no other of
+        the K tests, in the same shape.
 
     """
     multiset_count, subset_count, length = satisfied.shape

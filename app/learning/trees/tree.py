@@ -1,8 +1,8 @@
-"""Complete decision trees over binary tests, stored as integers.
+"""Complete decision trees over yes-or-no tests of features, stored as integers.
 
-Heap layout: the root is node 0, the children of node ``i`` are ``2 i + 1``
-where its test is false and ``2 i + 2`` where it is true; leaves follow the
-inner nodes from left to right.
+The nodes are stored in heap order (level by level from the root): the root is node 0, and the
+children of node ``i`` are ``2 * i + 1`` if its test is false, and ``2 * i + 2`` if its test is
+true. The leaves follow the inner nodes from left to right.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """A complete decision tree: binary tests in its nodes and a class index in every leaf.
+    """A complete decision tree: feature tests in the inner nodes, class indices in the leaves.
 
     Attributes:
-        test_indices: test of each inner node in heap order, length ``2**depth - 1``.
-        leaf_labels: class index of each leaf, left to right, length ``2**depth``.
+        test_indices: the index of the test of each inner node in heap order (level by level from
+            the root), length ``2**depth - 1``.
+        leaf_labels: the class index of each leaf from left to right, length ``2**depth``.
 
     """
 
@@ -36,7 +37,7 @@ class Tree:
     leaf_labels: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a shape that is no complete tree, and negative indices."""
+        """Refuse lists of lengths that are not those of a complete tree, and negative indices."""
         leaf_count = len(self.leaf_labels)
         invariant(leaf_count >= 1, "a tree has a leaf")
         invariant(leaf_count & (leaf_count - 1) == 0, "a complete tree has 2**depth leaves")
@@ -45,23 +46,20 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """The number of tests between the root and a leaf."""
+        """The number of feature tests between the root and a leaf."""
         return len(self.leaf_labels).bit_length() - 1
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the class index of every row.
+        """Return the class index of every row, shape ``(rows,)``.
 
         Args:
-            encoded: bits, one column a test, shape ``(n, t)``.
-
-        Returns:
-            Shape ``(n,)``.
+            encoded: outcomes of the feature tests, shape ``(rows, tests)``.
 
         """
         return np.array(self.leaf_labels, dtype=np.int64)[self.leaves(encoded)]
 
     def leaves(self, encoded: Encoded) -> NDArray[np.int64]:
-        """Return the index of every row's leaf, left to right, shape ``(n,)``."""
+        """Return the index, from the left, of the leaf that every row reaches, ``(rows,)``."""
         bits = encoded.astype(np.uint8, copy=False)
         tests = np.array(self.test_indices, dtype=np.intp)
         rows = np.arange(len(bits))
@@ -71,7 +69,7 @@ class Tree:
         return nodes - len(self.test_indices)
 
     def to_dict(self) -> dict[str, list[int]]:
-        """Return the tree as lists of integers, to be stored or published."""
+        """Return the tree as lists of integers, for storage or publication."""
         return {"test_indices": list(self.test_indices), "leaf_labels": list(self.leaf_labels)}
 
     @classmethod
@@ -79,7 +77,7 @@ class Tree:
         """Return the tree that :meth:`to_dict` wrote.
 
         Raises:
-            LedgerCorruptError: the body is not what :meth:`to_dict` returns.
+            LedgerCorruptError: the mapping does not describe a tree.
 
         """
         if set(body) != {"test_indices", "leaf_labels"}:

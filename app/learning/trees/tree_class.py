@@ -1,4 +1,4 @@
-"""The class of all complete decision trees of a fixed depth over a public list of tests."""
+"""The class of all complete decision trees of a fixed depth over a public list of feature tests."""
 
 from __future__ import annotations
 
@@ -49,16 +49,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeClass:
-    """The class of trees of depth D over ``t`` tests, with any label in any leaf.
+    """The class of all complete decision trees of a fixed depth over a list of feature tests.
 
-    Its ``t**(2**D - 1) * L**(2**D)`` parametrised trees are a public multiset:
-    two that predict alike both count, whatever the rows.
+    Any leaf may have any label. With depth D, t tests and L labels, the class has
+    ``t**(2**D - 1) * L**(2**D)`` trees. Two trees with different tests or labels count as two, even
+    if they label all rows equally, so the number of trees is public.
 
     Attributes:
-        tests: the public tests; may be empty where the depth is 0.
-        depth: levels of tests, 0 or more.
-        class_count: number of labels, L.
-        told: of how far a draw has come, by public numbers; no part of the class.
+        tests: the public tests; may be empty if the depth is 0.
+        depth: the number of tests between the root and a leaf, 0 or more.
+        class_count: the number of labels.
+        told: a function that is called with the progress of a random draw, in public numbers.
 
     """
 
@@ -68,7 +69,7 @@ class TreeClass:
     told: Told = field(default=tell_nobody, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a class whose exact weights are out of reach, with its size."""
+        """Refuse a class that is too large for exact weights."""
         if self.depth > 0 and not self.tests:
             raise ConfigurationError("hypotheses", "trees need at least one test")
         if not 0 <= self.depth <= DEPTH_MAX or not self._size.is_within_reach():
@@ -76,12 +77,12 @@ class TreeClass:
 
     @property
     def size(self) -> int:
-        """The number of trees in the class, counted by their tests and labels."""
+        """The number of trees in the class."""
         return self._size.tree_count
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding causes in the draw of a tree."""
+        """A bound on the total variation distance that rounding the weights causes in one draw."""
         leaf_count = 1 << self.depth
         nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
         return nodes + leaf_count * truncation_variation(self.class_count)
@@ -90,8 +91,8 @@ class TreeClass:
     def dimension(self) -> int:
         """An upper bound on the VC dimension: the base-2 log of the number of trees.
 
-        Stumps are counted as functions: per test every pair of two different
-        labels, and the constants.
+        For depth 1, only different functions are counted: for each feature test every pair of two
+        different labels, and the functions that give every row the same label.
         """
         if self.depth == 1:
             pairs = len(self.tests) * self.class_count * (self.class_count - 1)
@@ -115,14 +116,14 @@ class TreeClass:
         return coding if total <= COUNTERS_MAX else None
 
     def refuse_rows(self, row_count: int, *, is_weighed: bool = False) -> None:
-        """Refuse a number of rows for which a draw would take longer than some minutes.
+        """Refuse a number of rows for which a random draw would take longer than some minutes.
 
         Args:
-            row_count: n.
-            is_weighed: whether rows count for less than 1, as persons' do.
+            row_count: the public number of rows.
+            is_weighed: whether rows have weights below 1, since a person may have several rows.
 
         Raises:
-            ConfigurationError: names ``hypotheses.depth``.
+            ConfigurationError: a draw would take too long; the error names ``hypotheses.depth``.
 
         """
         weight_count = self._row_weight_count(row_count)
@@ -141,13 +142,22 @@ class TreeClass:
         return self._size.row_weight_count(row_count, spread)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Return a bound (eta) on the rounding errors of trees' log weights in one draw.
+        """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-        See :func:`app.learning.trees.tree_distribution.draw_log_error`.
+        :func:`app.learning.trees.tree_distribution.draw_log_error` derives the bound, which is the
+        number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
         """
         del row_count, epsilon
         return draw_log_error(self._size)
@@ -159,7 +169,15 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the log of the sum of all trees' weights; secret."""
+        """Return the log of the sum of all trees' weights; the result is secret.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+
+        """
         return self.weights(encoded, labels, epsilon, row_weights).log_normaliser()
 
     def draw(
@@ -170,17 +188,17 @@ class TreeClass:
         noise: NoiseSource,
         row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
-        """Return a tree drawn with probability proportional to ``exp(-epsilon errors / 2)``.
+        """Return a tree drawn with probability proportional to ``exp(-epsilon * errors / 2)``.
 
         Args:
-            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
-            labels: private class indices, shape ``(n,)``.
-            epsilon: parameter of the weights.
-            noise: where the draws come from.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter of the weights.
+            noise: the source of randomness.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         Returns:
-            The drawn tree, a private value until it is published.
+            The drawn tree, which is private until it is published.
 
         """
         coding = self._coding
@@ -210,9 +228,10 @@ class TreeClass:
         """Return a tree drawn as :meth:`draw` does, from counts of the rows only.
 
         Args:
-            counted: the private rows, counted by as many tests as the trees have levels.
-            epsilon: parameter of the weights.
-            noise: where the draws come from.
+            counted: the private rows, counted by as many feature tests at once as the trees are
+                deep.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            noise: the source of randomness.
 
         """
         excluded = excluded_literals(self.tests)
@@ -228,7 +247,15 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
-        """Return the weights of all trees, summed by region; secret."""
+        """Return the weights of all trees, summed by the rows that reach a node; secret.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.
+            labels: private class indices, shape ``(rows,)``.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+
+        """
         return TreeWeights.of(
             encoded,
             labels,
@@ -241,10 +268,15 @@ class TreeClass:
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
-        """Return the class of trees with one test for each way in which tests divide the points.
+        """Return the class of trees with one feature test for each division of public points.
 
-        Tests with complementary outcomes cut alike: a tree over one is a tree
-        over the other with the branches exchanged.
+        Two tests with opposite outcomes on every point divide the points in the same way: a tree
+        with one of them labels the points as the tree with the other one and exchanged branches
+        does.
+
+        Args:
+            public_points: outcomes of :attr:`tests` on the points, shape ``(points, tests)``.
+
         """
         kept = distinct_cuts(public_points.astype(np.uint8, copy=False), complements=True)
         return replace(self, tests=tuple(self.tests[index] for index in kept))
@@ -267,5 +299,5 @@ class TreeClass:
 
 
 def telling(hypotheses: HypothesisClass, told: Told) -> HypothesisClass:
-    """Return a class whose draw tells how far it has come, where it is one of trees."""
+    """Return a class of trees whose draw reports its progress; another class unchanged."""
     return replace(hypotheses, told=told) if isinstance(hypotheses, TreeClass) else hypotheses

@@ -1,6 +1,8 @@
-"""The exponential mechanism's distribution over all trees of a depth, with a random draw.
+"""The exponential mechanism over all decision trees of a depth: weights, and a random draw.
 
-How large a class of trees is, and what its exact weights take, from public numbers.
+The weight of a tree is ``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that
+it mislabels. The module also computes, from public numbers, how many trees there are, and how much
+time and memory their exact weights take.
 """
 
 from __future__ import annotations
@@ -64,12 +66,12 @@ DOUBLES_PER_PAIR = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeSize:
-    """The size of a class of trees: depth, number of tests and number of labels.
+    """The size of a class of trees: number of feature tests t, depth D and number of labels L.
 
     Attributes:
-        test_count: t; may be 0 where the depth is 0.
-        depth: levels of tests.
-        class_count: L.
+        test_count: the number of tests t; may be 0 if the depth is 0.
+        depth: the depth D.
+        class_count: the number of labels L.
 
     """
 
@@ -85,11 +87,12 @@ class TreeSize:
 
     @property
     def log_factor_max(self) -> float:
-        """A bound on the log of any factor in the sums of trees' weights.
+        """An upper bound on the log of any factor in the sums of trees' weights.
 
-        A factor is at most the number of trees that it adds, times
-        ``exp(decay)`` for every region in it whose gains were narrow: fewer
-        than it has leaves.
+        A sum of weights is stored as ``factor * exp(-decay * errors)`` with
+        ``decay = epsilon / 2``. A factor is at most the number of trees in the sum, times
+        ``exp(decay)`` for each set of rows that is narrow by
+        :func:`app.learning.trees.tree_terms.is_narrow`. There are fewer such sets than leaves.
         """
         leaf_count = 1 << self.depth
         logs = leaf_count * (log(self.class_count) + DECAY_NARROW)
@@ -97,20 +100,20 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The number of weights that are added up, one for each region and pair of tests."""
+        """The number of weights in the sums: one for each set of rows and pair of feature tests."""
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """An estimate, from public numbers, of the work of counting rows.
+        """Return an estimate, from public numbers, of the work of counting rows.
 
-        A region's rows satisfy each of its tests; were tests independent, so
-        many of n would on average.  How rows are merged is private and left out.
+        The estimate assumes that the feature tests are independent. It ignores that equal rows are
+        merged, since the number of distinct rows is private.
 
         Args:
-            row_count: n.
-            spread: the sum over tests of the rarer outcome's public frequency.
+            row_count: the public number of rows.
+            spread: the public frequency of each test's rarer outcome, summed over all tests.
 
         """
         size = self._literal_count
@@ -122,7 +125,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """A bound on the bytes of memory that a draw needs besides its rows."""
+        """An upper bound on the bytes of memory that a random draw needs besides its rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
@@ -131,7 +134,7 @@ class TreeSize:
         return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
-        """Return whether computing exact weights takes minutes and two gigabytes at most."""
+        """Return whether exact weights take at most minutes and two gigabytes of memory."""
         if self.log_factor_max > LOG_FACTOR_MAX:
             return False
         # Without two levels no pair of tests is counted.
@@ -154,15 +157,18 @@ Path = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TreeWeights:
-    """The weights ``exp(-decay errors)`` of all trees, summed by region; secret.
+    """The weights ``exp(-decay * errors)`` of all trees, summed by regions of rows; secret.
+
+    A region is the set of rows that reach a node of a tree.
 
     Attributes:
-        rows: the private rows, each test turned so that few satisfy it: counts
-            cost less, and the law is the same.
-        turned: the tests that were, as 0 or 1, shape ``(t,)``.
-        depth: levels of tests.
-        decay: epsilon / 2.
-        tables: sums by region; see :func:`app.learning.trees.region_tables.region_tables`.
+        rows: the private rows. A feature test that is true on more than half of them is inverted,
+            which makes counting cheaper and does not change the probabilities.
+        turned: which tests are inverted, as 0 or 1, shape ``(tests,)``.
+        depth: the depth of the trees.
+        decay: half of epsilon.
+        tables: the sums for each region, as :func:`app.learning.trees.region_tables.region_tables`
+            returns them.
 
     """
 
@@ -188,16 +194,16 @@ class TreeWeights:
         """Return the weights of all trees on some rows.
 
         Args:
-            bits: outcomes of the tests, shape ``(n, t)``.
-            labels: class indices, shape ``(n,)``.
-            depth: levels of tests.
-            class_count: number of labels.
-            epsilon: parameter of the weights.
-            excluded: literals that exclude each other, by what the tests ask:
-                :func:`app.learning.trees.region_tables.excluded_literals`; None
-                where nothing is known of the tests.
-            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
-            told: of how far it has come.
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            depth: the depth of the trees.
+            class_count: the number of labels.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            excluded: pairs of test outcomes that no row can have at once, as
+                :func:`app.learning.trees.region_tables.excluded_literals` returns them; None if no
+                pair is known.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
+            told: a function that is called with the progress, in public numbers.
 
         """
         merged = MergedRows.of(bits, labels, class_count, row_weights)
@@ -213,14 +219,15 @@ class TreeWeights:
         excluded: NDArray[np.bool_] | None = None,
         told: Told = tell_nobody,
     ) -> Self:
-        """Return the weights of all trees, from distinct rows and their numbers, or from counts.
+        """Return the weights of all trees on rows that are already merged or counted.
 
         Args:
             counted: the private rows.
-            depth: levels of tests.
-            epsilon: parameter of the weights.
-            excluded: as for :meth:`of`.
-            told: as for :meth:`of`.
+            depth: the depth of the trees.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
+            excluded: pairs of feature test outcomes that no row can have at once, as for
+                :meth:`of`.
+            told: a function that is called with the progress, in public numbers.
 
         """
         total = counted.label_counts().sum()
@@ -236,25 +243,24 @@ class TreeWeights:
         return cls(rows, turned, depth, epsilon / 2, tables)
 
     def log_normaliser(self) -> float:
-        """Return the log of the sum of the weights of all trees."""
+        """Return the log of the sum of the weights of all trees; the result is secret."""
         total = self._terms(()).total(self.decay, 0)
         return log(float(total.factors)) - self.decay * float(total.errors)
 
     def log_weights(self, path: Path) -> NDArray[np.float64]:
-        """Return the log weight, up to a constant, of each choice that may follow a path.
+        """Return the log weights, up to a constant, of all choices at one node or leaf.
 
         Args:
-            path: what leads there.
+            path: the feature tests and their outcomes from the root to the node or leaf.
 
         Returns:
-            One number a test where ``path`` is shorter than the depth, and
-            one a label where it is as long.
+            One number per test at an inner node, and one number per label at a leaf.
 
         """
         return self._terms(path).relative_logs(self.decay)
 
     def draw(self, noise: NoiseSource) -> Tree:
-        """Return a random tree by weight, drawn level by level from the root."""
+        """Return a random tree, drawn by the weights level by level from the root."""
         level: list[Path] = [()]
         tests: list[int] = []
         for _ in range(self.depth):
@@ -282,27 +288,30 @@ class TreeWeights:
 
 
 def draw_log_error(size: TreeSize) -> float:
-    """Return a bound (eta) on the rounding errors of trees' log weights in one draw.
+    """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-    Numbers of errors are exact, so relative errors of sums depend on neither
-    rows nor epsilon.  In roundoffs, ``u = 2**-53``:
+    The weight of a tree is ``exp(-epsilon * errors / 2)``. Trees have depth D over t feature tests,
+    with L labels. Numbers of errors are exact, so the relative rounding errors of sums of weights
+    depend neither on the rows nor on epsilon. In units of ``2**-53``, ``T(n)`` is the bound
+    :func:`app.learning.lists.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is the
+    bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and ``r_d`` is the bound on a sum
+    over all subtrees of depth d:
 
-    * ``r_0 = T(L)``: :func:`app.learning.lists.enumerated_class.total_roundoffs` of a
-      leaf's labels.
-    * ``r_1 = G + T(L**2)``: a side of a node with two levels left, from gains
-      of ``G`` roundoffs, :func:`app.learning.trees.tree_terms.gain_roundoffs`.
-    * ``r_d = 2 r_(d-1) + 1 + T(t)``: products of two sides, and their sum.
-    * A choice at a node with d levels left uses products, ``2 r_(d-1) + 1``
-      (of leaves where d is 1), and one at a leaf weights without error; both
-      lose :func:`app.learning.lists.enumerated_class.choice_roundoffs` more.
-    * A drawn tree has ``2**(D - d)`` such nodes and ``2**D`` leaves; its
-      probability is the product of theirs, so the errors add.
+    * ``r_0 = T(L)`` for the labels of a leaf.
+    * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.
+    * ``r_d = 2 r_(d-1) + 1 + T(t)`` for products of two sides, and their sum over the tests.
+    * A choice of a test at a node with d levels left uses products with errors of
+      ``2 r_(d-1) + 1``. A choice of a label at a leaf uses exact weights. Each choice adds the
+      bound :func:`app.learning.lists.enumerated_class.choice_roundoffs`.
+    * A drawn tree has ``2**(D - d)`` nodes with d levels left, and ``2**D`` leaves. Its probability
+      is the product of the probabilities of its choices, so the errors add.
 
-    The sum is doubled, which covers the second-order terms, what is lost to
-    underflow and the rounding of the bound itself.
+    The sum is doubled. This covers second-order terms, underflow, and the rounding of the bound
+    itself.
 
     Returns:
-        eta, in nats.
+        The number ``eta``, as :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`
+        defines it.
 
     """
     choice = choice_roundoffs(size.log_factor_max)

@@ -1,9 +1,8 @@
-"""Decision trees as a list, with one tree for each way of labelling some points.
+"""Decision trees as a list, with one tree for each way in which trees label some points.
 
-One tree for every dichotomy that trees over public tests make of some points.
-
-Found level by level: what a subtree does to the points is all that the tree above
-it depends on, so one subtree for every dichotomy is enough on each level.
+The list is made level by level. A tree depends on its subtrees only through the labels that they
+give to the points. Therefore, on each level, one subtree for each labelling of the points is
+enough.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ OUTCOMES_MAX = 1 << 30
 
 
 class TreeList:
-    """A hypothesis class that lists complete decision trees of one depth.
+    """A list of complete decision trees of one depth, as a hypothesis class.
 
     Args:
-        tests: what the trees ask.
-        cells: int, shape ``(N, 2**(depth + 1) - 1)``: test indices in heap
-            order, then leaf labels.
-        depth: levels of tests.
-        class_count: number of labels.
+        tests: the yes-or-no tests of features that the trees use.
+        cells: the trees, shape ``(trees, 2**(depth + 1) - 1)``: the indices of the tests in heap
+            order (level by level from the root), then the labels of the leaves.
+        depth: the depth of the trees.
+        class_count: the number of labels.
 
     """
 
@@ -64,15 +63,28 @@ class TreeList:
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The assumed fraction of records that each tree labels 1: one half, as it is unknown."""
+        """The assumed share of rows that each tree gives label 1, which is one half."""
         return np.full(len(self), 0.5)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the outcomes of all tests for each row, shape ``(n, t)``."""
+        """Return the outcome of every feature test on every row, 0 or 1.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        Returns:
+            Outcomes, shape ``(rows, tests)``.
+
+        """
         return self._packed.evaluate(values)
 
     def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
-        """Return the label that every tree gives to every row, shape ``(N, n)``."""
+        """Return the label that every tree gives to every row, shape ``(trees, rows)``.
+
+        Args:
+            encoded: outcomes of the feature tests, shape ``(rows, tests)``.
+
+        """
         outcomes = encoded.astype(np.uint8, copy=False).T
         trees, rows = np.arange(len(self))[:, np.newaxis], np.arange(len(encoded))
         nodes = np.zeros((len(self), len(encoded)), dtype=np.int64)
@@ -83,7 +95,13 @@ class TreeList:
         return labels
 
     def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of errors of every tree on the rows."""
+        """Return the number of errors of every tree on the rows, shape ``(trees,)``.
+
+        Args:
+            encoded: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+
+        """
         if self.depth != 1:
             return count_errors(self, encoded, labels)
         region = Region.packed(encoded.astype(np.uint8, copy=False), labels, self.class_count)
@@ -99,7 +117,7 @@ class TreeList:
         return type(self)(self.tests, cells, depth=self.depth, class_count=self.class_count)
 
     def describe(self, index: int) -> Description:
-        """Return a tree's tests in heap order, and its leaf labels."""
+        """Return a tree's feature tests, level by level, and the labels of its leaves."""
         node_count = (1 << self.depth) - 1
         cells = self.cells[index].tolist()
         return {
@@ -116,17 +134,17 @@ def tree_dichotomies(
     depth: int,
     class_count: int,
 ) -> TreeList:
-    """Return one tree for every way in which trees with any thresholds can label points.
+    """Return one tree for every way in which trees with any cuts can label some points.
 
-    Any cut is one at a value of a point, as far as the points can tell.  A
-    test that does not part the points adds no dichotomy: a tree that asks
-    another one there, with the same subtree on both sides, labels them alike.
+    Cuts at the values of the points are enough. Tests with the same outcome on all points are left
+    out, because they give no further labelling.
 
     Args:
-        values: encoded points, shape ``(m, d)``.
-        features: the features that may be asked, by index.
-        depth: levels of tests.
-        class_count: number of labels.
+        values: feature values of the points, encoded by the public schema, shape
+            ``(points, features)``.
+        features: the public encoding of the features in use, by feature index.
+        depth: the depth of the trees.
+        class_count: the number of labels.
 
     """
     tests = _parting_tests(values, features)
@@ -141,16 +159,16 @@ def tree_dichotomies(
 def tree_count_bound(
     row_count: int, features: Mapping[int, PublicColumn], *, depth: int, class_count: int
 ) -> int:
-    """Return a bound on the number of listed trees, before duplicates are dropped.
+    """Return an upper bound on the number of trees that are listed before duplicates are dropped.
 
     Args:
-        row_count: number of points.
-        features: the features that may be asked, by index.
-        depth: levels of tests.
-        class_count: number of labels.
+        row_count: the number of points.
+        features: the public encoding of the features in use, by feature index.
+        depth: the depth of the trees.
+        class_count: the number of labels.
 
     Raises:
-        ConfigurationError: more outcomes of tests than are held at once.
+        ConfigurationError: the outcomes of all feature tests on all points may not fit into memory.
 
     """
     test_count = _test_count_bound(row_count, features)
@@ -242,12 +260,14 @@ LABEL_COUNT = 2
 def covering_trees(
     tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> TreeList:
-    """Return one two-label tree for each way in which trees can label the public points.
+    """Return one two-label tree for each way in which trees can label public points.
 
     Args:
-        tests: what trees may ask; without any only the constants are left.
-        public_values: encoded points, shape ``(m, d)``; m at least 1.
-        depth: levels of tests.
+        tests: the public feature tests that trees may use. Without tests, the only two trees give
+            every row the same label.
+        public_values: feature values of the points, encoded by the public schema, shape
+            ``(points, features)``, at least one point.
+        depth: the depth of the trees.
 
     """
     bits = np.unique(evaluate(tests, public_values), axis=0)
@@ -262,7 +282,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Return an upper bound on the number of full-depth trees that a listing examines."""
+    """Return an upper bound on the number of trees that :func:`covering_trees` examines."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT

@@ -1,11 +1,11 @@
 """A search over all trees on the rows of one chunk, level by level, by an exchangeable rule.
 
-The canonical and the halving learner are the same factorised sum over trees
-in two algebras: (max, +) over the rows a tree gets right, and (+, x) over the
-number of trees without error.  A :class:`TreeRule` holds the algebra; this
-module counts and combines.  Tests are columns in the order of the caller.
-
-What distinguishes two learners that search the same trees.
+The canonical and the halving learner search the same trees, and combine numbers in the same order:
+for each leaf, over both sides of a feature test, and over all tests at a node. The canonical
+learner counts the rows that a tree labels correctly: it adds over both sides, and takes the maximum
+over tests. The halving learner counts the trees without errors: it multiplies over both sides, and
+adds over tests. A :class:`TreeRule` has these operations; this module counts rows and applies the
+rule.
 """
 
 from __future__ import annotations
@@ -22,28 +22,40 @@ if TYPE_CHECKING:
 
 
 class TreeRule(Protocol):
-    """The interface of a rule that scores trees, chooses tests and labels leaves."""
+    """The interface of a rule that rates trees, chooses feature tests and labels leaves.
+
+    The rating of a subtree is, for example, the number of rows that it labels correctly.
+    """
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return the score of each leaf, from its counts of labels."""
+        """Return the rating of each leaf, from its number of rows with each label."""
         ...
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of the subtrees on both sides of a test."""
+        """Return the joint rating of the subtrees on both sides of a feature test."""
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint score of all possible tests at a node, over the last axis."""
+        """Return the joint rating of all feature tests at a node; the last axis is the tests."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the index of the chosen test at every node, shape ``(G, N)``."""
+        """Return the index of the chosen feature test at every node.
+
+        Args:
+            scores: the rating of each test at each node of each tree, shape
+                ``(trees, nodes, tests)``.
+
+        Returns:
+            Indices of tests, shape ``(trees, nodes)``.
+
+        """
         ...
 
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return labels of leaves, from label counts in each leaf and in its parent node."""
+        """Return the labels of leaves, from the numbers of rows in leaves and parent nodes."""
         ...
 
 
@@ -59,8 +71,9 @@ class Chunk:
     """The rows of one chunk, sorted by label.
 
     Attributes:
-        ones: 1 where a test is true, shape ``(t, m)``.
-        ends: where each label's rows end, shape ``(L + 1,)``, from 0 to m.
+        ones: 1 if a feature test is true on a row and else 0, shape ``(tests, rows)``.
+        ends: the index at which the rows of each label start, followed by the number of rows, shape
+            ``(labels + 1,)``.
 
     """
 
@@ -69,39 +82,59 @@ class Chunk:
 
     @classmethod
     def of(cls, bits: NDArray[np.uint8], labels: NDArray[np.int64], class_count: int) -> Self:
-        """Return the rows of ``bits`` (``(m, t)``), sorted by ``labels`` (``(m,)``)."""
+        """Return the rows of a chunk, sorted by their labels.
+
+        Args:
+            bits: outcomes of the feature tests, shape ``(rows, tests)``.
+            labels: class indices, shape ``(rows,)``.
+            class_count: the number of labels.
+
+        """
         order = np.argsort(labels, kind="stable")
         ends = np.searchsorted(labels[order], np.arange(class_count + 1))
         return cls(np.ascontiguousarray(bits[order].T, dtype=np.float32), ends.astype(np.int64))
 
     @property
     def test_count(self) -> int:
-        """The number of tests, t."""
+        """The number of feature tests."""
         return len(self.ones)
 
     @property
     def row_count(self) -> int:
-        """The number of rows, m."""
+        """The number of rows."""
         return int(self.ends[-1])
 
     def count(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the number of selected rows of each label that pass each test.
+        """Return the number of selected rows of each label that pass each feature test.
 
         Args:
-            member: 1 where a row belongs to a region, shape ``(R, m)``.
+            member: for each selection, 1 if a row belongs to it and else 0, shape
+                ``(selections, rows)``.
 
         Returns:
-            Shape ``(L, R, t)``; exact, as m is below ``2**24``.
+            Counts, shape ``(labels, selections, tests)``; exact for fewer than ``2**24`` rows.
 
         """
         return np.stack([member[:, rows] @ self.ones[:, rows].T for rows in self._label_rows()])
 
     def count_rows(self, member: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the number of selected rows of each label, shape ``(L, R)``."""
+        """Return the number of selected rows of each label, shape ``(labels, selections)``.
+
+        Args:
+            member: for each selection, 1 if a row belongs to it and else 0, shape
+                ``(selections, rows)``.
+
+        """
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
     def where(self, test_index: int, outcome: int) -> Chunk:
-        """Return the rows of the chunk for which the test ``test_index`` has ``outcome``."""
+        """Return the rows of the chunk for which one feature test has a given outcome.
+
+        Args:
+            test_index: the index of the test.
+            outcome: the outcome, 0 or 1.
+
+        """
         kept = self.ones[test_index] == outcome
         before = np.concatenate([[0], kept.cumsum()])
         return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])
@@ -116,13 +149,14 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
 
     Args:
         chunk: the rows.
-        depth: levels of tests; each beyond 3 costs 2 t times as much.
-        tree_count: number of trees.
-        rule: algebra, choice of tests and labels of leaves.
+        depth: the depth of the trees. Each level beyond the third multiplies the work by twice the
+            number of feature tests.
+        tree_count: the number of trees.
+        rule: the rule that rates trees, chooses tests and labels leaves.
 
     Returns:
-        Shape ``(tree_count, 2**depth - 1 + 2**depth)``: tests in heap order,
-        then leaf labels from left to right.
+        The trees, shape ``(tree_count, 2**(depth + 1) - 1)``: the indices of the tests in heap
+        order (level by level from the root), then the labels of the leaves from left to right.
 
     """
     if depth > DEPTH_OF_TRIPLES:
@@ -340,7 +374,14 @@ def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArr
 
 
 def parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return, for each leaf, the label counts of its parent node (of itself for a root)."""
+    """Return, for each leaf, the counts of rows by label in its parent node.
+
+    A tree without feature tests has one leaf, and the counts of this leaf are returned.
+
+    Args:
+        leaf_counts: counts of rows, shape ``(labels, trees, leaves)``.
+
+    """
     leaf_count = leaf_counts.shape[2]
     if leaf_count == 1:
         return leaf_counts

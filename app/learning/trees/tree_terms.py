@@ -1,22 +1,23 @@
-"""Exponential weights of the lowest two levels of trees, from counts of rows.
+"""Summed weights of the two lowest levels of trees, from counts of rows.
 
-With ``decay = epsilon / 2``, ``Z(region, 0)`` is the sum over labels of
-``exp(-decay (N - N_label))`` and ``Z(region, d)`` the sum over tests of
-``Z(true side, d - 1) Z(false side, d - 1)``.  Every test counts in every region;
-an empty region's leaves weigh the number of labels, like any without error.
+The weight of a tree is ``exp(-decay * errors)`` with ``decay = epsilon / 2``. A region is the set
+of rows that reach a node; let N be its number of rows, and N_l the number with label l. Let
+``Z(region, d)`` be the summed weight of all trees of depth d on the region. ``Z(region, 0)`` is the
+sum over the labels l of ``exp(-decay (N - N_l))``. ``Z(region, d)`` is the sum over all feature
+tests of ``Z(true side, d - 1) Z(false side, d - 1)``. Every test is used in every region, also in
+an empty one.
 
-A tree of depth 1 that answers l where test e is true and l' elsewhere errs on
+A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has this
+number of errors::
 
     N - N_l' - delta_e,    delta_e = (rows of l) - (rows of l') where e is true,
 
-so with t tests
+so with t tests::
 
     Z(region, 1) = t sum_l exp(-decay (N - N_l))
-                   + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e),
+                   + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
 
-and one signed product of a region's rows gives every delta on both sides of
-every test: for two labels, four exponentials for each pair of tests, and a single one
-where a region is small enough.
+All numbers delta_e, on both sides of every test, come from one matrix product per region.
 """
 
 from __future__ import annotations
@@ -48,7 +49,12 @@ Gains = tuple[ScaledSums, ScaledSums]
 
 
 def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
-    """Return the weight of each label in a leaf, given the leaf's label counts, ``(L, ...)``."""
+    """Return the weight of each label in a leaf, shape ``(labels, ...)``.
+
+    Args:
+        label_counts: the number of rows of each label in the leaf, shape ``(labels, ...)``.
+
+    """
     errors = label_counts.sum(axis=0) - label_counts
     return ScaledSums(errors, np.ones_like(errors))
 
@@ -56,15 +62,15 @@ def leaf_terms(label_counts: NDArray[np.float64]) -> ScaledSums:
 def single_terms(
     singles: NDArray[np.float64], totals: NDArray[np.float64], decay: float
 ) -> ScaledSums:
-    """Return for each test the summed weights of the trees of depth 1 that use it.
+    """Return, for each feature test, the summed weights of the trees of depth 1 that use this test.
 
     Args:
-        singles: rows of each label that satisfy each test, shape ``(L, t)``.
-        totals: rows of each label, shape ``(L,)``.
-        decay: epsilon / 2.
+        singles: the number of rows of each label that pass each test, shape ``(labels, tests)``.
+        totals: the number of rows of each label, shape ``(labels,)``.
+        decay: half of epsilon.
 
     Returns:
-        Shape ``(t,)``.
+        Sums, shape ``(tests,)``.
 
     """
     true_side = leaf_terms(singles).total(decay, 0)
@@ -72,14 +78,14 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return for each test the summed weights of the trees of depth 2 with this test at the root.
+    """Return, for each feature test, the summed weights of the trees of depth 2 with this root.
 
     Args:
-        statistics: counts of k regions.
-        decay: epsilon / 2.
+        statistics: the counts of rows in several regions (sets of rows).
+        decay: half of epsilon.
 
     Returns:
-        Shape ``(k, t)``.
+        Sums, shape ``(regions, tests)``.
 
     """
     inside = statistics.singles
@@ -100,16 +106,16 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return for which regions the weights of all labels fit well into the range of doubles.
+    """Return for which regions (sets of rows) all weights are far inside the range of doubles.
 
-    One exponential a pair of tests is then enough: weights need no reference of
-    their own, so both sides of a test and both signs share it.  Factors are
-    then within ``exp(decay)`` of what they are with one, so decay is small too,
-    if not so small that a number of errors that makes up for a sum overflows.
+    For these regions, one exponential per pair of feature tests is enough for both sides of a test.
+    The factors of the sums are then larger than otherwise by at most a factor of ``exp(decay)``, so
+    ``decay`` must be at most 1. It must also be at least 1e-100, so that the log of a sum divided
+    by ``decay`` does not overflow.
 
     Args:
-        totals: rows of each label, shape ``(k, L)``.
-        decay: epsilon / 2.
+        totals: the number of rows of each label, shape ``(regions, labels)``.
+        decay: half of epsilon.
 
     """
     exponent_max = EXPONENT_NARROW if DECAY_LEAST <= decay <= DECAY_NARROW else -1.0
@@ -118,13 +124,20 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound, in roundoff units, on errors in sums of weights of trees.
+    """Return a bound on the relative rounding errors in sums of trees' weights.
 
-    * Each against its largest term: an exponent of at most 746 in size, exp,
-      and t terms.
-    * Narrow: exp of at most 340 twice (of both tests, of e alone), two
-      reciprocals, a product, t terms, and exp of at most 341 to take whole
-      errors out, with its product.
+    The unit is 2**-53. The bound is the larger one of two:
+
+    * For a region (set of rows) that is not narrow by :func:`is_narrow`, the terms are computed
+      relative to the largest one: an exponent of at most 746 in size, ``exp``, and one term per
+      feature test.
+    * For a narrow region: two exponents of at most 340 in size with ``exp``, two reciprocals, a
+      product, one term per test, and a last exponent of at most 341 in size with ``exp`` and a
+      product.
+
+    Args:
+        test_count: the number of tests.
+
     """
     wide = EXPONENT_MAX + FUNCTION_ROUNDOFFS + test_count
     narrow = 3 * (round(EXPONENT_NARROW) + 1 + FUNCTION_ROUNDOFFS) + 4 + test_count
