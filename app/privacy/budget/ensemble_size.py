@@ -1,24 +1,21 @@
 """The rule that chooses the number of learners for ``ensemble = "auto"``, by public numbers.
 
-The rule reads n, the table and the configuration only, so that k tells nothing
-about the rows:
+The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
+configuration, so the number k of learners reveals nothing about the rows:
 
-1. A query worth answering should be a hit with probability at most
-   ``min(1/100, T/(10 m))``: then such queries use up a tenth of the cutoff.  Without a T it
-   is 1/100.  Let d be the distance at which the table gives that.
-2. Where two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes reach d.
-3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of
-   hypotheses; with fewer, learners on different chunks no longer agree, and more of
-   them help less than better ones would.
+1. A query that deserves an answer should be unstable with probability at most ``min(1/100, T/(10
+   m))``, T being the cutoff and m the number of answers: then m such queries use up a tenth of the
+   cutoff. Without a cutoff the limit is 1/100. Let d be the distance to instability at which the
+   table reaches this probability.
+2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
+3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
+   fewer rows, learners on different chunks no longer agree.
 
-Learners that vote by public cells are given a row each instead: k = n.
+Learners that vote by public cells get one row each, so k = n.
 
-Theorem A's table over the reals: what a change would give, without its exact search.
-
-The integers that serve take seconds to find where epsilon is small or T is large, and a
-plot asks for dozens of tables.  In doubles a table takes a fifth of that, and differs
-from the one that serves by about 1e-5 of each probability (a test compares them).  No
-release rests on it.
+The module also computes an approximate table of these probabilities in floating point, for
+planning. It takes a fifth of the time of the exact table, and its probabilities differ from the
+exact ones by about 1e-5 (a test compares them). No release relies on the approximate table.
 """
 
 from __future__ import annotations
@@ -60,8 +57,10 @@ class ApproximateProfile:
     """Probabilities of an unstable answer by distance to another label, in floating point.
 
     Attributes:
-        cutoff: unstable answers T until the halt; None for counted decisions.
-        hits: probability of a hit at each distance; beyond the end the last holds.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
+            each public cell is answered once.
+        hits: the probability of an unstable answer at each distance; the last one also applies to
+            all larger distances.
 
     """
 
@@ -80,14 +79,14 @@ class ApproximateProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Chances of an unstable answer by vote distance, if each public region gets one answer."""
+    """Probabilities of an unstable answer by distance, if each public cell is answered once."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate chances of an unstable answer, if each public region gets one answer."""
+    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -111,14 +110,15 @@ def approximate_profile(
     """Return approximate probabilities of an unstable answer, for a new release.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: T, at least 1.
-        draws: those that share one account with the answers.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: the cutoff T, at least 1.
+        draws: the random draws that share one privacy account with the answers.
 
     Raises:
-        ConfigurationError: where a table that serves would be refused, or is too long
-            for a quick look.
+        ConfigurationError: no exact table exists for the budget, or the table is too long for a
+            quick computation.
 
     """
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
@@ -151,14 +151,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which the queries use a tenth of the cutoff."""
+    """Return the probability of an unstable answer at which a tenth of the cutoff is used up."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which the queries use the whole cutoff."""
+    """Return the probability of an unstable answer at which the whole cutoff is used up."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -170,7 +170,7 @@ def chunk_row_min(hypothesis_count: int) -> int:
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the fewest learners whose unanimous label survives a number of changed votes."""
+    """Return the fewest learners whose unanimous label survives ``distance`` changed votes."""
     return VOTES_A_DISTANCE * distance + 1
 
 
@@ -181,11 +181,11 @@ def distance_at_unanimity(ensemble_size: int) -> int:
 
 @runtime_checkable
 class HitTest(Protocol):
-    """The interface of a stability test: the chance of an unstable answer at each distance."""
+    """The interface of a stability test: the probability of an unstable answer at each distance."""
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The cutoff T, the unstable answers after which the models stop; None without limit."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
@@ -198,10 +198,10 @@ class HitTest(Protocol):
 
 
 def tested(calibration: object) -> HitTest:
-    """Return a calibration if it is that of a stability test; raise an error otherwise.
+    """Return a mechanism's noise parameters if it has a stability test; raise an error otherwise.
 
     Raises:
-        InvariantError: its mechanism has no hits.
+        InvariantError: the mechanism has no unstable answers.
 
     """
     if not isinstance(calibration, HitTest):
@@ -210,7 +210,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of learners of whom two thirds suffice for a stable answer."""
+    """Return the number of learners at which agreement of two thirds makes an answer stable."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
@@ -230,11 +230,11 @@ def ensemble_size_auto(
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        wanted: k by the calibration of the answers' share, rows aside.
-        hypothesis_count: number of hypotheses that learners search.
+        wanted: the number of learners that the noise asks for, whatever the number of rows.
+        hypothesis_count: the number of hypotheses among which each learner searches.
 
     Returns:
-        k, between 1 and n.
+        The number k of learners, between 1 and n.
 
     """
     invariant(row_count >= 1, "n is at least one")

@@ -1,6 +1,7 @@
 """The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
 
-Either has a row more, for releases that decide each public cell once.
+For two labels and for more labels there is a further entry, for releases that decide each public
+cell once.
 """
 
 from __future__ import annotations

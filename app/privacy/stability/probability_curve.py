@@ -1,9 +1,8 @@
 """A floating-point model of the probabilities of unstable answers, by distance.
 
-It is what the integer table that serves approximates; it gives that table's search
-its starting points, gives planning a quick look, and carries no claim itself.  A
-probability is carried as its logit, so that both it and its complement keep their
-full relative precision at either end.
+It approximates the integer table by which queries are answered. The search for this table starts
+from it, and planning uses it; no claim relies on it. A probability is stored as its log-odds
+(logit), so that the probability and its complement both have full relative precision near 0 and 1.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ _LOGIT_TOLERANCE: Final = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The probability of an unstable answer at one distance, with that of a stable one.
+    """The probabilities of an unstable and a stable answer at one distance.
 
     Attributes:
-        hit: probability in (0, 1).
-        answer: ``1 - hit``, computed apart so that it is precise near ``hit = 1``.
+        hit: the probability of an unstable answer, in (0, 1).
+        answer: the probability ``1 - hit`` of a stable answer, computed separately so that it is
+            precise near ``hit = 1``.
 
     """
 
@@ -52,8 +52,8 @@ class CurveInequality:
 
     Attributes:
         alpha: the Renyi order, above 1.
-        ln_ratio: ``ln R``, above 0.
-        ln_answer_ratio: the same of an answer that is no hit.
+        ln_ratio: ``ln R``, the price of an unstable answer, above 0.
+        ln_answer_ratio: the price of a stable answer.
 
     """
 
@@ -76,11 +76,11 @@ class CurveInequality:
         """Return the smallest log-odds below ``previous`` that the inequality accepts.
 
         Args:
-            previous: logit of the entry before.
-            step: a guess of how far below it the next one lies, above 0.
+            previous: the log-odds at the previous distance.
+            step: a guess of the difference to the next log-odds, above 0.
 
         Returns:
-            The root, to about 1e-14 relative.
+            The log-odds at which the inequality is an equation, to about 1e-14 relative.
 
         """
         width = step
@@ -103,10 +103,10 @@ def curve_points(
 
     Args:
         alpha: the Renyi order, above 1.
-        ln_ratio: ``ln R``, above 0.
-        first_logit: logit of ``p_0``.
-        count_max: entries after which the table is given up.
-        ln_answer_ratio: ``ln R`` of a stable answer.
+        ln_ratio: ``ln R``, the price of an unstable answer, above 0.
+        first_logit: the log-odds at distance 0.
+        count_max: the number of entries after which the computation is given up.
+        ln_answer_ratio: the price of a stable answer.
 
     """
     inequality = CurveInequality(alpha, ln_ratio, ln_answer_ratio)
@@ -154,7 +154,7 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
 def estimated_count(
     inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
 ) -> float:
-    """Return an estimate of the number of distances until a probability is reached."""
+    """Return an estimate of the number of distances until the probability falls to ``down_to``."""
     last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))

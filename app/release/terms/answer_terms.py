@@ -267,7 +267,7 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
     """Raise an error unless a calibration fits the answers and keeps every condition.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check_share(settings, budget, calibration)

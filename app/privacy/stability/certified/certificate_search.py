@@ -1,20 +1,26 @@
 """A floating-point search for a stability table's certificate, which is checked later.
 
-**The functions.** A query that is a hit with a tiny probability, on both sides, costs least
-per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
-such queries moves the likelihood ratio z slowly up until a hit multiplies it by r, or slowly
-down until a hit divides it by r.  Below c the first is the better, above c the second, and at
-c they meet.  That gives a linear equation from node to node, :func:`_following`, for each
-number of hits left.  To each ``V_h`` a line is added that pays for differing labels, and
-``p_0`` is as small as the whole allows.
+``certificate.py`` defines a certificate: the functions ``V_h``, the likelihood ratio z, and the
+conditions (a'), (d).
 
-**The ratio.** ``V_T(1)``, or with a draw before the answers what :func:`_cost` bounds, rises as r
-falls, so bisection finds the smallest r within delta.  A draw after the answers changes ``V_0``
-alone: exchanging S and S' turns f of (a') into ``(z/c) f(c^2/z) + z - c`` as well.
+**The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
+data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
+constant. An adversary who asks such queries moves the likelihood ratio z slowly up until an
+unstable answer multiplies it by r, or slowly down until an unstable answer divides it by r. Below c
+the adversary does better by the first, above c by the second, and at c both are equal. This gives a
+linear equation from node to node, :func:`_following`, for each number of unstable answers left. To
+each ``V_h`` a linear function is added that pays for labels that differ between the data sets, and
+``p_0``, the probability of an unstable answer at distance 0, is the smallest that the functions
+allow.
 
-**The pairs.** Words that one record may exchange are the pairs that (d) of the theorem
-accepts.  They form a convex set, so a polygon is kept: at :data:`VERTEX_COUNT` words the
-smallest neighbour that is accepted.
+**The ratio.** The delta ``V_T(1)`` (with a draw before the answers, the bound computed by
+:func:`_cost`) rises as r falls, so bisection finds the smallest r within delta. A draw after the
+answers changes only ``V_0``: exchanging the two neighbouring data sets turns the function f of
+condition (a') into ``(z/c) f(c^2/z) + z - c``, which is required as well.
+
+**The pairs.** Two thresholds may be neighbours in the table if condition (d) accepts the pair. The
+accepted pairs form a convex set, so a polygon within it is computed: at :data:`VERTEX_COUNT`
+thresholds the smallest accepted neighbour.
 """
 
 from __future__ import annotations
@@ -78,8 +84,8 @@ class Searched:
     """A certificate that the search found, before it is checked.
 
     Attributes:
-        certificate: its functions, in integers.
-        ratio: r, of neighbouring probabilities far out.
+        certificate: the certificate, with functions in integers.
+        ratio: r, the ratio of neighbouring probabilities in the table at large distances.
 
     """
 
@@ -89,11 +95,13 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, by their factors ``e^epsilon`` (in 2^-40).
+    """The private draws before and after the answers, as factors ``e^epsilon`` (in 2^-40).
 
     Attributes:
-        range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
-        spared_after: ``e`` to less the range of the draw after the last, or less; 1 if none.
+        range_before: an upper bound on ``e^range`` for the range of the draw before the first
+            answer; 1 if there is no such draw.
+        spared_after: a lower bound on ``e^-range`` for the range of the draw after the last answer;
+            1 if there is no such draw.
 
     """
 
@@ -111,10 +119,10 @@ def search_certificate(
 
     Args:
         factor: c, times ``2**40``.
-        delta: what a run may cost.
-        cutoff: T.
+        delta: the largest delta that the run of answers may cost.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop.
         around: the draws before and after the answers.
-        quickly: whether fewer nodes will do.
+        quickly: whether to use fewer nodes, for planning.
 
     """
     line = LABEL_PART * delta / cutoff
@@ -267,7 +275,7 @@ class Chance:
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return the corners of a region of threshold pairs that a certificate accepts."""
+    """Return the corners of a polygon of pairs of thresholds that a certificate accepts."""
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)
