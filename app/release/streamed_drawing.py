@@ -1,7 +1,7 @@
 """The random draws that open a release whose rows are streamed in parts, not held in memory.
 
-What is drawn is what an opening in memory would draw from the same noise with the same slots;
-engine, number of workers and order of parts show in no byte of it.
+The results are the same as those of an opening in memory with the same noise and the same order of
+rows. They do not depend on the computing engine, the number of workers or the order of parts.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class StreamedLearner:
     """A learner that can be trained on rows packed into bytes.
 
     Attributes:
-        learner: the public choice.
-        coding: what the bytes of a row are.
-        trees: what fits it from counts; None where it reads the rows of a chunk.
+        learner: the learner as configured.
+        coding: the encoding of a row in bytes.
+        trees: the method that trains trees from counts; None if the learner reads the rows of a
+            chunk.
 
     """
 
@@ -119,14 +120,14 @@ def fitted_from_parts(
     """Return one model per chunk, trained from parts of the rows.
 
     Args:
-        streamed: the learner.
+        streamed: the learner, in a form for packed rows.
         rows: all private rows.
-        held: their packed parts, which are let go.
-        slots_key: of the permutation that puts rows in slots; secret.
-        size: the number of chunks, k.
-        hypothesis: that relabels; None where rows keep their labels; secret.
-        secret: of the release, from which chunk seeds derive.
-        progress: told the chunks done and their number.
+        held: the rows packed in parts, which are dropped when they are no longer needed.
+        slots_key: the secret key of the permutation that determines the order of the rows.
+        size: the number k of chunks.
+        hypothesis: the secret hypothesis that relabels the rows; None if rows keep their labels.
+        secret: the secret of the release, from which seeds of chunks are derived.
+        progress: a function that is given the number of finished chunks and of all chunks.
 
     """
     placing = Placing(

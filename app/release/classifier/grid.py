@@ -1,6 +1,7 @@
-"""The learner ``grid``: noisy label counts on public grids over up to four numbers.
+"""The learner ``grid``: noisy label counts on public grids over up to four numeric features.
 
-The published form is runs of labels over cells; a row finds its cell by comparisons alone.
+The published document has runs of adjacent cells with equal labels; the cell of a row is found by
+comparisons alone.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class GridDraw:
     """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
 
     Attributes:
-        parameters: of the mechanism.
-        unit: what n counts.
+        parameters: the public parameters of the mechanism.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -73,7 +74,7 @@ class GridDraw:
         )
 
     def labels(self, rows: AnyRows, noise: NoiseSource) -> NDArray[np.int64]:
-        """Return the label of every cell of the finest grid, by noisy counts."""
+        """Return the label of every cell of the finest grid, computed from noisy counts."""
         grid = self.parameters.grid
         if isinstance(rows, StreamedRows):
             coding = IntegerCodes(grid.encode, columns=len(grid.features), largest=grid.sides[-1])
@@ -90,7 +91,7 @@ class GridDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return labels of cells in their published form; the budget was charged before."""
+        """Return the labels of cells in their published form; the budget was charged before."""
         del schema, told
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
@@ -99,8 +100,8 @@ def grid_draw(asked: ClassifierAsked) -> GridDraw:
     """Return the parameters of noisy label counts, from the schema and the number of rows n.
 
     Raises:
-        ConfigurationError: names what to change, where there are other features than four
-            numbers, or more noise than 64 bits hold.
+        ConfigurationError: the features are not one to four numbers, or the noise needs more than
+            64 bits; the message names what to change.
 
     """
     settings = asked.settings

@@ -1,9 +1,9 @@
 """Hypotheses posted by clients of the statistics table: parsed, checked, and evaluated.
 
-They come as exported: a classifier document with a ``tree``, or a tree alone.  What
-they say is checked against the public schema only.
+A hypothesis is posted in the exported format: a classifier document with a ``tree``, or a tree
+alone. It is checked against the public schema only.
 
-A table knows two outcomes and no label: which labels these are, a hypothesis says.
+A statistics table has two outcomes; each hypothesis says which label is which outcome.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class AskedHypothesis(NamedTuple):
     """A posted hypothesis after its checks against the schema.
 
     Attributes:
-        tree: its leaves have labels that are outcomes.
-        outcomes: two labels, which count as -1 and +1.
+        tree: the tree, whose leaves have outcome 0 or 1.
+        outcomes: the two labels that count as -1 and +1.
 
     """
 
@@ -83,11 +83,12 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 
     Args:
         schema: the public schema.
-        raw: documents as decoded from JSON.
+        raw: the posted documents, decoded from JSON.
 
     Raises:
-        InvalidHypothesisError: names the first that does not fit, by its number from 0.
-        TooLargeError: there are too many of them.
+        InvalidHypothesisError: a hypothesis does not fit the schema; the error names the first one
+            by its number from 0.
+        TooLargeError: there are too many hypotheses.
 
     """
     if len(raw) > HYPOTHESES_MAX:
