@@ -1,15 +1,15 @@
 """The levels and blocks of the index of answers, and the rule that moves items between levels.
 
-A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
-key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
-digest's first ``4 L`` bits, so that block b of a level covers the same digests as the
-``FAN_OUT`` blocks from ``FAN_OUT * b`` of the next.  A key is in exactly one place: in the
-newest part, or in one block of one level.
+A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the key
+with the answer's number. Level L has ``FAN_OUT ** L`` blocks, one for each value of the digest's
+first ``4 L`` bits, so that block b of level L covers the same digests as the ``FAN_OUT`` blocks
+from number ``FAN_OUT * b`` of level L + 1. Each key is either among the newest items, or in one
+block of one level.
 
-When ``NEWEST_MAX`` keys are in the newest part, they go to level 1, and one block of each
-level, by turns, to the level after it, where it is at least half full.  So each commit moves a
-bounded number of keys, whatever the ledger's length.  All of it follows from how many answers
-there are and from their digests, which entries show: from nothing private.
+When there are ``NEWEST_MAX`` newest items, they are moved to level 1, and one block of each level,
+in turn, is moved to the next level if it is at least half full. So each commit moves a bounded
+number of keys, however long the ledger is. The layout depends only on the number of answers and
+their digests, which entries show, and on nothing private.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def items_in(body: bytes) -> list[bytes]:
     """Return every index item of a block, in order.
 
     Raises:
-        LedgerCorruptError: the block does not hold whole items.
+        LedgerCorruptError: the block does not consist of whole items.
 
     """
     _check_whole(body)
@@ -91,7 +91,7 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
     """Return the numbers of all answers in a block whose key matches a hash.
 
     Raises:
-        LedgerCorruptError: the block does not hold whole items.
+        LedgerCorruptError: the block does not consist of whole items.
 
     """
     _check_whole(body)
@@ -149,12 +149,13 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items and first levels, as committed.
 
-    It holds what the database holds after a number of answers; whoever finds more answers
-    there adds them, in the order of their entries, or reads it anew.
+    It is the state of the index after a number of answers. If other servers have added answers
+    since, they are added in the order of their entries, or the index is read again.
 
     Attributes:
-        answered: number of the newest answer in it.
-        earlier: answers of before there were blocks, whose numbers come first.
+        answered: the number of the newest answer in the copy.
+        earlier: the number of answers from versions without this index, which have the first
+            numbers.
         depth: the deepest level that has a block.
 
     """
@@ -183,7 +184,7 @@ class KeyImage:
 
     @property
     def is_full(self) -> bool:
-        """Whether the newest items are so many that they must be moved to blocks."""
+        """Whether there are so many newest items that they must be moved to blocks."""
         return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
@@ -206,7 +207,7 @@ class KeyImage:
         """Move the newest items to blocks, and return every changed block by level and number.
 
         Args:
-            blocks: of the levels that are not in memory.
+            blocks: the stored blocks of the levels that are not in memory.
 
         """
         changed = _Changed(self._bodies, blocks)

@@ -91,7 +91,7 @@ class StoredBlocks:
     """The stored index blocks of one release, inside a transaction."""
 
     def __init__(self, connection: Connection, release_number: int) -> None:
-        """Read index blocks by ``connection``."""
+        """Store the connection with which blocks of the index are read."""
         self._connection = connection
         self._release_number = release_number
 
@@ -108,12 +108,12 @@ def read_image(connection: Connection, release_number: int, answered: int) -> Ke
     """Return the stored newest items and first levels of the index.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release.
-        answered: number of its newest answer.
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
 
     Raises:
-        LedgerCorruptError: a block does not hold whole items.
+        LedgerCorruptError: a block does not consist of whole items.
 
     """
     blocks = fetch_all(connection, _FIRST_BLOCKS, (release_number, IMAGE_LEVELS))
@@ -134,10 +134,10 @@ def caught_up(
     """Return the in-memory index of answers, brought up to date with other servers' answers.
 
     Args:
-        image: of earlier; None to read it.
-        connection: inside a transaction that holds the write lock.
-        release_number: of the release.
-        answered: number of the newest answer.
+        image: an earlier copy of the index; None to read it from the database.
+        connection: a connection inside a transaction with the write lock.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
 
     """
     if image is None or not 0 <= answered - image.answered <= BEHIND_MAX:
@@ -157,7 +157,7 @@ def keep(
     """Add the answers of an entry to the index, and move items to blocks if that is due.
 
     Raises:
-        SQLAlchemyError: the database did not take it.
+        SQLAlchemyError: the database refused the write.
 
     """
     image.add(digests)
@@ -178,15 +178,16 @@ def find_recorded(
     """Return the recorded answers to some vectors, by the vectors' keyed hashes.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release that answered.
-        vector_digests: keyed digests, 32 bytes each.
-        image: what the writer has in memory of this very moment; None to ask the database.
+        connection: a connection inside a transaction.
+        release_number: the number of the release that answered.
+        vector_digests: the keyed digests of the vectors, 32 bytes each.
+        image: the writer's in-memory copy of the index, up to date in this transaction; None to
+            read the database.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
-        TypeError: a row holds a value of a wrong type.
-        LedgerCorruptError: a key is there, and its answer is not.
+        TypeError: a row has a value of a wrong type.
+        LedgerCorruptError: the index has a key whose answer is missing.
 
     """
     if image is not None and len(vector_digests) == 1:
