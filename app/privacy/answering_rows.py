@@ -3,7 +3,7 @@
 Each mechanism defines its entry in ``answering_row.py`` in its own folder. With the functions in
 this entry a release finds the mechanism's noise, checks it, answers queries and explains its
 parameters. Two other tables have entries under the same name:
-``app.planning.mechanisms.planning_table`` for planning and ``app.auditing.mechanisms`` for
+``app.planning.mechanisms.planning_table`` for planning, and ``app.auditing.mechanisms`` for
 auditing.
 """
 

@@ -105,12 +105,12 @@ LEARNERS: dict[str, PublishedLearner] = {
 
 
 def uses_delta(learner: str) -> bool:
-    """Return whether ``classifier.learner`` needs a share of delta; ``auto`` may need one."""
+    """Return whether a classifier's learner needs a share of delta; ``auto`` may need one."""
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 
 def may_rank(learner: str) -> bool:
-    """Return whether ``classifier.learner`` can publish scores that rank rows."""
+    """Return whether a classifier's learner can publish scores, by which rows can be ranked."""
     return learner == AUTO or LEARNERS[learner].has_scores
 
 

@@ -19,11 +19,12 @@ the logarithm of the moment that the draws use up, exact.
 account is never worse than shares that are added up.
 
 **Deviations.** An ``epsilon``-private draw has divergence at most ``epsilon``. If its range is at
-most ``epsilon``, as in the exponential mechanism, the divergence is also at most ``alpha epsilon^2
-/ 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``, which gives ``alpha
-epsilon^2 / 2``. A noisy gradient descent has noise that keeps its share of epsilon and delta under
-normal noise. Its divergence is ``alpha G^2 / 2``, where ``G`` is the distance by which one record
-moves all its steps, in standard deviations of the noise; it uses no delta in the account.
+most ``epsilon``, as in the exponential mechanism, the divergence is also at most
+``alpha epsilon^2 / 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``,
+which gives ``alpha epsilon^2 / 2``. A noisy gradient descent has noise that keeps its share of
+epsilon and delta under normal noise. Its divergence is ``alpha G^2 / 2``, where ``G`` is the
+distance by which one record moves all its steps, in standard deviations of the noise; it uses no
+delta in the account.
 
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.

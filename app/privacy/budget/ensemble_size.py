@@ -3,10 +3,10 @@
 The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
 configuration, so the number k of learners reveals nothing about the rows:
 
-1. A query that deserves an answer should be unstable with probability at most ``min(1/100, T/(10
-   m))``, T being the cutoff and m the number of answers: then m such queries use up a tenth of the
-   cutoff. Without a cutoff the limit is 1/100. Let d be the distance to instability at which the
-   table reaches this probability.
+1. A query that deserves an answer should be unstable with probability at most
+   ``min(1/100, T/(10 m))``, T being the cutoff and m the number of answers: then m such queries use
+   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance to
+   instability at which the table reaches this probability.
 2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
 3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
    fewer rows, learners on different chunks no longer agree.
@@ -54,7 +54,10 @@ ENTRY_COUNT_MAX: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateProfile:
-    """Probabilities of an unstable answer by distance to another label, in floating point.
+    """Probabilities of an unstable answer at each distance, in floating point.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
 
     Attributes:
         cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
@@ -68,25 +71,42 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer, at a distance in votes to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Probabilities of an unstable answer by distance, if each public cell is answered once."""
+    """Probabilities of an unstable answer by distance, if each public cell is answered once.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label. In such a release every vector in a public cell gets the same recorded answer, so one
+    record changes at most two answers.
+    """
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
+    """Return approximate probabilities of an unstable answer, if each cell is answered once.
+
+    In such a release every vector in a public cell gets the same recorded answer, so one record
+    changes at most two answers.
+    """
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -108,6 +128,9 @@ def approximate_profile(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
 ) -> ApproximateProfile:
     """Return approximate probabilities of an unstable answer, for a new release.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -151,14 +174,20 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which a tenth of the cutoff is used up."""
+    """Return the probability of an unstable answer at which a tenth of the cutoff is used up.
+
+    The cutoff is the number of unstable answers after which the models stop.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which the whole cutoff is used up."""
+    """Return the probability of an unstable answer at which the whole cutoff is used up.
+
+    The cutoff is the number of unstable answers after which the models stop.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -181,7 +210,11 @@ def distance_at_unanimity(ensemble_size: int) -> int:
 
 @runtime_checkable
 class HitTest(Protocol):
-    """The interface of a stability test: the probability of an unstable answer at each distance."""
+    """The interface of a stability test: the probability of an unstable answer at each distance.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+    """
 
     @property
     def cutoff(self) -> int | None:
@@ -189,16 +222,27 @@ class HitTest(Protocol):
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability of an unstable answer, at a distance in votes to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         ...
 
 
 def tested(calibration: object) -> HitTest:
     """Return a mechanism's noise parameters if it has a stability test; raise an error otherwise.
+
+    In a stability test an answer is unstable with a probability that falls with the number of votes
+    that may change without changing the leading label.
 
     Raises:
         InvariantError: the mechanism has no unstable answers.

@@ -155,8 +155,8 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
 def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
     """Return the delta of a mechanism if one record may be present several times in its rows.
 
-    Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at most ``copies
-    e^(copies epsilon) delta``.
+    Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at most
+    ``copies e^(copies epsilon) delta``.
 
     Args:
         epsilon: the mechanism's epsilon for one replaced row, above 0.

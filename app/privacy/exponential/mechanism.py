@@ -119,7 +119,16 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
-    """Return a hypothesis drawn with probability proportional to exp(-epsilon errors / 2)."""
+    """Return a hypothesis drawn with probability proportional to exp(-epsilon errors / 2).
+
+    Args:
+        parameters: the public parameters of the draw.
+        private_value: the private rows as the hypothesis class encodes them, and their labels;
+            secret.
+        noise: the source of randomness.
+        private_weights: the weight of each row in the number of errors; None for weight 1.
+
+    """
     encoded, labels = private_value
     if private_weights is None:
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")

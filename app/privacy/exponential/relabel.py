@@ -136,7 +136,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
-    """Return the rows' labels by a hypothesis drawn from a public class."""
+    """Return new labels of the rows, given by a hypothesis that is drawn from a public class."""
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))

@@ -20,8 +20,8 @@ it publishes it.
 
 **Utility.** With probability 1 - beta the tree's weighted number of errors exceeds the least by at
 most 2 (ln |H| + ln(1/beta)) / epsilon_tree, H being the class of trees and epsilon_tree the epsilon
-of the second step. A count is wrong by more than t with probability below ``e^(-t epsilon_leaves /
-2)``, epsilon_leaves being the epsilon of the third step.
+of the second step. A count is wrong by more than t with probability below
+``e^(-t epsilon_leaves / 2)``, epsilon_leaves being the epsilon of the third step.
 
 **Deviations.** An error on a row of the most frequent label has a smaller weight, so that two
 leaves with the same most frequent label, but different proportions of it, differ in score. The
@@ -158,8 +158,8 @@ class ScoredTree:
 
     Attributes:
         tree: the drawn tree; the label of a leaf is the one drawn by balanced errors.
-        counts: the noisy counts, int64 of shape (leaves, L) for L labels, in units of ``1 /
-            unit_count`` record; a count may be negative.
+        counts: the noisy counts, int64 of shape (leaves, L) for L labels, in units of
+            ``1 / unit_count`` record; a count may be negative.
 
     """
 
@@ -173,7 +173,10 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> ScoredTree:
-    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves."""
+    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves.
+
+    Errors are balanced by weights: an error on a row of the most frequent label counts less.
+    """
     encoded, labels = private_value
     invariant(len(encoded) == len(labels), "every row has bits and a label")
     is_weighed = private_weights is not None

@@ -29,6 +29,9 @@ def best_order(
 ) -> tuple[Fraction, int]:
     """Return the Renyi order that allows the most unstable answers, and a bound on their number.
 
+    A generation (batch of rows) pays for unstable answers from its share, whose cost is computed by
+    Renyi divergence.
+
     Args:
         thresholds: the stability table: for each distance, the number of 64-bit words, out of
             ``2**64``, that make an answer unstable.

@@ -68,6 +68,9 @@ HITS_MAX: Final = 1 << 20
 class ProfileAccount:
     """The public budget of a batch of rows for answers, computed by Renyi divergence.
 
+    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+    votes.
+
     Attributes:
         epsilon: the generation's share of epsilon for answers.
         delta: the generation's share of delta for answers.
@@ -109,6 +112,9 @@ class ProfileAccount:
 
 def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
     """Return the privacy account of a batch of rows that allows the most unstable answers.
+
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each. A batch of rows is a generation.
 
     Args:
         table: the stability table of the release, whose answers share no account with draws.
@@ -165,7 +171,11 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a batch's privacy account for a stability table."""
+    """Return whether :func:`check` accepts a batch's privacy account for a stability table.
+
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each.
+    """
     try:
         check(account, thresholds)
     except InvariantError:
@@ -175,6 +185,9 @@ def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
 
 def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
     """Raise an error unless a batch's account meets the privacy theorem, in exact arithmetic.
+
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each.
 
     Args:
         account: the privacy account of a generation.
@@ -216,6 +229,9 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 class CertifiedAccount:
     """The public budget of a batch of rows for answers, proved by a numeric certificate.
 
+    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+    votes.
+
     Attributes:
         epsilon: the generation's share of epsilon for answers, at least that of the certificate.
         delta: the generation's share of delta for answers.
@@ -233,6 +249,8 @@ def open_certified_account(
 ) -> CertifiedAccount:
     """Return the account of a batch of rows with the most unstable answers that delta allows.
 
+    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
+
     Raises:
         ConfigurationError: the budget pays for no unstable answer.
 
@@ -247,6 +265,8 @@ def open_certified_account(
 
 def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
     """Raise an error unless a certificate covers the account of a batch of rows.
+
+    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
 
     Raises:
         InvariantError: the certificate does not cover the account.

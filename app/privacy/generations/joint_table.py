@@ -26,23 +26,39 @@ if TYPE_CHECKING:
 
 
 class JointInequality(Inequality):
-    """The inequality that a table of probabilities must meet for several budgets at once."""
+    """The inequality that a table of probabilities must meet for several budgets at once.
+
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, for each budget.
+    """
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
-        """Prepare each budget's inequality; logarithms are computed by the first one."""
+        """Prepare each budget's inequality; logarithms are computed by the first one.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         invariant(len(accounts) > 0, "a joint table serves one account at least")
         self._each = [
             Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest violation of the inequality over all budgets, with its slope."""
+        """Return the largest violation of the inequality over all budgets, with its slope.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 
 
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
     """Return the thresholds of a stability table that keeps every batch's budget.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Args:
         accounts: the privacy accounts of all generations that may vote together; the table keeps

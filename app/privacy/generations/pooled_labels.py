@@ -18,8 +18,9 @@ row of a generation, secret. ``private_weights``: the weight of each row, if a c
 noisy counts, their sums and the labelling stay secret, although the claim would allow to publish
 them: answers reveal less. The ledger has only their digest.
 
-**Utility.** The noise in a cell's sum over G generations has standard deviation ``2 sqrt(2 G) /
-epsilon_r`` records, while the lead of the most frequent label grows in proportion to G.
+**Utility.** The noise in a cell's sum over G generations has standard deviation
+``2 sqrt(2 G) / epsilon_r`` records, while the lead of the most frequent label grows in proportion
+to G.
 
 **Deviations.** With two labels a cell has one number, the difference of its two counts. The noise
 is from the exact discrete Laplace distribution on integers.

@@ -13,9 +13,9 @@ Two normal distributions with the same deviation, whose means are ``mu`` deviati
 
     F(mu/2 - epsilon/mu) - e^epsilon F(-mu/2 - epsilon/mu) <= delta
 
-F being the standard normal distribution function. With ``q = mu^2`` and the series ``U(y) = 1 + y/3
-+ y^2/(3 5) + ...``, which gives ``F(x) = 1/2 + x U(x^2) e^(-x^2/2) / sqrt(2 pi)`` for every x, the
-left side is::
+F being the standard normal distribution function. With ``q = mu^2`` and the series
+``U(y) = 1 + y/3 + y^2/(3 5) + ...``, which gives ``F(x) = 1/2 + x U(x^2) e^(-x^2/2) / sqrt(2 pi)``
+for every x, the left side is::
 
     e^(-a/2) ((epsilon + q/2) U(b) - (epsilon - q/2) U(a)) / sqrt(2 pi q) - (e^epsilon - 1)/2
 
@@ -80,8 +80,8 @@ def covers(
     """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
     If simple bounds already decide the answer, the long series is not computed: no noise covers a
-    very large separation q, and delta is always below ``e^(-a/2)``, where ``a = (epsilon - q/2)^2 /
-    q``.
+    very large separation q, and delta is always below ``e^(-a/2)``, where
+    ``a = (epsilon - q/2)^2 / q``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):
@@ -98,9 +98,10 @@ def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fr
     """Return the least noise variance that keeps epsilon and delta under a shift of the mean.
 
     Args:
-        epsilon: above 0, at most 1000.
-        delta: between 0 and 1.
-        squared_shift: the square of the shift, at least 1.
+        epsilon: the epsilon to keep, above 0, at most 1000.
+        delta: the delta to keep, between 0 and 1.
+        squared_shift: the square of the distance between the means on two neighbouring data sets,
+            at least 1.
 
     """
 
@@ -198,7 +199,7 @@ class NoisyGradientCalibration:
     variance_ratio: Fraction
 
     def variance(self, step: int, *, squared_sensitivity: int) -> Fraction:
-        """Return the noise variance of each coordinate at a step, counted from 0."""
+        """Return the noise variance of each coordinate at a gradient step, counted from 0."""
         normal = self.variance_ratio * squared_sensitivity / self.step_weights[step]
         return normal + ROUNDING_VARIANCE
 
@@ -287,5 +288,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the smaller budget for normal noise that leaves room for the cost of rounding it."""
+    """Return a smaller epsilon and delta for normal noise, so that rounding it is covered too."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

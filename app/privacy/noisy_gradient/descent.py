@@ -82,7 +82,7 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the descent choices for a kernel score; a larger budget gives more steps."""
+    """Return the descent choices for a kernel score, which is a score with random cosine features."""
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)

@@ -101,7 +101,7 @@ class Parameters:
     has_holes: bool = False
 
     def __post_init__(self) -> None:
-        """Check that the noise covers every step and that every sum is exact."""
+        """Check that the number of noise values is within its limit and that every sum is exact."""
         features = self.features
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.row_count >= 1, "there is at least one row")
@@ -117,7 +117,7 @@ class Parameters:
 
     @property
     def step_count(self) -> int:
-        """The number of gradient steps, T."""
+        """The number of gradient steps."""
         return len(self.calibration.step_weights)
 
     def step_variance(self, step: int) -> Fraction:
@@ -136,7 +136,7 @@ class Weights:
     """The released weights of a linear score.
 
     Attributes:
-        values: real weights, shape ``(p, s)``.
+        values: the real weights, shape ``(p, s)`` for p coordinates and s scores.
 
     """
 

@@ -18,8 +18,8 @@ the weights of one person's rows add up to at most 1, exactly. Out: for each lev
 cell, integers in units of ``1 / unit_count`` record, which become public when a caller that charged
 for them publishes them.
 
-**Utility.** The number of a cell at level l is wrong by more than t with probability below ``e^(-t
-epsilon_l / 2)``.
+**Utility.** The number of a cell at level l is wrong by more than t with probability below
+``e^(-t epsilon_l / 2)``.
 
 **Deviations.** With two labels a cell has one number, the difference of its two label counts. One
 record changes this difference as much as it changes the two counts together. Every cell gets noise,
@@ -90,12 +90,12 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The noise's scale at each resolution; a record counts as ``unit_count`` units."""
+        """The scale of the noise at each resolution, in units of ``1 / unit_count`` record."""
         return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
     def draw_count(self) -> int:
-        """The number of noise values in the draw."""
+        """The number of random noise values that one draw needs."""
         cells = sum(map(self.grid.cell_count, self.grid.sides))
         return cells * number_count(self.class_count)
 
@@ -137,7 +137,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: Tally, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw as :func:`draw` does, from the counts that :func:`tally` returned."""
+    """Return noisy counts as :func:`draw` does, from the exact counts that :func:`tally` gave."""
     is_same = private_counts.unit_count == parameters.unit_count
     invariant(is_same, "weights are counted in their units")
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")

@@ -82,7 +82,7 @@ class Parameters:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 
@@ -93,7 +93,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the next state and the label of a query with ``private_vote_count`` votes."""
+    """Return the next state and the label of a query whose labels have these vote counts."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

@@ -134,7 +134,7 @@ def check_table(table: DecisionVotes) -> None:
 
 
 def check_noise(noise: DecisionNoise) -> None:
-    """Raise an error unless the noise of three or more labels keeps the privacy claim."""
+    """Raise an error unless the noise for three or more labels keeps the privacy claim."""
     invariant(noise.answer_limit == DECISIONS_MOVED, "the noise is for the decisions that differ")
     accounting.check(noise)
 

@@ -89,7 +89,7 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 

@@ -114,14 +114,14 @@ def paper_calibration(
     let ``b1`` and ``b2`` be the scales of the noise rho on the threshold w and of the noise nu on a
     query:
 
-    * The queries up to and including one unstable answer cost ``1/b1 + 2/b2 = 2/lambda = 2e /
-      sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T times this cost is ``e/2`` plus at
-      most ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is less than e.  The exact composition
-      that is checked costs no more.
+    * The queries up to and including one unstable answer cost
+      ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T
+      times this cost is ``e/2`` plus at most ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is
+      less than e.  The exact composition that is checked costs no more.
     * With ``a = e^(-1/b2)`` and ``b1 = b2/2`` the bound ``P(nu > x) <= a^(x+1)/(1+a)`` (all
-      integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give ``P(nu - rho > w) <= a^w
-      a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T released labels cost at most ``T D /
-      (3m) <= D/2``.
+      integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give
+      ``P(nu - rho > w) <= a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T released
+      labels cost at most ``T D / (3m) <= D/2``.
 
     T exceeds ``3 m / 2`` only for very few queries at a beta near ``e^(-10 m)``; such targets are
     refused.

@@ -73,8 +73,8 @@ class Targets:
         best_error: gamma, the least error rate in the hypothesis class, in [0, 1).
         dual_dimension: p, the dual VC dimension, at least 1; None for ``2^(d+1) - 1``, the largest
             possible (PAP Fact 4).
-        hypothesis_count: the size of the finite class of the lecture notes; None for ``(e
-            m_o/d)^d``, the number of labellings of m_o public points (Sauer).
+        hypothesis_count: the size of the finite class of the lecture notes; None for
+            ``(e m_o/d)^d``, the number of labellings of m_o public points (Sauer).
 
     """
 
@@ -135,7 +135,7 @@ class Theorem:
 
 
 def rounded(count: float | Fraction) -> int | None:
-    """Return a number rounded up; None above the largest number that is printed."""
+    """Return a number of rows rounded up; None if it is above :data:`ROWS_MAX`."""
     return math.ceil(count) if count <= ROWS_MAX else None
 
 
@@ -174,9 +174,9 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many rows estimate the disagreement of any two rules to within alpha.
 
     The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``. The growth function of pairs of
-    rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires ``n
-    alpha^2 / 8 >= 2 d ln(2 e n / d) + ln(4/beta)``; and ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d
-    / (e alpha^2))``.
+    rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires
+    ``n alpha^2 / 8 >= 2 d ln(2 e n / d) + ln(4/beta)``; and
+    ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2))``.
 
     The error rates of single hypotheses are then estimated to within alpha as well.
 
@@ -194,8 +194,8 @@ def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many points ensure that rules equal on them differ on at most alpha of all.
 
     The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
-    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <= n alpha ln(2) / 4 + 2
-    d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
+    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
+    ``2 d ln n <= n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
 
     Args:
         alpha: the fraction of the population on which the rules may differ, in (0, 1).
@@ -268,9 +268,9 @@ def universal_queries(targets: Targets) -> Bound:
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
 
-    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
-    (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
-    Corollary 4.1; explicitly ``k n(alpha, beta/k)`` with BEHW's n.
+    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
+    alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
+    n(alpha, beta/k)`` with BEHW's n.
     """
     return _ensemble(targets, Setting.REALIZABLE)
 
@@ -278,9 +278,8 @@ def ensemble_realizable(targets: Targets) -> Bound:
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
-    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
-    alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
-    ``k n(alpha, beta/k)`` with AB's n.
+    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
+    >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)`` with AB's n.
     """
     return _ensemble(targets, Setting.AGNOSTIC)
 
@@ -369,10 +368,10 @@ def _confident(targets: Targets) -> Targets:
 def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (query release, Theorem 10).
 
-    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
-    ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a
-    cover at alpha/4, and Lemma 7 at alpha/4 (erratum i) and beta/2 with ``ln|H~| =
-    d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``.
+    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
+    ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
+    and Lemma 7 at alpha/4 (erratum i) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
+    ``ln|X| = p ln(e |H~|/p)``.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     epsilon, delta = float(targets.epsilon), float(targets.delta)
@@ -404,9 +403,9 @@ def query_release(targets: Targets) -> Bound:
 def private_learner(targets: Targets) -> Bound:
     """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
 
-    With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of ``2 (ln|H| + ln(1/b)) /
-    (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at which all error rates on
-    the rows are within a of the true ones.
+    With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of
+    ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at
+    which all error rates on the rows are within a of the true ones.
     """
     accuracy, confidence = targets.alpha / 3, math.log(2 / targets.beta)
     size = _ln_hypotheses(targets)
@@ -462,7 +461,7 @@ def _ln_labellings(*, points: int, dimension: int) -> float:
 
 
 def sample_complexity(targets: Targets) -> tuple[Theorem, ...]:
-    """Return every theorem evaluated at the given targets, in the papers' order."""
+    """Return the numbers of rows that all theorems require, in the order of the papers."""
     return tuple(
         Theorem(name=name, setting=setting, promise=promise, bound=_within_doubles(bound, targets))
         for name, setting, promise, bound in (

@@ -6,16 +6,17 @@ that move by at most 1 between neighbours the mechanism is
 
 * *one threshold* (threshold noise drawn once): ``(1/b1 + 2U/b2 + U/s)``-differentially private,
   with delta 0;
-* *refreshed* (threshold noise drawn again after each update): as private as U adaptive ``(1/b1 +
-  2/b2 + 1/s)``-private mechanisms together.
+* *refreshed* (threshold noise drawn again after each update): as private as U adaptive
+  ``(1/b1 + 2/b2 + 1/s)``-private mechanisms together.
 
 The proof, and that of the accuracy below, is in ``app/privacy/query_release/proof.md``.
 
 A query is the number of the n rows that a hypothesis labels 1. Queries are tested in passes, for
 errors of n/2 rows, then n/4, and so on down to ``threshold``. Except with probability ``failure``,
 no test's noise exceeds L and no noisy count's noise exceeds A. A count that passes a test for
-errors of t rows is then within ``t + L`` rows. The updates suffice for all passes if ``2 U a^2 >
-ln(cells)``, where ``a n = threshold - L - 1/2`` and ``cells`` is the number of public cells.
+errors of t rows is then within ``t + L`` rows. The updates suffice for all passes if
+``2 U a^2 > ln(cells)``, where ``a n = threshold - L - 1/2`` and ``cells`` is the number of public
+cells.
 
 Scales are rationals, rounded up. :func:`check` decides every condition of the privacy claim from
 them, with every rounding on the safe side. The division of epsilon, L and A only affect accuracy

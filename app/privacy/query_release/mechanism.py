@@ -150,7 +150,7 @@ class Table:
     pass_count: int
 
     def expectation(self, index: int) -> Fraction:
-        """Return the mean of a rule's outcomes, -1 and +1, over the rows, from the table."""
+        """Return a rule's mean outcome (-1 for label 0, +1 for label 1) over the rows."""
         return Fraction(2 * self.counts[index], self.row_count) - 1
 
 

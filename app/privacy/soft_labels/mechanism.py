@@ -182,14 +182,14 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, which is that of the stability test."""
+    """Return the state before the first query: no units used, and the threshold's noise if any."""
     return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome of up to two stability tests on the scores."""
+    """Return the next state and the outcome of up to two stability tests on a query's scores."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

@@ -9,8 +9,8 @@ the number of unstable answers after which the models stop. There are two varian
 * *Refreshed*: the threshold's noise is drawn again after each unstable answer. The queries up to
   and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T such runs are
   composed optimally.
-* *One threshold*: the threshold's noise is drawn once. The unstable answers are ``(1/b1 +
-  2T/b2)``-private, with delta 0, and the whole delta covers the labels.
+* *One threshold*: the threshold's noise is drawn once. The unstable answers are
+  ``(1/b1 + 2T/b2)``-private, with delta 0, and the whole delta covers the labels.
 
 In both variants a label that differs between two neighbouring data sets is released with
 probability at most ``T P(nu - rho > w)``, w being the threshold. The scales are rationals, rounded
@@ -83,7 +83,11 @@ class DifferenceTail:
         self._cross = UP.divide(product, DOWN.subtract(_ONE, product))
 
     def above(self, point: int) -> Decimal:
-        """Return ``P(nu - rho > point)`` for a point of at least -1, rounded up."""
+        """Return ``P(nu - rho > point)`` for a point of at least -1, rounded up.
+
+        The variables ``nu`` and ``rho`` are discrete Laplace, with the scales given at
+        construction.
+        """
         invariant(point >= -1, "the closed form begins at zero")
         geometric, first_power, second_power = _power_sum(self._first, self._second, point + 1)
         first_rest = UP.divide(first_power, DOWN.subtract(_ONE, self._first))
@@ -97,6 +101,8 @@ class DifferenceTail:
 
     def smallest_point(self, limit: Decimal) -> int:
         """Return the smallest point, -1 or more, at which the tail is at most ``limit``.
+
+        The tail at a point is the probability that the difference exceeds the point.
 
         Args:
             limit: a probability above 0.
@@ -179,7 +185,10 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance to another label, for display.
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
 
         It is the probability before any unstable answer is known. With one threshold, the unstable
         answers of a run depend on each other.
@@ -190,7 +199,11 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 
@@ -249,7 +262,11 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibrat
 def calibrate_variant(
     variant: Variant, *, epsilon: Fraction, delta: Fraction, cutoff: int
 ) -> SvtCalibration:
-    """Return noise scales and threshold of one variant; see :func:`calibrate`."""
+    """Return noise scales and threshold of one variant; see :func:`calibrate`.
+
+    The variants differ in whether the threshold's noise is drawn once, or again after each unstable
+    answer.
+    """
     _refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_svt = delta * HITS_PART_REFRESHED if variant is Variant.REFRESHED else Fraction(0)
     if variant is Variant.REFRESHED:

@@ -58,6 +58,11 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 class DecisionTable:
     """The stability table if each public cell is answered once, with the budget that it keeps.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. In such a release every vector in a public cell gets the same recorded answer, so one
+    record changes at most two answers.
+
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -91,11 +96,19 @@ class DecisionTable:
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -145,6 +158,11 @@ def calibrate(
     draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
     """Return the stability table for a budget, given how many answers one record can change.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. In such a release every vector in a public cell gets the same recorded answer, so one
+    record changes at most two answers.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -209,6 +227,10 @@ def _calibrated(
 
 def check(table: DecisionTable) -> None:
     """Raise an error unless the table keeps the privacy claim.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

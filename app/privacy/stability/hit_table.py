@@ -76,7 +76,11 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Return a stability table, built from its first threshold; refuse one that is too long.
+    """Return a stability table, built from its first threshold.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Args:
         alpha: the Renyi order.
@@ -102,6 +106,10 @@ def find_thresholds(
 
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
     """Return a table in which each threshold is the smallest that the inequality accepts.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Args:
         inequality: the inequality between two neighbouring thresholds, decided exactly.
@@ -165,6 +173,10 @@ TABLES_KEPT: Final = 64
 class ProfileTable:
     """The stability table in use, with the budget that it keeps.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -193,17 +205,27 @@ class ProfileTable:
     draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
-        """Return the number of 64-bit words that make an answer unstable at a distance."""
+        """Return the number of 64-bit words that make an answer unstable at a distance.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer.
+        """Return the smallest distance at which an answer is unstable with this probability.
 
-        If all probabilities in the table are larger, return its last distance.
+        The distance of a query is the number of votes that may change without changing the leading
+        label. The result is the smallest distance with at most ``probability``, or the table's last
+        distance if all probabilities in the table are larger.
         """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
@@ -259,6 +281,10 @@ def calibrate(
     hits_max: int | None = None,
 ) -> ProfileTable:
     """Return the stability table for a budget.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -344,6 +370,10 @@ def order_of(
 ) -> Fraction:
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     With draws, or with ``is_by_cutoff``, it is the order in :data:`ORDERS_TRIED` at which the table
     needs the fewest entries to reach a probability of 1/100, by an estimate in floating point. A
     draw costs more at a higher order.
@@ -392,6 +422,10 @@ def _ln_ratio(
 def check(table: ProfileTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
 
@@ -432,6 +466,10 @@ def real_valued_hit_probability(
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
     """Return the stability table's probabilities in real numbers, for comparison.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -493,7 +531,12 @@ def _check_shape(table: ProfileTable) -> None:
 
 
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless all neighbouring thresholds of a table meet the inequality."""
+    """Raise an error unless all neighbouring thresholds of a table meet the inequality.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):
         invariant(following.hit <= previous.hit, "thresholds do not rise")

@@ -45,7 +45,12 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HitProfile:
-    """The public stability table, without a limit of unstable answers."""
+    """The public stability table, without a limit of unstable answers.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
 
     thresholds: tuple[int, ...]
 
@@ -69,7 +74,12 @@ class HitProfile:
 
 @dataclass(frozen=True, slots=True)
 class Parameters(HitProfile):
-    """The public parameters: the stability table, and the cutoff T of unstable answers."""
+    """The public parameters: the stability table, and the cutoff T of unstable answers.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
 
     cutoff: int
 
@@ -87,7 +97,10 @@ class State:
 
 
 def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query, without drawing randomness.
+
+    The state is the number of unstable answers so far.
+    """
     del parameters, noise
     return State()
 
@@ -95,7 +108,11 @@ def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
 def step(
     parameters: HitProfile, state: State, distance: int, noise: NoiseSource
 ) -> tuple[State, bool]:
-    """Return the next state, and whether the answer to a query at ``distance`` is unstable."""
+    """Return the next state, and whether the answer to a query at ``distance`` is unstable.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+    """
     _check(parameters, state, least_distance=distance)
     thresholds = parameters.thresholds
     last = len(thresholds) - 1

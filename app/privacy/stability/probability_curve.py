@@ -25,6 +25,9 @@ _LOGIT_TOLERANCE: Final = 1e-14
 class CurvePoint:
     """The probabilities of an unstable and a stable answer at one distance.
 
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+
     Attributes:
         hit: the probability of an unstable answer, in (0, 1).
         answer: the probability ``1 - hit`` of a stable answer, computed separately so that it is
@@ -37,7 +40,7 @@ class CurvePoint:
 
 
 def point(logit: float) -> CurvePoint:
-    """Return the probability with given log-odds, and one minus it."""
+    """Return the probabilities of an unstable and a stable answer, given the log-odds."""
     return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
 
 
@@ -49,6 +52,9 @@ def logit_of(probability: float) -> float:
 @dataclass(frozen=True, slots=True)
 class CurveInequality:
     """The inequality between neighbouring probabilities, in floating point, for estimates.
+
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, which is how far they may differ between neighbouring data sets.
 
     Attributes:
         alpha: the Renyi order, above 1.
@@ -62,7 +68,10 @@ class CurveInequality:
     ln_answer_ratio: float = 0.0
 
     def excess(self, previous: float, following: float) -> float:
-        """Return how far two neighbouring log-odds violate the inequality, in the worse order."""
+        """Return how far two neighbouring log-odds violate the inequality, in the worse order.
+
+        The log-odds are those of an unstable answer at two distances that differ by one vote.
+        """
         return max(self._side(previous, following), self._side(following, previous))
 
     def _side(self, first: float, second: float) -> float:
@@ -74,6 +83,9 @@ class CurveInequality:
 
     def following_logit(self, previous: float, *, step: float) -> float:
         """Return the smallest log-odds below ``previous`` that the inequality accepts.
+
+        The log-odds are those of an unstable answer, at a distance one vote larger than that of
+        ``previous``.
 
         Args:
             previous: the log-odds at the previous distance.
@@ -100,6 +112,9 @@ def curve_points(
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
     """Return log-odds of an unstable answer by vote distance, until it is negligibly rare.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
 
     Args:
         alpha: the Renyi order, above 1.
@@ -154,7 +169,11 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
 def estimated_count(
     inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
 ) -> float:
-    """Return an estimate of the number of distances until the probability falls to ``down_to``."""
+    """Return an estimate of the number of distances until the probability falls to ``down_to``.
+
+    The estimate is for the table of probabilities of an unstable answer, with an entry for each
+    distance.
+    """
     last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))

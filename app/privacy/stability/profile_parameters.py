@@ -40,6 +40,10 @@ POWER_DIGITS: Final = 4000
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
     """Raise an error if no stability table exists for a budget, and name the setting to change.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     Raises:
         ConfigurationError: the budget is out of range; the error names ``privacy.epsilon``,
             ``privacy.delta`` or ``answers.cutoff``.
@@ -61,7 +65,10 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Fraction, Fraction]:
-    """Return delta in two parts: for released labels (a tenth) and for unstable answers."""
+    """Return delta in two parts: for released labels (a tenth) and for unstable answers.
+
+    The first part covers the release of a label that differs between two neighbouring data sets.
+    """
     return delta * part, delta * (1 - part)
 
 
@@ -86,7 +93,10 @@ def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA
 def choose_alpha(
     epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
 ) -> Fraction:
-    """Return a good Renyi order alpha; any value above 1 would be valid."""
+    """Return a good Renyi order alpha; any value above 1 would be valid.
+
+    The order is that of the Renyi divergence by which the cost of unstable answers is computed.
+    """
     steps = round(_alpha_excess(epsilon, delta_svt, slope) * ALPHA_GRID)
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
 
@@ -147,9 +157,9 @@ def hits_hold(
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
     """Return whether T answers that one vote can change are unstable, but for ``delta_release``.
 
-    Precisely: whether T answers at distance 0 are all unstable with probability at least ``1 -
-    delta_release``. The power is exact while it fits :data:`POWER_DIGITS`, and is rounded down
-    otherwise.
+    Precisely: whether T answers at distance 0 are all unstable with probability at least
+    ``1 - delta_release``. The power is exact while it fits :data:`POWER_DIGITS`, and is rounded
+    down otherwise.
     """
     with localcontext(Context(prec=POWER_DIGITS, rounding=ROUND_FLOOR)):
         power, square, rest = Decimal(1), Decimal(first) / WORD_RANGE, cutoff
@@ -160,7 +170,12 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``."""
+    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

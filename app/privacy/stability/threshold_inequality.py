@@ -50,6 +50,10 @@ def rounding_error(magnitude: Decimal) -> Decimal:
 class Entry:
     """A threshold of a stability table, with the logs of its probability and complement.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     Attributes:
         hit: the threshold ``P``, the number of 64-bit random words, out of ``2**64``, that make an
             answer unstable.
@@ -69,6 +73,9 @@ class Entry:
 class Excess:
     """The violation of the inequality by two neighbouring thresholds, and its slope.
 
+    The inequality limits how far the probabilities of an unstable answer may differ between two
+    neighbouring distances (``threshold_inequality.py``).
+
     Attributes:
         value: the larger of the inequality's left sides for both orders, minus ``1 - MARGIN``.
         slope: the derivative of this left side with respect to the second threshold ``Q``.
@@ -80,12 +87,19 @@ class Excess:
 
     @property
     def accepted(self) -> bool:
-        """Whether the inequality holds in both orders, with a margin for rounding."""
+        """Whether the inequality holds in both orders, with a margin for rounding.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         return self.value <= 0
 
 
 class Inequality:
     """The inequality of a stability table at one Renyi order, with exact rationals.
+
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, which is how far they may differ between neighbouring data sets.
 
     A stable answer may have a price too: its term is then divided by the price's exponential, as
     the term of an unstable answer is divided by ``R``. In the noisy vote both labels have the same
@@ -125,7 +139,10 @@ class Inequality:
 
     @staticmethod
     def entry(hit: int) -> Entry:
-        """Return a threshold strictly between 0 and ``2**64`` with its logarithms."""
+        """Return a threshold strictly between 0 and ``2**64`` with its logarithms.
+
+        The threshold is the number of 64-bit random integers that make an answer unstable.
+        """
         invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
         with localcontext(precise_context()):
             answer = WORD_RANGE - hit
@@ -133,6 +150,8 @@ class Inequality:
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
         """Return the violation of the inequality by two thresholds, in the worse order.
+
+        The thresholds are those of a stability table at two distances that differ by one vote.
 
         Args:
             previous: the threshold ``P``.

@@ -171,7 +171,7 @@ def sequel(parameters: Parameters, state: State) -> Sequel | None:
 
 
 def phase(parameters: Parameters, state: State) -> Phase:
-    """Return the release's phase, by the counts of answers."""
+    """Return the release's phase, which follows from the counts of answers."""
     following = sequel(parameters, state)
     if following is None:
         return Phase.HALTED if state.halted else Phase.ENSEMBLE
@@ -181,7 +181,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
 def step(
     parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome of one query, given its counted votes."""
+    """Return the next state and the outcome of one query, given the counted votes on it."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"

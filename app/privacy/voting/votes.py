@@ -105,7 +105,7 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
-    """Return the counted votes of every query, as plain integers."""
+    """Return the counted votes of every query, with plain integers in place of arrays."""
     plurality, distance = aggregate(private_vote_count)
     counts = map(tuple, private_vote_count.tolist())
     return list(map(Tally, plurality.tolist(), distance.tolist(), counts))
@@ -116,7 +116,14 @@ def aggregate(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each query's winning label, and how many votes may change without changing it.
 
-    Ties go to the smallest class index.
+    Args:
+        private_vote_count: the number of votes for each of L labels on each of B queries, shape
+            ``(B, L)``; secret.
+
+    Returns:
+        Class indices, shape ``(B,)``, where ties go to the smallest index, and distances to
+        instability in votes, shape ``(B,)``.
+
     """
     invariant(
         private_vote_count.ndim == TABLE_DIMENSIONS

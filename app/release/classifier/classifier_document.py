@@ -164,10 +164,10 @@ class LevelDocument(msgspec.Struct, frozen=True):
 class HalfspaceDocument(msgspec.Struct, frozen=True):
     """A halfspace over features, each measured in integer steps from its lower bound.
 
-    A number x is clipped to its feature's bounds and becomes the integer ``u``, which is ``(x -
-    lower) / (upper - lower) * steps`` rounded to the nearest integer, a half to the even one; a
-    missing number becomes 0. A row is in the second class if and only if, at the first level where
-    ``weights . u - offset`` is not zero, it is positive.
+    A number x is clipped to its feature's bounds and becomes the integer ``u``, which is
+    ``(x - lower) / (upper - lower) * steps`` rounded to the nearest integer, a half to the even
+    one; a missing number becomes 0. A row is in the second class if and only if, at the first level
+    where ``weights . u - offset`` is not zero, it is positive.
     """
 
     features: tuple[int, ...]

@@ -1,8 +1,8 @@
 """The numeric certificate that proves a stability table private, checked on integers.
 
-A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number ``h =
-0..T`` of unstable answers (hits) that are left before the cutoff T, all with the same nodes. Here
-``z`` is a likelihood ratio, and ``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and
+A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
+``h = 0..T`` of unstable answers (hits) that are left before the cutoff T, all with the same nodes.
+Here ``z`` is a likelihood ratio, and ``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and
 events ``O``, where P and Q are the distributions of the outputs on two neighbouring data sets and c
 is at most ``e^epsilon``. The table makes an answer at distance ``d`` unstable with probability
 ``p_d = P_d / M``, ``P_d`` being an integer and ``M = 2**64``. With ``eta = 1 - p_0`` the theorem
@@ -59,6 +59,10 @@ NODE_COUNT_MAX: Final = 4096
 class Certificate:
     """A numeric proof that a stability table is private: a function per unstable answer left.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+
     Attributes:
         factor: c, times ``2**40``; at most ``e**epsilon``.
         nodes: 0 and the further nodes of all functions, times ``2**40``, rising.
@@ -100,6 +104,9 @@ class Certificate:
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
     """Return an upper bound on the delta of a private draw followed by a run of answers.
 
+    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
+
     The likelihood ratio x of the draw has mean 1 and lies in an interval ``[t / E, t]`` with t
     between 1 and E. The mean of the convex function ``V_T`` of x is therefore at most its mean on
     the two ends of the interval, which is the value at 1 of the chord between the ends. For all t
@@ -125,6 +132,9 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
     """Raise an error unless a certificate has the right shape and meets its theorem's conditions.
+
+    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
 
     Args:
         certificate: the certificate to check.
@@ -160,6 +170,8 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 def start_value(node: int, factor: int, spared: int) -> int:
     """Return the least value of ``V_0`` at a node that condition (a') allows, times ``2**136``.
+
+    ``V_0`` is the certificate's function for no unstable answer left.
 
     Args:
         node: the node z, times ``2**40``.
@@ -202,7 +214,12 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold of a stability table that a certificate accepts."""
+    """Return the smallest first threshold of a stability table that a certificate accepts.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -213,7 +230,12 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether a certificate accepts two neighbouring thresholds, in either order."""
+    """Return whether a certificate accepts two neighbouring thresholds, in either order.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

@@ -83,6 +83,9 @@ class _Nodes:
 class Searched:
     """A certificate that the search found, before it is checked.
 
+    A certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
+
     Attributes:
         certificate: the certificate, with functions in integers.
         ratio: r, the ratio of neighbouring probabilities in the table at large distances.
@@ -116,6 +119,11 @@ def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
     """Return a likely certificate of a stability table for a budget, which is checked later.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
 
     Args:
         factor: c, times ``2**40``.
@@ -261,21 +269,27 @@ def _on_integers(
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probabilities of an unstable and a stable answer, each with full precision."""
+    """The probabilities of an unstable and a stable answer, each with full precision.
+
+    They are stored separately, so that the smaller one loses no digits.
+    """
 
     hit: float
     none: float
 
     @classmethod
     def at(cls, place: float) -> Chance:
-        """Return the probabilities for which ``ln(-ln(1 - p))`` equals ``place``."""
+        """Return the probabilities p and 1 - p for which ``ln(-ln(1 - p))`` equals ``place``."""
         return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
 
 
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return the corners of a polygon of pairs of thresholds that a certificate accepts."""
+    """Return the corners of a polygon of pairs of thresholds that a certificate accepts.
+
+    The pairs are thresholds that a stability table may have at neighbouring distances.
+    """
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)

@@ -114,6 +114,11 @@ ALONE: Final = SharedWith()
 class CertifiedTable:
     """The stability table in use, with its budget and its privacy certificate.
 
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
+
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -139,11 +144,19 @@ class CertifiedTable:
     shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer at a distance to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -202,6 +215,11 @@ def calibrate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> CertifiedTable:
     """Return a stability table and its certificate for a budget.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -272,7 +290,7 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def factor_below(epsilon: Fraction) -> int:
-    """Return ``e**epsilon`` times ``2**40``, rounded down."""
+    """Return ``e**epsilon`` times ``2**40``, rounded down to an integer."""
     with localcontext(precise_context()) as context:
         context.rounding = ROUND_FLOOR
         return math.floor(to_decimal(epsilon).exp() * NODE_ONE)
@@ -324,6 +342,11 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 
 def check(table: CertifiedTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
@@ -398,7 +421,12 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon."""
+    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold.
+    """
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
@@ -409,13 +437,24 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """An approximate stability table with an unchecked certificate, for planning only."""
+    """An approximate stability table with an unchecked certificate, for planning only.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
+    """
 
 
 def approximate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> ApproximateCertified:
     """Return an approximate certified table for a budget, in floating point, for planning.
+
+    A stability table has a threshold for each distance, the number of votes that may change without
+    changing the leading label. An answer is unstable if a random 64-bit integer is below the
+    threshold. The certificate is a family of functions that proves the table's privacy
+    (``certificate.py``).
 
     Raises:
         ConfigurationError: the budget is out of range, or its table would be too long.
