@@ -139,13 +139,21 @@ class Ledger:
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Note every later commit in a file outside the database, until the ledger closes."""
+        """Note every later commit in a file outside the database, until the ledger closes.
+
+        The note is in a file outside the database, and reveals whether an older copy of the
+        database was restored.
+        """
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the newest entry noted outside the database, or None."""
+        """The number of the newest entry noted outside the database, or None.
+
+        The note is in a file outside the database, and reveals whether an older copy of the
+        database was restored.
+        """
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -307,6 +315,9 @@ class Ledger:
     def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
         """Return a stored private value by name, or None if no ledger entry mentions it.
 
+        Private values (secrets, models, noise) are stored in the database, and ledger entries
+        contain their keyed hashes.
+
         Args:
             name: the name of the private value.
             state: the ledger state whose digests are used; None for the newest state.
@@ -330,6 +341,8 @@ class Ledger:
 
     def beside(self, prefix: str) -> dict[str, bytes]:
         """Return private values without a ledger entry whose names begin with a prefix.
+
+        Examples are pending erasure requests.
 
         Raises:
             LedgerCorruptError: a value is altered.

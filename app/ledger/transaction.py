@@ -139,7 +139,10 @@ class Transaction:
 
     @property
     def image(self) -> KeyImage | None:
-        """The index of recorded answers, including those of this transaction."""
+        """The index of recorded answers, including those of this transaction.
+
+        The index finds recorded answers by the keyed hash of the query's vector.
+        """
         return self._kept_image if self._image is None else self._image
 
     @property
@@ -348,8 +351,8 @@ class Transaction:
         """Store the present answer counts of API keys in this transaction.
 
         Raises:
-            InvariantError: a count would be less than before. LedgerUnavailableError: the database
-            refused the write.
+            InvariantError: a count would be less than before.
+            LedgerUnavailableError: the database refused the write.
 
         """
         self._in_database(
@@ -387,6 +390,9 @@ class Transaction:
     def put_private(self, name: str, body: bytes) -> str:
         """Store a private value permanently, and return its keyed hash.
 
+        Private values (secrets, models, noise) are stored in the database, and ledger entries
+        contain their keyed hashes.
+
         The hash belongs in ``private_digests`` of the event that follows in this transaction. The
         first private value of a release must be ``release-secret``.
 
@@ -411,6 +417,8 @@ class Transaction:
     def put_beside(self, name: str, body: bytes) -> None:
         """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
 
+        Examples are pending erasure requests.
+
         Raises:
             InvariantError: the name is already used, or is not the name of such a value.
             LedgerUnavailableError: the database refused the write.
@@ -423,6 +431,8 @@ class Transaction:
     def beside(self, prefix: str) -> dict[str, bytes]:
         """Return private values without a ledger entry whose names begin with a prefix.
 
+        Examples are pending erasure requests.
+
         Raises:
             LedgerCorruptError: a value is altered.
             LedgerUnavailableError: the database cannot be read.
@@ -432,6 +442,8 @@ class Transaction:
 
     def delete_beside(self, names: Collection[str]) -> None:
         """Delete private values that no ledger entry mentions.
+
+        Examples are pending erasure requests.
 
         Raises:
             InvariantError: a ledger entry mentions one of the values.

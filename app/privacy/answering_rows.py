@@ -90,6 +90,9 @@ class Calibration(Protocol):
 class AnswersAsked:
     """The public numbers of a configuration on which its answers depend.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     Attributes:
         relabel: the share of epsilon and delta charged for relabelling; None if rows keep their
             labels.
@@ -123,11 +126,18 @@ class AnswersAsked:
     is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the random draws that share the answers' privacy account, for a total epsilon."""
+        """Return the random draws that share the answers' privacy account, for a total epsilon.
+
+        In a joint privacy account the cost of answers and random draws is computed together, by
+        Renyi divergence.
+        """
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon for answers: all of it, or the rest after the draws."""
+        """Return a mechanism's epsilon for answers: all of it, or the rest after the draws.
+
+        The draws are of a relabelling rule and of a classifier, if they share the answers' budget.
+        """
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
@@ -141,7 +151,10 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class HitState:
-    """The number of unstable answers so far (public), and the threshold's noise (secret)."""
+    """The number of unstable answers so far (public), and the threshold's noise (secret).
+
+    Some mechanisms compare votes with a noisy threshold.
+    """
 
     hit_count: int = 0
     private_threshold_noise: int | None = field(default=None, repr=False)
@@ -150,6 +163,8 @@ class HitState:
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of answering: public counts, and the threshold's noise, which is secret.
+
+    Some mechanisms compare votes with a noisy threshold.
 
     Attributes:
         answered_count: the number of new answers that the models gave.
@@ -191,6 +206,9 @@ class Explained(NamedTuple):
 
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
 
     Raises:
         ConfigurationError: relabelling costs at least ``2 ln L`` by Lemma L, and its share is

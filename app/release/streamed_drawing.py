@@ -45,6 +45,8 @@ BLOCKS_MAX = 128
 class StreamedLearner:
     """A learner that can be trained on rows packed into bytes.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Attributes:
         learner: the learner as configured.
         coding: the encoding of a row in bytes.
@@ -58,7 +60,10 @@ class StreamedLearner:
     trees: CountedTrees | None
 
     def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
-        """Return the computation that trains the models of some chunks of rows."""
+        """Return the computation that trains the models of some chunks of rows.
+
+        Streamed rows are read in parts and are never in memory all at once.
+        """
         return ChunkFit(
             learner=self.learner,
             coding=self.coding,
@@ -68,14 +73,20 @@ class StreamedLearner:
         )
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks whose models are trained at once, by public numbers."""
+        """Return the number of chunks whose models are trained at once, by public numbers.
+
+        Streamed rows are read in parts and are never in memory all at once.
+        """
         if self.trees is not None:
             return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
         return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
 
 
 def streamed_learner(learner: Learner) -> StreamedLearner | None:
-    """Return the learner in a form for rows packed into bytes; None if it has no such form."""
+    """Return the learner in a form for rows packed into bytes; None if it has no such form.
+
+    Streamed rows are read in parts and are never in memory all at once.
+    """
     if learner.estimator is not None:
         return None
     searched = learner.hypothesis_class
@@ -91,7 +102,11 @@ def drawn_hypothesis(
     held: Held[PackedRows],
     noise: NoiseSource,
 ) -> Hypothesis | None:
-    """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept."""
+    """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+    """
     if parameters.relabel is None:
         return None
     relabel = own(parameters.relabel, exponential.Parameters)
@@ -118,6 +133,8 @@ def fitted_from_parts(
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
     """Return one model per chunk, trained from parts of the rows.
+
+    Streamed rows are read in parts and are never in memory all at once.
 
     Args:
         streamed: the learner, in a form for packed rows.
@@ -168,5 +185,8 @@ def _blocks(chunks: slice, step: int) -> list[slice]:
 
 
 def slots_key(noise: NoiseSource) -> bytes:
-    """Return a new random key, which determines the secret order of the rows."""
+    """Return a new random key, which determines the secret order of the rows.
+
+    The rows are divided into chunks in this order.
+    """
     return noise.secret(KEY_BYTES)

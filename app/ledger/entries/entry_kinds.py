@@ -416,6 +416,8 @@ class StudentPublished(Event, frozen=True):
 class StatisticsReleased(Event, frozen=True):
     """The ledger entry for the noisy statistics table, which is drawn once and then public.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
         statistics: the table's document as JSON; it is a string, so that its numbers are never
             printed in another way.

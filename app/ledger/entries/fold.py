@@ -151,12 +151,20 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier share one joint privacy account."""
+        """Whether answers, relabelling and classifier share one joint privacy account.
+
+        In a joint privacy account the cost of answers and random draws is computed together, by
+        Renyi divergence.
+        """
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether mechanisms of the joint privacy account have begun and not all ended."""
+        """Whether mechanisms of the joint privacy account have begun and not all ended.
+
+        In a joint privacy account the cost of answers and random draws is computed together, by
+        Renyi divergence.
+        """
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over

@@ -54,6 +54,8 @@ _Sequence = Annotated[int, msgspec.Meta(ge=1)]
 class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A note, kept outside the database, of one release's newest ledger entry.
 
+    It reveals whether an older copy of the database was restored.
+
     Attributes:
         release_id: the random id of the release, hexadecimal.
         name: the operator's name for the release.
@@ -79,7 +81,11 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def noted_head(state: LedgerState) -> NotedHead | None:
-    """Return the note of a ledger's newest entry; None before its release is open."""
+    """Return the note of a ledger's newest entry; None before its release is open.
+
+    The note is in a file outside the database, and reveals whether an older copy of the database
+    was restored.
+    """
     if state.release is None:
         return None
     return NotedHead(
@@ -120,7 +126,10 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """A file that notes newest ledger entries, read and written atomically by any process."""
+    """A file that notes newest ledger entries, read and written atomically by any process.
+
+    The notes reveal whether an older copy of the database was restored.
+    """
 
     def __init__(self, path: Path) -> None:
         """Store the path of the file, which need not exist; its folder must."""

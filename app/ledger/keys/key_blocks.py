@@ -45,14 +45,26 @@ _BITS: Final = 4
 
 
 class Blocks(Protocol):
-    """The interface for reading stored blocks of the index of answers."""
+    """The interface for reading stored blocks of the index of answers.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the blocks that are not empty among ``count`` blocks of a level, by number."""
+        """Return the blocks that are not empty among ``count`` blocks of a level, by number.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
 
 
 class NoBlocks:
-    """An empty set of stored blocks, used if another server has written them since."""
+    """An empty set of stored blocks, used if another server has written them since.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
         """Return no blocks of the index."""
@@ -61,18 +73,29 @@ class NoBlocks:
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number."""
+    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block of a level in which an answer's hash belongs."""
+    """Return the number of the block of a level in which an answer's hash belongs.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
 
 def items_in(body: bytes) -> list[bytes]:
     """Return every index item of a block, in order.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
 
     Raises:
         LedgerCorruptError: the block does not consist of whole items.
@@ -83,12 +106,19 @@ def items_in(body: bytes) -> list[bytes]:
 
 
 def number_of_item(item: bytes) -> int:
-    """Return the number of the answer that an index item stands for."""
+    """Return the number of the answer that an index item stands for.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     return int.from_bytes(item[PREFIX_BYTES:], "big")
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
     """Return the numbers of all answers in a block whose key matches a hash.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
 
     Raises:
         LedgerCorruptError: the block does not consist of whole items.
@@ -113,7 +143,11 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return index items grouped by their block of a level, each block sorted."""
+    """Return index items grouped by their block of a level, each block sorted.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")
@@ -149,6 +183,9 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items and first levels, as committed.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     It is the state of the index after a number of answers. If other servers have added answers
     since, they are added in the order of their entries, or the index is read again.
 
@@ -169,7 +206,11 @@ class KeyImage:
         newest: bytes = b"",
         bodies: Mapping[tuple[int, int], bytes] | None = None,
     ) -> None:
-        """Take over the stored newest items and first levels of the index."""
+        """Take over the stored newest items and first levels of the index.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         self.answered = answered
         self.earlier = earlier
         self.depth = depth
@@ -184,18 +225,30 @@ class KeyImage:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many newest items that they must be moved to blocks."""
+        """Whether there are so many newest items that they must be moved to blocks.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key matches a hash."""
+        """Return the numbers of the answers in memory whose key matches a hash.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
         further = numbers_in(self._bodies.get(place, b""), digest)
         return (known, *further) if isinstance(known, int) else (*known, *further)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Add new answers to the newest items of the index."""
+        """Add new answers to the newest items of the index.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         first = self.answered + 1
         items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
         added = b"".join(items)
@@ -205,6 +258,9 @@ class KeyImage:
 
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
         """Move the newest items to blocks, and return every changed block by level and number.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
 
         Args:
             blocks: the stored blocks of the levels that are not in memory.

@@ -66,6 +66,9 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 class Draw:
     """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
+
     Attributes:
         epsilon: the draw's share of epsilon, which includes the cost of numerical error.
         has_bounded_range: whether all logarithms of the draw's likelihood ratios lie in one
@@ -88,7 +91,11 @@ class Draw:
         invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return an upper bound on the draw's Renyi divergence of a given order."""
+        """Return an upper bound on the draw's Renyi divergence of a given order.
+
+        In a joint privacy account the cost of answers and random draws is computed together, by
+        Renyi divergence.
+        """
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
             return min(self.epsilon, alpha * self.epsilon**2 / divisor)
@@ -135,18 +142,29 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws."""
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws.
+
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
+    """
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the epsilon that remains for answers after the random draws."""
+    """Return the epsilon that remains for answers after the random draws.
+
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
+    """
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """The joint privacy budget of answers and random draws, computed by Renyi divergence.
+
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
 
     Attributes:
         epsilon: the epsilon of all answers and draws together.
@@ -162,13 +180,20 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws with epsilons scaled so that the account's total is ``epsilon``."""
+        """Return the draws with epsilons scaled so that the account's total is ``epsilon``.
+
+        In a joint privacy account the cost of answers and random draws is computed together, by
+        Renyi divergence.
+        """
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
     """Return the joint privacy account of a release's charges, except statistics.
+
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
 
     Args:
         charges: the charges of all mechanisms that have a share of epsilon.

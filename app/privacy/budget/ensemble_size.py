@@ -137,7 +137,8 @@ def approximate_profile(
             and draws together.
         delta: the answers' share of delta, in (0, 1).
         cutoff: the cutoff T, at least 1.
-        draws: the random draws that share one privacy account with the answers.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Raises:
         ConfigurationError: no exact table exists for the budget, or the table is too long for a

@@ -42,6 +42,9 @@ RATE_DIGITS: Final = 3
 class PipelineBudget:
     """The budgets of relabelling and answers on the sampled rows that they use.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     Attributes:
         sampling_rate: the fraction q of the rows that are sampled.
         relabel_epsilon: the largest epsilon of relabelling on the sample, with the cost of
@@ -80,7 +83,11 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
+        """The joint epsilon of relabelling, answers and other draws on the sampled rows.
+
+        Relabelling replaces the label of each private row by that of a privately drawn rule, before
+        the models are trained.
+        """
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
@@ -104,6 +111,9 @@ def pipeline_budget(
     class_count: int = 2,
 ) -> PipelineBudget | None:
     """Return the budget, divided between relabelling and answers; None without answers.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
 
     The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
     It is divided in proportion to the charges.
@@ -145,6 +155,9 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
     the cost of the draws.
 
@@ -169,6 +182,9 @@ def joint_budget(
 
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
     """Raise an error unless the budget covers the cost of relabelling and answers.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

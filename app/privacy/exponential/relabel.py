@@ -65,7 +65,11 @@ Parameters = exponential.Parameters
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """A drawn hypothesis with the labels that it gives to the rows; secret."""
+    """A drawn hypothesis with the labels that it gives to the rows; secret.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+    """
 
     private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
@@ -74,6 +78,9 @@ class Relabelled:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
     """The public parameters of a draw among all labellings that a class allows on the private rows.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
 
     Attributes:
         epsilon: the epsilon that the draw may cost by Lemma L, with the cost of numerical error.
@@ -136,7 +143,11 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
-    """Return new labels of the rows, given by a hypothesis that is drawn from a public class."""
+    """Return new labels of the rows, given by a hypothesis that is drawn from a public class.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+    """
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
@@ -149,6 +160,9 @@ def draw_from_dichotomies(
     noise: NoiseSource,
 ) -> Relabelled:
     """Return labels of the rows, drawn among all labellings that a class allows on them.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
 
     Args:
         parameters: the public parameters of the draw.

@@ -61,6 +61,8 @@ SCALE_MAX: Final = 1 << 40
 class Parameters:
     """The public parameters of one draw of noisy grid counts.
 
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+
     Attributes:
         grid: the public cells.
         class_count: the number L of labels.
@@ -117,6 +119,8 @@ def draw(
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
     """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` for each grid.
+
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
 
     Here s is the number of counts per cell, :func:`number_count`.
     """
@@ -183,7 +187,10 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact counts of every cell of every grid; secret."""
+    """Return the exact counts of every cell of every grid; secret.
+
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+    """
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     unit_count = 1 if row_weights is None else parameters.unit_count

@@ -46,6 +46,8 @@ WORD_RANGE = 1 << 64
 class Parameters:
     """The public parameters of the two-label noisy vote.
 
+    The table gives the probability of each label by its number of votes.
+
     Attributes:
         half: half of the table of label probabilities for k votes, from a tie outwards.
         ensemble_size: the number k of votes.
@@ -73,7 +75,10 @@ class Parameters:
         return
 
     def words_of_one(self, vote_count: int) -> int:
-        """Return how many 64-bit random words give label 1 if v votes are for it, ``P(v)``."""
+        """Return how many 64-bit random words give label 1 if v votes are for it, ``P(v)``.
+
+        The table of the vote gives the probability of label 1 as a number of 64-bit random words.
+        """
         middle, last = self.ensemble_size // 2, len(self.half) - 1
         if vote_count <= middle:
             return self.half[min(middle - vote_count, last)]

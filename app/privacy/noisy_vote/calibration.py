@@ -69,6 +69,9 @@ def least_variance(
 ) -> tuple[Fraction, Fraction]:
     """Return the Renyi order, and the least noise variance with which a run keeps its budget.
 
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+
     Args:
         epsilon: the epsilon of the run, from 1e-6 to 1000.
         delta: the delta of the run, from 1e-200 to 0.5.
@@ -95,7 +98,11 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Return whether a noise variance keeps the budget of a run, in exact arithmetic."""
+    """Return whether a noise variance keeps the budget of a run, in exact arithmetic.
+
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+    """
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -152,23 +159,37 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of the noisy vote's parameters: how often noise changes the winning label."""
+    """The interface of the noisy vote's parameters: how often noise changes the winning label.
+
+    In the noisy vote every answer has a label, which random noise may change.
+    """
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, that noise overturns with at most this chance."""
+        """Return the smallest lead, in votes, that noise overturns with at most this chance.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, if ``answers`` share the budget."""
+        """Return the probability that noise changes the label, if ``answers`` share the budget.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
 
 def voted(calibration: object) -> VoteCalibration:
     """Return the noise parameters of a noisy vote; raise an error for another mechanism's.
+
+    In the noisy vote every answer has a label, which random noise may change.
 
     Raises:
         InvariantError: the parameters belong to another mechanism.
@@ -237,6 +258,9 @@ def _law(variance: float) -> _Law:
 class NoisyVoteCalibration:
     """The noise of the noisy vote on counts, with the budget that it keeps.
 
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+
     Attributes:
         epsilon: the answers' share of epsilon.
         delta: the answers' share of delta.
@@ -263,6 +287,8 @@ class NoisyVoteCalibration:
     def lead_at(self, probability: float, /) -> int:
         """Return the smallest lead, in votes, that noise overturns with at most this probability.
 
+        The lead of a label is its number of votes minus that of the next label.
+
         All other labels are assumed to be behind the leading label by exactly this lead and to win
         ties, which is the worst case.
 
@@ -282,6 +308,8 @@ class NoisyVoteCalibration:
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, if ``answers`` share the budget.
 
+        The lead of a label is its number of votes minus that of the next label.
+
         It is an approximation for planning, by the normal distribution and against one other label.
 
         Args:
@@ -297,7 +325,10 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -348,6 +379,9 @@ def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
 ) -> NoisyVoteCalibration:
     """Return the smallest noise variance with which the vote keeps a budget.
+
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
 
     Args:
         epsilon: the answers' share of epsilon, from 1e-6 to 1000.

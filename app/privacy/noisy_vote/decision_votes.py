@@ -33,29 +33,47 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """Approximate label probabilities for two labels, if each public cell is answered once."""
+    """Approximate label probabilities for two labels, if each public cell is answered once.
+
+    The table gives the probability of each label by its number of votes.
+    """
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label vote's table of label probabilities, if each public cell is answered once."""
+    """The two-label vote's table of label probabilities, if each public cell is answered once.
+
+    The table gives the probability of each label by its number of votes.
+    """
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -64,12 +82,18 @@ class DecisionNoise(NoisyVoteCalibration):
     """The noise of a vote among three or more labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -86,7 +110,10 @@ class DecisionCounts(noisy_vote.Parameters):
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities of a two-label vote with one answer per cell."""
+    """Return approximate label probabilities of a two-label vote with one answer per cell.
+
+    The table gives the probability of each label by its number of votes.
+    """
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -98,11 +125,14 @@ def calibrate_table(
 ) -> DecisionVotes:
     """Return the two-label table for a budget, if each public cell is answered once.
 
+    The table gives the probability of each label by its number of votes.
+
     Args:
         epsilon: the answers' share of epsilon, from 1e-6 to 1000; if there are draws, the epsilon
             of answers and draws together.
         delta: the answers' share of delta, from 1e-200 to 0.5.
-        draws: the random draws that share one privacy account with the answers.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Raises:
         ConfigurationError: the budget is out of range, or its table would be too long.
@@ -124,6 +154,8 @@ def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> 
 
 def check_table(table: DecisionVotes) -> None:
     """Raise an error unless a two-label table keeps the privacy claim, before it is used.
+
+    The table gives the probability of each label by its number of votes.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

@@ -47,6 +47,8 @@ NEWTON_STEPS: Final = 5
 class VoteCurve:
     """A floating-point model of the two-label vote's probabilities.
 
+    The model gives the probability of each label by its number of votes.
+
     Attributes:
         alpha: the Renyi order at which the table is the shortest.
         logits: log-odds of the losing label, falling from 0.
@@ -59,18 +61,27 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead, in votes, at which the losing label is given with this probability."""
+        """Return the lead, in votes, at which the losing label is given with this probability.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that noise changes a label with a given lead in votes."""
+        """Return the probability that noise changes a label with a given lead in votes.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return the Renyi divergence that a budget allows, times ``alpha - 1``, at orders alpha."""
+    """Return the Renyi divergence that a budget allows, times ``alpha - 1``, at orders alpha.
+
+    The Renyi divergence is that of all answers of the run together.
+    """
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -87,13 +98,16 @@ def vote_curve(
 ) -> VoteCurve:
     """Return a model of the label probabilities that a budget allows, best for close votes.
 
+    The model gives the probability of each label by its number of votes.
+
     Args:
         epsilon: the epsilon of all answers together.
         delta: the delta of all answers together.
         answers: the number m of answers.
         gaussian_order: the best Renyi order for Gaussian noise at this budget; the model searches
             near it.
-        draws: the random draws that share one privacy account with the answers.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     """
     excess = (gaussian_order - 1) * ORDERS
@@ -113,6 +127,8 @@ def vote_curve(
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
     """Return the votes between a tie and each of the given log-odds, shape (orders, logits).
+
+    The log-odds are those of the label with fewer votes.
 
     Args:
         excess: Renyi orders alpha, each less one, shape (orders,).
@@ -167,6 +183,8 @@ def answers_within(
 ) -> float:
     """Return the most answers at which noise rarely changes a label with this lead.
 
+    The lead of a label is its number of votes minus that of the next label.
+
     The lead needed grows nearly as the square root of the number of answers, so a few steps of
     iteration suffice.
 
@@ -176,7 +194,8 @@ def answers_within(
         delta: the delta of all answers together.
         gaussian_order: the best Renyi order for Gaussian noise at this budget.
         start: the number of answers at which the iteration begins.
-        draws: the random draws that share one privacy account with the answers.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+        with that of the answers.
 
     """
     if lead <= 0:

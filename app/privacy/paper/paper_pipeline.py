@@ -64,6 +64,9 @@ def paper_budget(
 ) -> PipelineBudget | None:
     """Return the budget of relabelling and answers as in the paper; None without answers.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     Args:
         targets: the accuracy target, failure probability and number of queries.
         relabel: the charge for relabelling; None if rows keep their labels.
@@ -172,7 +175,11 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return the joint epsilon of relabelling and answers."""
+    """Return the joint epsilon of relabelling and answers.
+
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+    """
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 

@@ -56,7 +56,7 @@ class KernelDraw:
         of_terms: the public linear map of these inputs to uncorrelated coordinates.
         feature_indices: the indices of the numeric features, in schema order.
         bounds: the lower and upper bound of each numeric feature.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         shrinkage: how strongly weights are shrunk in each direction.
         rate: the length of a step of the descent, as a multiple of the mean gradient.
         class_count: the number L of labels.
@@ -125,7 +125,10 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Return a kernel score, after drawing random features and running the noisy descent."""
+        """Return a kernel score, after drawing random features and running the noisy descent.
+
+        A kernel score is a linear score whose inputs include random cosine features of the numbers.
+        """
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -141,7 +144,10 @@ class KernelDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return a kernel score in its published form; its budget was charged before."""
+        """Return a kernel score in its published form; its budget was charged before.
+
+        A kernel score is a linear score whose inputs include random cosine features of the numbers.
+        """
         del told
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 

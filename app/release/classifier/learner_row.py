@@ -63,7 +63,7 @@ class ClassifierAsked:
     Attributes:
         settings: the whole configuration.
         charge: the classifier's share of epsilon and delta.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         row_count: the public number n of rows, or of persons.
         is_first: whether nothing is charged yet; then a draw that would take hours is refused.
         inputs: the version of the rule that selects a score's inputs.

@@ -231,7 +231,7 @@ def classifier_draw(
 
     Args:
         configuration: the release's public parameters.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         row_count: the public number n of rows, or of persons.
         is_first: whether nothing is charged yet; then a draw that would take hours is refused.
         opened: the release's first ledger entry; None before the release is opened.

@@ -175,7 +175,10 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the scores that ``weights``, of shape (coordinates, scores), define."""
+        """Return the scores that ``weights``, of shape (coordinates, scores), define.
+
+        The scores rank the labels of a row.
+        """
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -193,7 +196,10 @@ class LinearDraw:
 
 
 def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
-    """Return linear or kernel scores in their published form."""
+    """Return linear or kernel scores in their published form.
+
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+    """
     if isinstance(drawn, KernelScores):
         return Written(scores=kernel_document(drawn, schema))
     return Written(scores=scores_document(drawn, schema))

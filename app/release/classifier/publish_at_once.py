@@ -74,7 +74,7 @@ def check_first_classifier(
 
     Args:
         configuration: the release's public parameters.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         row_count: the public number n of rows, or of persons.
 
     Raises:
@@ -102,7 +102,7 @@ def learn(
         configuration: the release's public parameters.
         ledger: the release's ledger, or an empty one for a new release.
         rows: the private rows.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         noise: the source of randomness.
         progress: the display of the stages of the work.
         tell: a function that is given a text on the accuracy to expect, from public numbers.

@@ -54,7 +54,10 @@ def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
 
 
 def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
-    """Return the document of kernel scores, without inputs whose weights are all zero."""
+    """Return the document of kernel scores, without inputs whose weights are all zero.
+
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+    """
     inputs = scores.inputs
     of_terms = _rows(MAGNITUDE * scores.weights[: len(inputs.terms)])
     others = scores.weights[len(inputs.terms) :]

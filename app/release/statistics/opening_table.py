@@ -68,6 +68,8 @@ BETWEEN_DRAWS: Final = (
 def open_statistics(release: Release, noise: NoiseSource) -> None:
     """Draw and publish the statistics table after the last answer; called on the ledger's thread.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Raises:
         LedgerUnavailableError: the ledger refused a commit; nothing was published.
 
@@ -81,6 +83,9 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
     """Raise an error for an invalid request, before a private row is read.
+
+    The request is to draw the statistics table, which has a noisy mean outcome for each hypothesis
+    (rule) of a class.
 
     Raises:
         ConfigurationError: statistics have no share of epsilon, or public points are missing or
@@ -105,9 +110,11 @@ def check_first_table(
 ) -> None:
     """Raise an error for a table that a new release could not draw, before its ledger exists.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Args:
         configuration: the release's public parameters.
-        public_values: the public points, encoded, shape (m, d).
+        public_values: m public feature vectors (public points), encoded, shape (m, d).
         row_count: the public number n of rows, or of persons.
 
     Raises:
@@ -133,6 +140,8 @@ def open_at_once(
     tell: Callable[[str], None],
 ) -> LedgerState:
     """Draw and publish the statistics table without a server; return the committed state.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
         configuration: the release's public parameters.
@@ -173,7 +182,10 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the one-time publication of the statistics table, or raise an error."""
+    """Return the one-time publication of the statistics table, or raise an error.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -189,7 +201,10 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return a drawn statistics table, whose hypothesis class the answered queries determine."""
+    """Return a drawn statistics table, whose hypothesis class the answered queries determine.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

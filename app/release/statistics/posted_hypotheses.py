@@ -57,7 +57,10 @@ class AskedFeature(msgspec.Struct, frozen=True):
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted document with a hypothesis; for a tree, the tree alone suffices."""
+    """A posted document with a hypothesis; for a tree, the tree alone suffices.
+
+    A hypothesis is a rule that gives each row one of two outcomes.
+    """
 
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
@@ -67,6 +70,8 @@ class AskedDocument(msgspec.Struct, frozen=True):
 
 class AskedHypothesis(NamedTuple):
     """A posted hypothesis after its checks against the schema.
+
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
 
     Attributes:
         tree: the tree, whose leaves have outcome 0 or 1.
@@ -80,6 +85,8 @@ class AskedHypothesis(NamedTuple):
 
 def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothesis]:
     """Return the posted hypotheses, checked against the public schema.
+
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
 
     Args:
         schema: the public schema.
@@ -99,7 +106,10 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 def labels_on(
     schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``."""
+    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``.
+
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
+    """
     labels = np.zeros(len(public_values), dtype=np.uint8)
     pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:

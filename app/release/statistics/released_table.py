@@ -64,6 +64,8 @@ class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
 class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The whole statistics table as a JSON document.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
         format: the text ``conclave-statistics``.
         version: the number 1.
@@ -113,6 +115,8 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 class StatisticsAnswer:
     """The reply with the mean outcomes of posted hypotheses.
 
+    A hypothesis is a rule that gives each row one of two outcomes.
+
     Attributes:
         values: the mean outcome of each hypothesis over the rows, -1 for the first outcome and +1
             for the second; if a column names persons, the mean over persons of each person's mean.
@@ -130,7 +134,10 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A drawn statistics table: the text of its ledger entry, and its public points."""
+    """A drawn statistics table: the text of its ledger entry, and its public points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
 
     document: str
     points: bytes
@@ -138,6 +145,8 @@ class DrawnStatistics(msgspec.Struct, frozen=True):
 
 class ReleasedStatistics:
     """A released statistics table that is ready to answer.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
         json: the table's document, as in its ledger entry.
@@ -147,7 +156,10 @@ class ReleasedStatistics:
     """
 
     def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
-        """Evaluate every hypothesis on the public points, once."""
+        """Evaluate every hypothesis on the public points, once.
+
+        A hypothesis is a rule that gives each row one of two outcomes.
+        """
         document = msgspec.json.decode(json, type=StatisticsDocument)
         invariant(document.format == FORMAT, "a released table names its format")
         invariant(document.version == VERSION, "a released table is of a known version")
@@ -164,6 +176,8 @@ class ReleasedStatistics:
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
         """Return the mean of each hypothesis from the released table; no private row is read.
+
+        A hypothesis is a rule that gives each row one of two outcomes; a client posts some.
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is close to a posted one.
@@ -215,7 +229,10 @@ def drawn_statistics(
     table: Table,
     public_values: NDArray[np.float64],
 ) -> DrawnStatistics:
-    """Return a drawn statistics table as a public document, with its points."""
+    """Return a drawn statistics table as a public document, with its points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
     document = StatisticsDocument(
         format=FORMAT,
@@ -241,7 +258,10 @@ def drawn_statistics(
 
 
 def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
-    """Return the statistics table in a ledger entry, with its stored public points."""
+    """Return the statistics table in a ledger entry, with its stored public points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     values = np.frombuffer(points, dtype="<f8").astype(np.float64)
     return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
 
@@ -250,6 +270,8 @@ def released_statistics(
     state: LedgerState, ledger: Ledger, schema: Schema
 ) -> ReleasedStatistics | None:
     """Return the committed statistics table; None if there is none.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Raises:
         LedgerCorruptError: the table's public points are missing or altered.
@@ -262,7 +284,10 @@ def released_statistics(
 
 
 def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
-    """Return the committed statistics table, which must exist."""
+    """Return the committed statistics table, which must exist.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     table = released_statistics(state, ledger, schema)
     if table is None:
         raise InvariantError("a table is open")

@@ -56,6 +56,8 @@ ALPHA_MAX: Final = 2.0
 class StatisticsDraw:
     """Every public parameter of one draw of the statistics table.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
         tests: the feature tests of the hypotheses.
         grid: the division of the public feature space by these tests.
@@ -71,7 +73,10 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the statistics table, whose budget was charged before."""
+        """Draw the statistics table, whose budget was charged before.
+
+        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+        """
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
@@ -98,9 +103,12 @@ def statistics_draw(
 ) -> StatisticsDraw:
     """Return the parameters for drawing the statistics table, which depend on public points.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Args:
         configuration: the release's public parameters.
-        public_values: the public points, encoded, shape (m, d); m at least 1.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m at least
+            1.
         row_count: the public number n of rows, or of persons.
 
     Raises:
@@ -127,6 +135,8 @@ def statistics_draw(
 
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     """Raise an error for a configuration whose statistics table could not be drawn later.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     The check is for the largest table that any public points can give: with one test of each
     feature that has no list of tests, or with the largest number of tests that may be chosen.
@@ -160,6 +170,8 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
 
 def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
     """Return the expected accuracy of a table on few public points, and on many.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     The two forecasts are equal if every feature has a list of tests.
 
@@ -248,6 +260,8 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsForecast:
     """The expected accuracy of a statistics table of one size.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Attributes:
         hypothesis_count: the number of hypotheses in the table.

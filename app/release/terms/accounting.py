@@ -25,7 +25,11 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 
 
 def account(settings: Settings) -> Account | None:
-    """Return the joint privacy account of answers and draws; None if shares are added up."""
+    """Return the joint privacy account of answers and draws; None if shares are added up.
+
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
+    """
     if settings.accounting != JOINT:
         return None
     charges, learner = charges_by_mechanism(settings), settings.classifier.learner
@@ -34,12 +38,18 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for joint accounting; empty if shares are added up."""
+    """Return the first entry's parameter for joint accounting; empty if shares are added up.
+
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
+    """
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
     """Return the rule of privacy accounting of a release, from its first ledger entry.
+
+    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
 
     Raises:
         ReleaseMismatchError: the entry names a rule that this version does not know.
@@ -55,6 +65,8 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
     """Return a configuration with the open release's accounting rule, if it sets none.
 
+    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
+
     Raises:
         ReleaseMismatchError: the release uses a rule that this version does not know.
 
@@ -68,6 +80,8 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
     """Raise an error if a configured accounting rule differs from the open release's.
+
+    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
 
     Raises:
         ReleaseMismatchError: the release uses another rule, or one that this version does not know.

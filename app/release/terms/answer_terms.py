@@ -199,6 +199,9 @@ def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> An
 def release_budget(settings: Settings) -> PipelineBudget | None:
     """Return the budget of relabelling and answers; None if answers have none.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     Raises:
         ConfigurationError: the mechanism cannot keep the shares, or the least cost of relabelling
             (Lemma L) exceeds its share.

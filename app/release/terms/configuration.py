@@ -77,7 +77,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 
     Args:
         settings: the whole configuration.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
 
     """
     section = settings.published
@@ -93,7 +93,7 @@ def published_tests(
 
     Args:
         settings: the whole configuration.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         for_trees: whether the tests are for trees, which use every test.
 
     """
@@ -114,7 +114,7 @@ def tests_of_scores(
 
     Args:
         settings: the whole configuration.
-        public_values: the public points, encoded, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         bins: the number of intervals for each numeric feature without a list of tests.
 
     """

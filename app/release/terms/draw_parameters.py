@@ -206,6 +206,9 @@ def relabel_draw(
 ) -> exponential.Parameters | DichotomyParameters | None:
     """Return the parameters of the draw that relabels the rows; None without relabelling.
 
+    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    models are trained.
+
     Raises:
         ConfigurationError: numerical error would exceed the budget, or the labellings of the rows
             are too many to be listed.

@@ -100,6 +100,9 @@ class Searched:
 class Around:
     """The private draws before and after the answers, as factors ``e^epsilon`` (in 2^-40).
 
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
+
     Attributes:
         range_before: an upper bound on ``e^range`` for the range of the draw before the first
             answer; 1 if there is no such draw.

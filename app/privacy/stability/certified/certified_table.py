@@ -85,6 +85,9 @@ Pair = tuple[int, int]
 class SharedWith:
     """The epsilons of the private draws that share a privacy account with the answers.
 
+    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
+    divergence.
+
     Attributes:
         relabel: the epsilon of the draw before the first answer; 0 if there is none.
         classifier: the epsilon of the draw after the last answer; 0 if there is none.
@@ -100,7 +103,11 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """The private draws before and after the answers, as factors rounded to the safe side."""
+        """The private draws before and after the answers, as factors rounded to the safe side.
+
+        The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+        that of the answers.
+        """
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
