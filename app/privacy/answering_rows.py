@@ -90,7 +90,7 @@ class Calibration(Protocol):
 class AnswersAsked:
     """The public numbers of a configuration on which its answers depend.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Attributes:
@@ -207,7 +207,7 @@ class Explained(NamedTuple):
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Raises:
@@ -335,7 +335,7 @@ class AnsweringRow:
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return a value after checking that it has the mechanism's own class.
+    """Return a value after checking that it has the class ``kind`` of a mechanism.
 
     Raises:
         InvariantError: the value belongs to another mechanism.

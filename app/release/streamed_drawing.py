@@ -104,7 +104,7 @@ def drawn_hypothesis(
 ) -> Hypothesis | None:
     """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
     """
     if parameters.relabel is None:

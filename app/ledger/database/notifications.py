@@ -107,7 +107,7 @@ class Messages:
         return self._connection is not None
 
     def descriptor(self) -> int | None:
-        """Return the file descriptor that becomes readable with a message; None unconnected."""
+        """Return the file descriptor that becomes readable with a message; None if unconnected."""
         if self._connection is None or is_cut_off(self._connection):
             return None
         found: int = self._connection.connection.dbapi_connection.fileno()  # type: ignore[union-attr]  # psycopg's

@@ -128,7 +128,7 @@ class AnswersReleased(Event, frozen=True):
     Attributes:
         first_query_id: the number of the first answer; the others follow without gaps.
         digests: the keyed digest of each vector, shortened.
-        labels: the class index of each label, None for no label.
+        labels: the class index of each answer's label, None for no label.
         stable: whether each answer is stable.
 
     """

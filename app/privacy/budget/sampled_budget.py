@@ -42,7 +42,7 @@ RATE_DIGITS: Final = 3
 class PipelineBudget:
     """The budgets of relabelling and answers on the sampled rows that they use.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Attributes:
@@ -85,7 +85,7 @@ class PipelineBudget:
     def inner_epsilon(self) -> Fraction:
         """The joint epsilon of relabelling, answers and other draws on the sampled rows.
 
-        Relabelling replaces the label of each private row by that of a privately drawn rule, before
+        Relabelling gives each private row the label that a privately drawn rule predicts, before
         the models are trained.
         """
         if self.account is not None:
@@ -112,7 +112,7 @@ def pipeline_budget(
 ) -> PipelineBudget | None:
     """Return the budget, divided between relabelling and answers; None without answers.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
@@ -155,7 +155,7 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
@@ -183,7 +183,7 @@ def joint_budget(
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
     """Raise an error unless the budget covers the cost of relabelling and answers.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Raises:

@@ -29,7 +29,7 @@ def relabelled_epsilon(
 ) -> Fraction:
     """Return the epsilon of an algorithm that runs on privately relabelled rows.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays that of the inner algorithm. The
@@ -75,7 +75,7 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
     """Return the largest epsilon of an exponential mechanism that relabels at a given cost.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     It is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon` without an
@@ -100,7 +100,7 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
 def relabel_cost_floor(class_count: int) -> Fraction:
     """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
     """
     return relabelled_epsilon(

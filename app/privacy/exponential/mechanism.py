@@ -23,9 +23,9 @@ caller that charged for it publishes it.
 **Utility.** With probability 1 - beta the hypothesis makes at most 2 (ln |H| + ln(1/beta)) /
 epsilon errors more than the best hypothesis in the class H.
 
-**Deviations.** The factor 2 that is lost in the notes' middle line is put back (erratum g). The
-draw is exact over the finite class: by factorisation, with integer weights, or over a list of all
-error counts, and never by a Markov chain.
+**Deviations.** A factor 2 that is missing in a line of the lecture notes is put back. The draw is
+exact over the finite class: by factorisation, with integer weights, or over a list of all error
+counts, and never by a Markov chain.
 
 **Raises.** ``InvariantError``: the share does not exceed the cost of numerical error, or the class
 is so large that truncation exceeds ``delta_truncation``.
@@ -167,7 +167,11 @@ def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon:
 def rows_for_excess_error(
     alpha: float, *, hypothesis_count: int, beta: float, epsilon: float
 ) -> int:
-    """Return the smallest number of rows at which the excess error is at most ``alpha``."""
+    """Return the smallest number of rows at which the excess error is at most ``alpha``.
+
+    The excess error is how far the drawn hypothesis's error rate exceeds the best one's; it is
+    larger with probability at most ``beta``.
+    """
     return math.ceil(_errors(hypothesis_count, beta, epsilon) / alpha)
 
 

@@ -27,8 +27,8 @@ hypothesis and labels int64 (n,).
 different chunks agree more often.
 
 **Deviations.** A public class is an addition to the paper, at the charge of the exponential
-mechanism. The printed bound (4, 4 e delta) at parameter 1 is replaced by the exact bound (erratum
-f). The costs of numerical error and truncation are charged, by bounds that are public.
+mechanism. The printed bound (4, 4 e delta) at parameter 1 is loose and is replaced by the exact
+bound. The costs of numerical error and truncation are charged, by bounds that are public.
 
 **Raises.** ``InvariantError``: the share does not exceed the cost of Lemma L or of numerical error,
 or there are so many dichotomies that truncation exceeds ``delta_truncation``; also the errors of
@@ -67,7 +67,7 @@ Parameters = exponential.Parameters
 class Relabelled:
     """A drawn hypothesis with the labels that it gives to the rows; secret.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
     """
 
@@ -79,7 +79,7 @@ class Relabelled:
 class DichotomyParameters:
     """The public parameters of a draw among all labellings that a class allows on the private rows.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Attributes:
@@ -145,7 +145,7 @@ def draw(
 ) -> Relabelled:
     """Return new labels of the rows, given by a hypothesis that is drawn from a public class.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
     """
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
@@ -161,7 +161,7 @@ def draw_from_dichotomies(
 ) -> Relabelled:
     """Return labels of the rows, drawn among all labellings that a class allows on them.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Args:

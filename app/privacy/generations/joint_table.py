@@ -56,9 +56,9 @@ class JointInequality(Inequality):
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
     """Return the thresholds of a stability table that keeps every batch's budget.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         accounts: the privacy accounts of all generations that may vote together; the table keeps

@@ -1,4 +1,4 @@
-"""The parameters that the research papers print (with errata), and their theorems.
+"""The parameters that the research papers print (with errors corrected), and their theorems.
 
 * ``paper.py`` computes the parameters as printed.
 * ``paper_pipeline.py`` makes them usable in a release, as calibration ``paper``, and checks them.

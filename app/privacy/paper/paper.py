@@ -1,9 +1,9 @@
 """The parameters of the mechanisms as the papers print them, with the errata corrected.
 
 Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018, Algorithms
-3 to 6, with errata b (T is an integer), d (the caller splits epsilon into shares), e (delta-hat)
-and h (the threshold for soft labels) corrected. The integer T enters lambda, w and k; n' is rounded
-down, and T, k and m_o are rounded up.
+3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into shares, and
+delta-hat and the threshold for soft labels have other values. The integer T enters lambda, w and k;
+n' is rounded down, and T, k and m_o are rounded up.
 
 The parameters are real numbers, for planning and for a release as in the papers; their privacy is
 proved in the papers.
@@ -35,7 +35,7 @@ class SparseVectorParameters:
         ensemble_size_real: the number k of learners before it is rounded up.
         ensemble_size: the number k of learners.
         soft_laplace_scale: lambda of Algorithm 6, for answers with scores.
-        soft_threshold: w of Algorithm 6 after erratum h.
+        soft_threshold: w of Algorithm 6, with an error in the paper corrected.
 
     """
 
@@ -111,6 +111,8 @@ def sparse_vector_parameters(
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
     """Return the paper's limit of unstable answers, T, before rounding (BTT Corollary 4.1).
 
+    BTT is Bassily, Thakkar and Thakurta 2018.
+
     Args:
         alpha: the error rate of the learner on a chunk, which includes the least error rate in its
             hypothesis class.
@@ -180,7 +182,10 @@ def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
 
 
 def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4)."""
+    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4).
+
+    NB is Nandi and Bassily 2020.
+    """
     return 32 * (dimension * math.log(1 / alpha) + math.log(1 / beta)) / alpha
 
 

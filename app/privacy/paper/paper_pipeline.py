@@ -64,7 +64,7 @@ def paper_budget(
 ) -> PipelineBudget | None:
     """Return the budget of relabelling and answers as in the paper; None without answers.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Args:
@@ -111,6 +111,8 @@ def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
     """Return the sparse vector's parameters with the paper's constants (NB Algorithm 5).
+
+    NB is Nandi and Bassily 2020.
 
     They pass :func:`app.privacy.sparse_vector.calibration.check` whenever ``T <= 3 m / 2``, T being
     the cutoff and m the number of queries. Write ``e = epsilon-hat < 1`` and ``D = delta-hat``, and
@@ -177,7 +179,7 @@ def printed(
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
     """Return the joint epsilon of relabelling and answers.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
     """
     return answers.epsilon + (relabel.epsilon if relabel else 0)
@@ -187,7 +189,8 @@ def copies_max(delta: Fraction) -> int:
     """Return the most copies of a record in a sample, except with probability ``delta/2``.
 
     A record is drawn ``Binomial(n', 1/n')`` times, n' being the sample's size. For delta up to
-    :data:`~app.privacy.paper.paper.DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').
+    :data:`~app.privacy.paper.paper.DELTA_MAX` the claim of Lemma 8 of Nandi and Bassily 2020 holds,
+    with an error corrected.
     """
     return math.floor(math.log(2 / delta) * (1 - 2.0**-40))
 

@@ -142,6 +142,8 @@ def rounded(count: float | Fraction) -> int | None:
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the rows at which a rule without error on them has error rate at most alpha.
 
+    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
+
     The number is ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
     Args:
@@ -158,6 +160,8 @@ def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
 def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the number of rows at which the best rule on them is nearly the best of all.
 
+    AB is Anthony and Bartlett 1999.
+
     The number is ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
 
     Args:
@@ -172,6 +176,8 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many rows estimate the disagreement of any two rules to within alpha.
+
+    AB is Anthony and Bartlett 1999.
 
     The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``. The growth function of pairs of
     rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires
@@ -192,6 +198,8 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many points ensure that rules equal on them differ on at most alpha of all.
+
+    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
 
     The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
@@ -216,6 +224,8 @@ ACCURACY_PARTS: Final = 24
 
 def agnostic_queries(targets: Targets) -> Bound:
     """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
+
+    NB is Nandi and Bassily 2020.
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha / min(delta, beta/2)) max(1,
     sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for ``m >= 8 ln(1/(alpha beta)) / alpha``; for fewer
@@ -257,8 +267,10 @@ def agnostic_queries(targets: Targets) -> Bound:
 def universal_queries(targets: Targets) -> Bound:
     """Return the row count for a published classifier with any number of answers (NB Theorem 11).
 
-    Epsilon is halved between the answers and the classifier (erratum d), and the classifier's draw
-    needs fewer rows than the answers do.
+    NB is Nandi and Bassily 2020.
+
+    Epsilon is halved between the answers and the classifier, which corrects the paper, and the
+    classifier's draw needs fewer rows than the answers do.
     """
     public = public_query_count(alpha=targets.alpha, beta=targets.beta, dimension=targets.dimension)
     halved = replace(targets, epsilon=targets.epsilon / 2, query_count=math.ceil(public))
@@ -267,6 +279,9 @@ def universal_queries(targets: Targets) -> Bound:
 
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
+
+    BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
+    models stop.
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
@@ -278,6 +293,9 @@ def ensemble_realizable(targets: Targets) -> Bound:
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
+    BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
+    models stop.
+
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
     >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)`` with AB's n.
     """
@@ -286,6 +304,8 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 
 def ensemble_as_classifier(targets: Targets) -> Bound:
     """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
+
+    BTT is Bassily, Thakkar and Thakurta 2018.
 
     The number of rows is that of Theorem 4.4; beta is at most alpha.
     """
@@ -296,6 +316,8 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
+    BTT is Bassily, Thakkar and Thakurta 2018.
+
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
     explicit number takes the m that AB's bound n requires for training the student.
     """
@@ -304,6 +326,8 @@ def student_realizable(targets: Targets) -> Bound:
 
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
+
+    BTT is Bassily, Thakkar and Thakurta 2018.
 
     The number of rows is that of Theorem 4.4, with m as in Theorem 4.6.
     """
@@ -370,7 +394,7 @@ def query_release(targets: Targets) -> Bound:
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
     ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
-    and Lemma 7 at alpha/4 (erratum i) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
+    and Lemma 7 at alpha/4 (alpha is corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
     ``ln|X| = p ln(e |H~|/p)``.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension

@@ -24,13 +24,13 @@ tests for errors of t rows, L being the bound on a test's noise. If ``2 U a^2 > 
 number of updates and ``a`` as in ``calibration.py``, all passes are completed.
 
 **Deviations.** A query is (1+h)/2 at accuracy alpha/4, h being the hypothesis with values -1 and
-+1, since the mean of h itself would move by 2/n (erratum i). Each query has one integer test in
-place of two. The noise of tests and of the U noisy counts is discrete and exact, and epsilon is
-composed exactly. Queries are tested in passes for smaller and smaller errors, so that the U updates
-are first used for large errors. An update moves the query's count in the table to the nearest value
-that the noisy count proves possible, which improves the table at least as much as a step of fixed
-size. After update U the table keeps all counts tested so far, and says how many passes are
-complete. n is public. If rows are weighted, each count is rounded to whole persons.
++1, since the mean of h itself would move by 2/n, which the paper misses. Each query has one integer
+test in place of two. The noise of tests and of the U noisy counts is discrete and exact, and
+epsilon is composed exactly. Queries are tested in passes for smaller and smaller errors, so that
+the U updates are first used for large errors. An update moves the query's count in the table to the
+nearest value that the noisy count proves possible, which improves the table at least as much as a
+step of fixed size. After update U the table keeps all counts tested so far, and says how many
+passes are complete. n is public. If rows are weighted, each count is rounded to whole persons.
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
 persons, in C cells.
@@ -70,6 +70,9 @@ SHARE_MIN = 1e-12
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
     """The public parameters of drawing one query-release table.
+
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
 
     Attributes:
         labels: the label, 0 or 1, that each of N queries gives to each of C cells, uint8, shape
@@ -134,6 +137,9 @@ class Parameters:
 @dataclass(frozen=True, slots=True)
 class Table:
     """The released table, which has a noisy answer for every rule of a class.
+
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
 
     Attributes:
         row_count: the public number n of rows, or of persons.

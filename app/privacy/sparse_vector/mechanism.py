@@ -24,10 +24,10 @@ drawn at any other time.
 **Utility.** A query of value d > w is a hit with probability P(nu - rho >= d - w);
 ``app.privacy.sparse_vector.calibration.SvtCalibration.hit_probability`` computes it.
 
-**Deviations.** The loop runs while ``c < T`` (erratum b). The noise is discrete Laplace, drawn
-exactly, in place of a real number that floating point would round. The scales are those of the
-claim, not ``sqrt(32 T ln(1/delta))/epsilon``, and w accounts for the noise of the threshold
-(erratum c).
+**Deviations.** The loop runs while there were fewer than T hits, which corrects an error in the
+paper. The noise is discrete Laplace, drawn exactly, in place of a real number that floating point
+would round. The scales are those of the claim, not ``sqrt(32 T ln(1/delta))/epsilon``, and w
+accounts for the noise of the threshold, which corrects the paper.
 
 **Raises.** ``InvariantError``: parameters out of range, or a step after hit T; the state does not
 change.

@@ -58,10 +58,10 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 class DecisionTable:
     """The stability table if each public cell is answered once, with the budget that it keeps.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. In such a release every vector in a public cell gets the same recorded answer, so one
-    record changes at most two answers.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. In such a release every vector in a public cell gets the
+    same recorded answer, so one record changes at most two answers.
 
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
@@ -159,10 +159,10 @@ def calibrate(
 ) -> DecisionTable:
     """Return the stability table for a budget, given how many answers one record can change.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. In such a release every vector in a public cell gets the same recorded answer, so one
-    record changes at most two answers.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. In such a release every vector in a public cell gets the
+    same recorded answer, so one record changes at most two answers.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -229,9 +229,9 @@ def _calibrated(
 def check(table: DecisionTable) -> None:
     """Raise an error unless the table keeps the privacy claim.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

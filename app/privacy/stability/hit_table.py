@@ -78,9 +78,9 @@ def find_thresholds(
 ) -> tuple[int, ...]:
     """Return a stability table, built from its first threshold.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         alpha: the Renyi order.
@@ -107,9 +107,9 @@ def find_thresholds(
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
     """Return a table in which each threshold is the smallest that the inequality accepts.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         inequality: the inequality between two neighbouring thresholds, decided exactly.
@@ -173,9 +173,9 @@ TABLES_KEPT: Final = 64
 class ProfileTable:
     """The stability table in use, with the budget that it keeps.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
@@ -282,9 +282,9 @@ def calibrate(
 ) -> ProfileTable:
     """Return the stability table for a budget.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -371,9 +371,9 @@ def order_of(
 ) -> Fraction:
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     With draws, or with ``is_by_cutoff``, it is the order in :data:`ORDERS_TRIED` at which the table
     needs the fewest entries to reach a probability of 1/100, by an estimate in floating point. A
@@ -424,9 +424,9 @@ def _ln_ratio(
 def check(table: ProfileTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
@@ -469,9 +469,9 @@ def real_valued_hit_probability(
 ) -> tuple[CurvePoint, ...]:
     """Return the stability table's probabilities in real numbers, for comparison.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -536,9 +536,9 @@ def _check_shape(table: ProfileTable) -> None:
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
     """Raise an error unless all neighbouring thresholds of a table meet the inequality.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):

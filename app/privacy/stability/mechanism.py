@@ -21,7 +21,8 @@ word is below ``thresholds[min(distance, last)]``.
 **Utility.** A query at distance d is stable with probability exactly 1 - thresholds[d] / 2^64.
 
 **Deviations.** There is no threshold noise and no limit on the number of queries; the only state is
-the number of hits. The loop runs while ``c < T`` (erratum b).
+the number of hits. The loop runs while fewer than T answers were unstable, which corrects an error
+in the paper.
 
 **Raises.** ``InvariantError``: parameters out of range, a distance below 0, or a step after hit T.
 """
@@ -47,9 +48,9 @@ WORD_BITS = 64
 class HitProfile:
     """The public stability table, without a limit of unstable answers.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
 
     thresholds: tuple[int, ...]
@@ -76,9 +77,9 @@ class HitProfile:
 class Parameters(HitProfile):
     """The public parameters: the stability table, and the cutoff T of unstable answers.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
 
     cutoff: int

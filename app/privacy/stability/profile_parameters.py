@@ -40,9 +40,9 @@ POWER_DIGITS: Final = 4000
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
     """Raise an error if no stability table exists for a budget, and name the setting to change.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Raises:
         ConfigurationError: the budget is out of range; the error names ``privacy.epsilon``,
@@ -155,11 +155,12 @@ def hits_hold(
 
 
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
-    """Return whether T answers that one vote can change are unstable, but for ``delta_release``.
+    """Return whether labels that one record can change are released rarely enough.
 
-    Precisely: whether T answers at distance 0 are all unstable with probability at least
-    ``1 - delta_release``. The power is exact while it fits :data:`POWER_DIGITS`, and is rounded
-    down otherwise.
+    A label that one vote can change is at distance 0, where an answer is unstable with probability
+    ``first / 2**64``. The condition is that T such answers are all unstable with probability at
+    least ``1 - delta_release``, T being the cutoff. The power is exact while it fits
+    :data:`POWER_DIGITS`, and is rounded down otherwise.
     """
     with localcontext(Context(prec=POWER_DIGITS, rounding=ROUND_FLOOR)):
         power, square, rest = Decimal(1), Decimal(first) / WORD_RANGE, cutoff
@@ -172,9 +173,9 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
     """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()

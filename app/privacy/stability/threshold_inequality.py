@@ -50,9 +50,9 @@ def rounding_error(magnitude: Decimal) -> Decimal:
 class Entry:
     """A threshold of a stability table, with the logs of its probability and complement.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Attributes:
         hit: the threshold ``P``, the number of 64-bit random words, out of ``2**64``, that make an

@@ -20,10 +20,10 @@ secret.
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
 learner that follows (Theorem 11).
 
-**Deviations.** The counter stops the loop at ``c < T`` (erratum b). An unstable answer has no
-label, or the label of a fair coin, which never depends on the votes (erratum j). The noisy vote has
-no unstable answer and no cutoff. With scores, the label of a stable answer is the second class if
-the bin's mid-point is at least 1/2, which is post-processing.
+**Deviations.** The loop runs while fewer than T answers were unstable. An unstable answer has no
+label, or the label of a fair coin, which never depends on the votes. Both correct errors in the
+paper. The noisy vote has no unstable answer and no cutoff. With scores, the label of a stable
+answer is the second class if the bin's mid-point is at least 1/2, which is post-processing.
 
 **Raises.** ``InvariantError``: a step outside the phase ``ensemble``.
 """

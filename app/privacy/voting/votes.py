@@ -18,7 +18,7 @@ secret, or a ``Tally`` for each query, or the ``Tallies`` of all queries.
 two labels.
 
 **Deviations.** ``max(0, ceil(gap / 2) - 1)`` replaces the printed ``gap`` and ``gap - 1``, which
-have sensitivity 2 (erratum a). The gap is the largest vote count minus the second largest.
+have sensitivity 2. The gap is the largest vote count minus the second largest.
 
 **Raises.** ``InvariantError``: the input is not a table of non-negative counts with two or more
 columns.

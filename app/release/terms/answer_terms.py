@@ -103,13 +103,21 @@ def rule_parameter(row: AnsweringRow) -> dict[str, str]:
 
 
 def order_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter if the Renyi order is chosen for the cutoff; else none."""
+    """Return the first ledger entry's parameter for the rule of the stability table, or none.
+
+    The rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
+    answers after which the models stop, so that the table is shortest. Without this rule the result
+    is empty.
+    """
     is_ordered = answering_row(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
 def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
-    """Return whether the noise table's Renyi order and split of delta are chosen for the cutoff T.
+    """Return whether a release's stability table is made by the rule that makes it shortest.
+
+    This rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
+    answers after which the models stop.
 
     Args:
         settings: the whole configuration.
@@ -199,7 +207,7 @@ def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> An
 def release_budget(settings: Settings) -> PipelineBudget | None:
     """Return the budget of relabelling and answers; None if answers have none.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Raises:

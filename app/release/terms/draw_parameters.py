@@ -206,7 +206,7 @@ def relabel_draw(
 ) -> exponential.Parameters | DichotomyParameters | None:
     """Return the parameters of the draw that relabels the rows; None without relabelling.
 
-    Relabelling replaces the label of each private row by that of a privately drawn rule, before the
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
     Raises:

@@ -59,15 +59,16 @@ NODE_COUNT_MAX: Final = 4096
 class Certificate:
     """A numeric proof that a stability table is private: a function per unstable answer left.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Attributes:
-        factor: c, times ``2**40``; at most ``e**epsilon``.
-        nodes: 0 and the further nodes of all functions, times ``2**40``, rising.
-        slopes: the slope of each function ``V_h`` after each node, times ``2**96``, shape (T + 1,
-            nodes).
+        factor: the number c, at most ``e**epsilon``, times ``2**40``.
+        nodes: the likelihood ratios between which all functions are linear, from 0 up, times
+            ``2**40``.
+        slopes: the slope after each node of the function for h unstable answers left, times
+            ``2**96``, shape (T + 1, nodes), h from 0 to T.
 
     """
 
@@ -108,10 +109,10 @@ def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
     private.
 
     The likelihood ratio x of the draw has mean 1 and lies in an interval ``[t / E, t]`` with t
-    between 1 and E. The mean of the convex function ``V_T`` of x is therefore at most its mean on
-    the two ends of the interval, which is the value at 1 of the chord between the ends. For all t
-    between two nodes, the chord from the least lower end to the largest upper end bounds this
-    value.
+    between 1 and E. Let ``V_T`` be the certificate's function for T unstable answers left, which
+    bounds the delta. The mean of the convex function ``V_T`` of x is at most its mean on the two
+    ends of the interval, which is the value at 1 of the chord between the ends. For all t between
+    two nodes, the chord from the least lower end to the largest upper end bounds this value.
 
     Args:
         certificate: the certificate of the run of answers.
@@ -139,7 +140,8 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
     Args:
         certificate: the certificate to check.
         first: ``P_0``, the first threshold of the table.
-        spared: s of condition (a'), times ``2**40``; ``2**40`` if no draw follows the answers.
+        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
+            private draw that follows the answers; ``2**40`` without such a draw.
 
     Raises:
         InvariantError: a condition of the theorem does not hold.
@@ -169,14 +171,15 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return the least value of ``V_0`` at a node that condition (a') allows, times ``2**136``.
+    """Return the least value of ``V_0`` at a node if a draw follows, times ``2**136``.
 
     ``V_0`` is the certificate's function for no unstable answer left.
 
     Args:
-        node: the node z, times ``2**40``.
-        factor: c, times ``2**40``.
-        spared: s of condition (a'), times ``2**40``; s is below 1.
+        node: the node z, a likelihood ratio, times ``2**40``.
+        factor: the certificate's factor c, at most ``e**epsilon``, times ``2**40``.
+        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
+            private draw that follows the answers; below ``2**40``.
 
     """
     if node << NODE_BITS <= factor * spared:
@@ -216,9 +219,11 @@ def _pays_label(
 def least_first(certificate: Certificate) -> int:
     """Return the smallest first threshold of a stability table that a certificate accepts.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
@@ -232,9 +237,11 @@ def least_first(certificate: Certificate) -> int:
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
     """Return whether a certificate accepts two neighbouring thresholds, in either order.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 

@@ -123,13 +123,13 @@ def search_certificate(
 ) -> Searched:
     """Return a likely certificate of a stability table for a budget, which is checked later.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
 
     Args:
-        factor: c, times ``2**40``.
+        factor: the number c, at most ``e**epsilon``, times ``2**40``.
         delta: the largest delta that the run of answers may cost.
         cutoff: the cutoff T, the number of unstable answers after which the models stop.
         around: the draws before and after the answers.

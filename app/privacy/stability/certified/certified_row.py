@@ -1,4 +1,8 @@
-"""The table entry of the stability test with a certified table."""
+"""The table entry of the stability test with a certified table.
+
+A certified table has the probabilities of an unstable answer, and a numeric certificate proves that
+it is private.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ if TYPE_CHECKING:
 class CertifiedParameters(stability.Parameters):
     """The public parameters of a stability test whose table has a certificate.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
 
 

@@ -121,10 +121,10 @@ ALONE: Final = SharedWith()
 class CertifiedTable:
     """The stability table in use, with its budget and its privacy certificate.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
 
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
@@ -223,10 +223,10 @@ def calibrate(
 ) -> CertifiedTable:
     """Return a stability table and its certificate for a budget.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -350,10 +350,10 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 def check(table: CertifiedTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
@@ -430,9 +430,9 @@ def _check_vertices(table: CertifiedTable) -> None:
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
     """Return whether all pairs of neighbouring thresholds lie in the accepted polygon.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
     """
     words = [-one for one, _ in vertices]
     return all(
@@ -446,10 +446,10 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 class ApproximateCertified(ApproximateProfile):
     """An approximate stability table with an unchecked certificate, for planning only.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
     """
 
 
@@ -458,10 +458,10 @@ def approximate(
 ) -> ApproximateCertified:
     """Return an approximate certified table for a budget, in floating point, for planning.
 
-    A stability table has a threshold for each distance, the number of votes that may change without
-    changing the leading label. An answer is unstable if a random 64-bit integer is below the
-    threshold. The certificate is a family of functions that proves the table's privacy
-    (``certificate.py``).
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
 
     Raises:
         ConfigurationError: the budget is out of range, or its table would be too long.
