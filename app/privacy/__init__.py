@@ -1,7 +1,7 @@
 """Differentially private mechanisms, and the rules that set their noise.
 
 A folder contains the mechanism (its step or draw), the module that finds the least noise for a
-budget where there is one, and the proof. The mechanisms of the ensemble's answers are in
+budget where there is one, and the proof. The mechanisms of the models' answers are in
 ``stability/``, ``sparse_vector/``, ``noisy_vote/`` and ``soft_labels/``. The mechanisms that draw
 once are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (linear classifier),
 ``noisy_grid/`` (classifier from a few numeric features) and ``query_release/`` (statistics).

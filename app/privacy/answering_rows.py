@@ -99,7 +99,7 @@ class AnswersAsked:
         answers: the share of epsilon and delta charged for answers; None if answers have no share.
         targets: the accuracy target alpha, the failure probability beta, and the number m of new
             answers that the models give.
-        sampling_rate: the fraction of the rows from which the ensemble is trained.
+        sampling_rate: the fraction of the rows on which the models are trained.
         private_grid: whether relabelling chooses among the labellings that the hypothesis class
             allows on the private rows themselves, and not among a public list of hypotheses.
         class_count: the number L of labels.
@@ -252,8 +252,8 @@ class AnsweringRow:
         read: returns a calibration from its plain form.
         is_of: returns whether a calibration was made for the limits in the configuration.
         serve: returns the mechanism's parameters from a calibration and the number k of votes.
-        size_wanted: returns the number k of learners at which a query is stable if two thirds of
-            them agree; it ignores the number of rows.
+        size_wanted: returns the number k of models at which a query is stable if two thirds of them
+            agree; it ignores the number of rows.
         unstable_alike: returns the probability that a query is unstable although all k votes agree.
         explain: returns the parameters in plain words.
         step: answers one query; the label is None if the answer is unstable.
@@ -269,7 +269,7 @@ class AnsweringRow:
         is_refreshed: whether a new noise of the threshold is drawn after each unstable answer.
         is_printed: whether sample size, T and k are those that a research paper prints.
         decides_cells: whether a public cell may be decided once, with its answer then given to
-            every vector in the cell, if the learners vote by such cells.
+            every vector in the cell, if the models vote by such cells.
         counts_decisions: whether the mechanism serves releases that decide each cell once, and pays
             for the decisions that one record can change and not for unstable answers.
         may_share_account: whether the answers' cost is computed by Renyi divergence, so that random
@@ -281,8 +281,8 @@ class AnsweringRow:
             it asks for one.
         open_account: opens the account of a batch of rows that has its own budget; None if all
             batches share the release's budget.
-        own_size: returns the number k of learners that the mechanism prescribes; None for the
-            public rule.
+        own_size: returns the number k of models that the mechanism prescribes; None for the public
+            rule.
         refuse_size: raises an error if the n' sampled rows of n are too few for k chunks.
 
     """

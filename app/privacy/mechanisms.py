@@ -113,7 +113,7 @@ def row_of(value: object) -> AnsweringRow:
 
 
 def size_wanted(*, table: object, query_count: int) -> int:
-    """Return the number of learners at which a two-thirds majority gives a stable answer.
+    """Return the number of models at which a two-thirds majority gives a stable answer.
 
     Args:
         table: the answering mechanism's noise parameters.

@@ -129,11 +129,11 @@ class Release:
 
     @property
     def sequel(self) -> Sequel | None:
-        """What follows the models' last answer: classifier, student or halt; None before that."""
+        """The successor of the models: classifier, student or halt; None while models answer."""
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return what follows the models' last answer if the given state has it, else None."""
+        """Return the successor of the models in a given state; None while the models answer."""
         return query_decision.sequel(self.mechanism, self._counters(state))
 
     @property

@@ -47,7 +47,7 @@ class Shares:
 
     Attributes:
         relabel: the fraction for the exponential mechanism that relabels the rows.
-        answers: the fraction for the ensemble's answers.
+        answers: the fraction for the models' answers.
         classifier: the fraction for the published classifier.
         statistics: the fraction for the table of statistics.
 

@@ -1,7 +1,7 @@
-"""The rule that chooses the number of learners for ``ensemble = "auto"``, by public numbers.
+"""The rule that chooses the number of models for ``ensemble = "auto"``, by public numbers.
 
 The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
-configuration, so the number k of learners reveals nothing about the rows:
+configuration, so the number k of models reveals nothing about the rows:
 
 1. A query that deserves an answer should be unstable with probability at most
    ``min(1/100, T/(10 m))``, T being the cutoff and m the number of answers: then m such queries use
@@ -9,9 +9,9 @@ configuration, so the number k of learners reveals nothing about the rows:
    instability at which the table reaches this probability.
 2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
 3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
-   fewer rows, learners on different chunks no longer agree.
+   fewer rows, models of different chunks no longer agree.
 
-Learners that vote by public cells get one row each, so k = n.
+Models that vote by public cells get one row each, so k = n.
 
 The module also computes an approximate table of these probabilities in floating point, for
 planning. It takes a fifth of the time of the exact table, and its probabilities differ from the
@@ -93,8 +93,8 @@ class ApproximateDecisions(ApproximateProfile):
     """Probabilities of an unstable answer by distance, if each public cell is answered once.
 
     The distance of a query is the number of votes that may change without changing the leading
-    label. In such a release every vector in a public cell gets the same recorded answer, so one
-    record changes at most two answers.
+    label. If each public cell is answered once, every vector in it gets the same recorded answer,
+    so one record can change at most two answers.
     """
 
 
@@ -104,8 +104,8 @@ def approximate_decisions(
 ) -> ApproximateDecisions:
     """Return approximate probabilities of an unstable answer, if each cell is answered once.
 
-    In such a release every vector in a public cell gets the same recorded answer, so one record
-    changes at most two answers.
+    If each public cell is answered once, every vector in it gets the same recorded answer, so one
+    record can change at most two answers.
     """
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
@@ -200,7 +200,7 @@ def chunk_row_min(hypothesis_count: int) -> int:
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the fewest learners whose unanimous label survives ``distance`` changed votes."""
+    """Return the fewest models whose unanimous label survives ``distance`` changed votes."""
     return VOTES_A_DISTANCE * distance + 1
 
 
@@ -255,7 +255,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of learners at which agreement of two thirds makes an answer stable."""
+    """Return the number of models at which agreement of two thirds makes an answer stable."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
@@ -271,15 +271,15 @@ def ensemble_size_auto(
     wanted: int,
     hypothesis_count: int,
 ) -> int:
-    """Return the number of learners, k, by the public rule of this module.
+    """Return the number of models, k, by the public rule of this module.
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        wanted: the number of learners that the noise asks for, whatever the number of rows.
-        hypothesis_count: the number of hypotheses among which each learner searches.
+        wanted: the number of models that the noise asks for, whatever the number of rows.
+        hypothesis_count: the number of hypotheses among which a learner searches.
 
     Returns:
-        The number k of learners, between 1 and n.
+        The number k of models, between 1 and n.
 
     """
     invariant(row_count >= 1, "n is at least one")

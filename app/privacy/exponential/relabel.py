@@ -23,7 +23,7 @@ part by part, n along the first axis, and labels int64 (n,), secret. With a publ
 be ``private_weights`` as in ``app.privacy.exponential.mechanism``. Out: ``Relabelled``, secret: the
 hypothesis and labels int64 (n,).
 
-**Utility.** The class contains a hypothesis without error on every relabelled chunk, so learners on
+**Utility.** The class contains a hypothesis without error on every relabelled chunk, so models of
 different chunks agree more often.
 
 **Deviations.** A public class is an addition to the paper, at the charge of the exponential

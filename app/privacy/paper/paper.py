@@ -32,8 +32,8 @@ class SparseVectorParameters:
     Attributes:
         laplace_scale: lambda, the scale of the noise, in votes.
         threshold: w, the threshold of the distance to instability, in votes.
-        ensemble_size_real: the number k of learners before it is rounded up.
-        ensemble_size: the number k of learners.
+        ensemble_size_real: the number k of models before it is rounded up.
+        ensemble_size: the number k of models.
         soft_laplace_scale: lambda of Algorithm 6, for answers with scores.
         soft_threshold: w of Algorithm 6, with an error in the paper corrected.
 
@@ -61,7 +61,7 @@ class PaperParameters:
         delta_hat: the delta of the sparse vector technique for one copy of a record.
         laplace_scale: lambda, the scale of the noise, in votes.
         threshold: w, the threshold of the distance to instability, in votes.
-        ensemble_size: the number k of learners.
+        ensemble_size: the number k of models.
         public_query_count_real: m_o before it is rounded up.
         public_query_count: m_o, the number of queries that the semi-private learner needs.
 

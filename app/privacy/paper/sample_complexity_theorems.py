@@ -100,7 +100,7 @@ class Bound:
         query_count: the number of queries answered, or of public points; None if there are none.
         cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
             the theorem has none.
-        ensemble_size: the number k of learners; None if the theorem has none.
+        ensemble_size: the number k of models; None if the theorem has none.
         error: the error that is promised.
         failure: the probability that the error is exceeded.
 
@@ -394,7 +394,7 @@ def query_release(targets: Targets) -> Bound:
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
     ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
-    and Lemma 7 at alpha/4 (alpha is corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
+    and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
     ``ln|X| = p ln(e |H~|/p)``.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension

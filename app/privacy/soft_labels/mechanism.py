@@ -1,7 +1,7 @@
 """Answers with scores: the interval (bin) on which enough models' scores agree, or none.
 
 **Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018, Algorithms 6 to
-8), corrected. The k learners' scores of a query are counted in a histogram of equal bins. If a
+8), corrected. The k models' scores of a query are counted in a histogram of equal bins. If a
 stability test passes, the bin with the most scores is released. If it fails, the query uses one of
 T units, and the scores are counted in a second histogram, whose edges are shifted by half a bin and
 which is tested in the same way. The run ends when T units are used.
@@ -13,7 +13,7 @@ queries: ``app.privacy.stability.mechanism`` with its table of probabilities, or
 **Proof.** Both histograms satisfy Lemma S, and both tests of a query are queries of one run of the
 inner mechanism: ``app/privacy/soft_labels/proof.md``.
 
-**Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k learners for B queries, secret; a value
+**Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k models for B queries, secret; a value
 that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, the number of bins,
 2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
 none; and the number of units that the query used.
@@ -141,8 +141,8 @@ def histogram(
     """Return how many of a query's scores lie in each bin of a histogram; secret.
 
     Args:
-        private_scores: one score from each of k learners, shape ``(k,)``; a value that is not in
-            [0, 1] counts as 0.
+        private_scores: one score from each of k models, shape ``(k,)``; a value that is not in [0,
+            1] counts as 0.
         bin_count: the query's public precision.
         shifted: whether the histogram's edges are shifted by half a bin.
 
@@ -167,7 +167,7 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
     """Return the fullest bin of each query's scores, of a histogram and of a shifted one.
 
     Args:
-        private_scores: the scores of k learners for B queries, shape ``(B, k)``, secret.
+        private_scores: the scores of k models for B queries, shape ``(B, k)``, secret.
         bin_counts: the public precision of each of the B queries.
 
     """

@@ -60,8 +60,8 @@ class DecisionTable:
 
     A stability table has one threshold for each distance; the distance of a query is the number of
     votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. In such a release every vector in a public cell gets the
-    same recorded answer, so one record changes at most two answers.
+    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
+    gets the same recorded answer, so one record can change at most two answers.
 
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
@@ -161,8 +161,8 @@ def calibrate(
 
     A stability table has one threshold for each distance; the distance of a query is the number of
     votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. In such a release every vector in a public cell gets the
-    same recorded answer, so one record changes at most two answers.
+    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
+    gets the same recorded answer, so one record can change at most two answers.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers

@@ -20,10 +20,11 @@ secret.
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
 learner that follows (Theorem 11).
 
-**Deviations.** The loop runs while fewer than T answers were unstable. An unstable answer has no
-label, or the label of a fair coin, which never depends on the votes. Both correct errors in the
-paper. The noisy vote has no unstable answer and no cutoff. With scores, the label of a stable
-answer is the second class if the bin's mid-point is at least 1/2, which is post-processing.
+**Deviations.** The loop runs while fewer than T answers were unstable, which corrects an error in
+the paper. An unstable answer has no label, or the label of a fair coin, which never depends on the
+votes; the paper has both versions. The noisy vote has no unstable answer and no cutoff. With
+scores, the label of a stable answer is the second class if the bin's mid-point is at least 1/2,
+which is post-processing.
 
 **Raises.** ``InvariantError``: a step outside the phase ``ensemble``.
 """
@@ -62,7 +63,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """What answers after the models: a published classifier, a student model, or nothing (halt)."""
+    """The successor of the models: a published classifier, a student model, or none (halt)."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -78,8 +79,9 @@ class Parameters:
             epsilon, so that the release starts in the phase after the models.
         class_count: the number L of labels.
         answer_limit: m_o, the number of new answers after which the models stop.
-        after: what answers queries after answer m_o.
-        on_cutoff: what answers queries after unstable answer T.
+        after: the successor of the models (classifier, student or halt) after answer m_o.
+        on_cutoff: the successor of the models (classifier, student or halt) after unstable answer
+            T.
         unstable_gets_coin: whether an unstable answer carries the label of a fair coin.
         with_scores: whether answers are bins of scores, with soft labels around the mechanism.
         row: the mechanism's entry in the table of mechanisms.
@@ -116,11 +118,11 @@ class Parameters:
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """Everything that may answer after the models, at the limit of answers or at the cutoff."""
+        """The possible successors of the models, after answer m_o or at the cutoff."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return the parameters with only the members of ``kept`` allowed after the models."""
+        """Return the parameters with only the members of ``kept`` as successors of the models."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -158,9 +160,9 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what answers queries after the models; None while the models answer.
+    """Return the successor of the models: classifier, student or halt; None while models answer.
 
-    If one answer reaches both limits, ``on_cutoff`` decides.
+    If one answer reaches the limit of answers and the cutoff, ``on_cutoff`` decides.
     """
     if parameters.answering is None:
         return parameters.after

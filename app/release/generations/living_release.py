@@ -120,7 +120,7 @@ class LivingRelease(Release):
         return Phase.ENSEMBLE if may_vote else Phase.WAITING
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return None, since votes never end in a release that accepts further rows."""
+        """Return None, since voting never ends in a release that accepts further rows."""
         del state
         return None
 

@@ -174,7 +174,7 @@ def _evaluation_seconds(
     ensemble_size: int,
     clock: Callable[[], float],
 ) -> float:
-    """Return the least time of a few evaluations of one query, scaled to all k learners."""
+    """Return the least time of a few evaluations of one query, scaled to all k models."""
     query, _ = synthetic_rows(learner.columns, row_count=1, class_count=few.class_count)
     scored = settings.answers.output == "score"
     precision = settings.answers.precision if scored else None
