@@ -128,8 +128,8 @@ class AnswersAsked:
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the random draws that share the answers' privacy account, for a total epsilon.
 
-        In a joint privacy account the cost of answers and random draws is computed together, by
-        Renyi divergence.
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
         """
         return () if self.account is None else self.account.draws_at(epsilon)
 

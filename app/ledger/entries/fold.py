@@ -153,8 +153,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     def is_joint(self) -> bool:
         """Whether answers, relabelling and classifier share one joint privacy account.
 
-        In a joint privacy account the cost of answers and random draws is computed together, by
-        Renyi divergence.
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
         """
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
@@ -162,8 +162,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     def is_inside_account(self) -> bool:
         """Whether mechanisms of the joint privacy account have begun and not all ended.
 
-        In a joint privacy account the cost of answers and random draws is computed together, by
-        Renyi divergence.
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
         """
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)

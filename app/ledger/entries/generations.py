@@ -270,7 +270,10 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return the epsilon, delta and cutoff for which the release's noise table was made."""
+    """Return the epsilon, delta and cutoff for which the release's stability table was made.
+
+    The table has the probabilities of an unstable answer.
+    """
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 

@@ -66,8 +66,8 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 class Draw:
     """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
 
     Attributes:
         epsilon: the draw's share of epsilon, which includes the cost of numerical error.
@@ -93,8 +93,8 @@ class Draw:
     def divergence(self, alpha: Fraction) -> Fraction:
         """Return an upper bound on the draw's Renyi divergence of a given order.
 
-        In a joint privacy account the cost of answers and random draws is computed together, by
-        Renyi divergence.
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
         """
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
@@ -163,8 +163,8 @@ def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
 class Account:
     """The joint privacy budget of answers and random draws, computed by Renyi divergence.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
 
     Attributes:
         epsilon: the epsilon of all answers and draws together.
@@ -182,8 +182,8 @@ class Account:
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
         """Return the draws with epsilons scaled so that the account's total is ``epsilon``.
 
-        In a joint privacy account the cost of answers and random draws is computed together, by
-        Renyi divergence.
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
         """
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
@@ -192,8 +192,8 @@ class Account:
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
     """Return the joint privacy account of a release's charges, except statistics.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
 
     Args:
         charges: the charges of all mechanisms that have a share of epsilon.

@@ -1,8 +1,9 @@
 """A linear classifier by noisy gradient descent, with one noisy sum over rows per step.
 
 **Algorithm.** Gradient descent over all rows on a logistic loss, with clipped rows and Gaussian
-noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The features are
-terms that are whitened by public points. The mean of the later iterates is released.
+noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The inputs of the
+score are terms (feature tests, conjunctions of them, numbers or cosine features), made uncorrelated
+by a linear map that is computed from public points. The mean of the later iterates is released.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the noise variance that
 ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and the terms computed

@@ -225,6 +225,9 @@ ACCURACY_PARTS: Final = 24
 def agnostic_queries(targets: Targets) -> Bound:
     """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     NB is Nandi and Bassily 2020.
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha / min(delta, beta/2)) max(1,
@@ -280,6 +283,9 @@ def universal_queries(targets: Targets) -> Bound:
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
     models stop.
 
@@ -293,6 +299,9 @@ def ensemble_realizable(targets: Targets) -> Bound:
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
     models stop.
 
@@ -305,6 +314,9 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 def ensemble_as_classifier(targets: Targets) -> Bound:
     """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     BTT is Bassily, Thakkar and Thakurta 2018.
 
     The number of rows is that of Theorem 4.4; beta is at most alpha.
@@ -316,6 +328,9 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     BTT is Bassily, Thakkar and Thakurta 2018.
 
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
@@ -326,6 +341,9 @@ def student_realizable(targets: Targets) -> Bound:
 
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
+
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
     BTT is Bassily, Thakkar and Thakurta 2018.
 
@@ -392,6 +410,9 @@ def _confident(targets: Targets) -> Targets:
 def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (query release, Theorem 10).
 
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
     ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
     and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
@@ -426,6 +447,9 @@ def query_release(targets: Targets) -> Bound:
 
 def private_learner(targets: Targets) -> Bound:
     """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
+
+    In the formulas alpha is the accuracy target, beta the failure probability and |H| the number of
+    hypotheses.
 
     With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of
     ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at

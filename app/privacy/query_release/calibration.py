@@ -253,10 +253,10 @@ def balanced_update_count(budget: QueryReleaseBudget) -> int:
     (updates), in passes that test for smaller and smaller errors.
 
     With few updates errors remain, and many updates need more noise. The result is the largest
-    number U of updates, from a fixed list of numbers, at which ``threshold + L`` is at most a sixth
-    of ``n sqrt(ln C / 2U)``; this is the error that remains after U updates in the worst case, n
-    being the number of rows and C that of cells. It is at least 1. The choice is a function of
-    public numbers, and no promise relies on it.
+    number U of updates, from a fixed list of numbers, at which ``threshold + L``, L being a bound
+    on the noise of a test, is at most a sixth of ``n sqrt(ln C / 2U)``; this is the error that
+    remains after U updates in the worst case, n being the number of rows and C that of cells. It is
+    at least 1. The choice is a function of public numbers, and no promise relies on it.
     """
     chosen = 1
     for updates in _ladder(budget):

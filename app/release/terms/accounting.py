@@ -27,8 +27,8 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 def account(settings: Settings) -> Account | None:
     """Return the joint privacy account of answers and draws; None if shares are added up.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
     """
     if settings.accounting != JOINT:
         return None
@@ -40,8 +40,8 @@ def account(settings: Settings) -> Account | None:
 def accounting_parameter(settings: Settings) -> dict[str, str]:
     """Return the first entry's parameter for joint accounting; empty if shares are added up.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
     """
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
@@ -49,7 +49,8 @@ def accounting_parameter(settings: Settings) -> dict[str, str]:
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
     """Return the rule of privacy accounting of a release, from its first ledger entry.
 
-    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
 
     Raises:
         ReleaseMismatchError: the entry names a rule that this version does not know.
@@ -65,7 +66,8 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
     """Return a configuration with the open release's accounting rule, if it sets none.
 
-    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
 
     Raises:
         ReleaseMismatchError: the release uses a rule that this version does not know.
@@ -81,7 +83,8 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
     """Raise an error if a configured accounting rule differs from the open release's.
 
-    Either the shares of epsilon are added up, or the cost is computed jointly by Renyi divergence.
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
 
     Raises:
         ReleaseMismatchError: the release uses another rule, or one that this version does not know.

@@ -85,8 +85,8 @@ Pair = tuple[int, int]
 class SharedWith:
     """The epsilons of the private draws that share a privacy account with the answers.
 
-    In a joint privacy account the cost of answers and random draws is computed together, by Renyi
-    divergence.
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
 
     Attributes:
         relabel: the epsilon of the draw before the first answer; 0 if there is none.
