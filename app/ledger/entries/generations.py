@@ -114,7 +114,10 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slots_piece(self) -> str:
-        """The storage name of the records of this batch of rows."""
+        """The storage name of the records of this batch of rows.
+
+        Each record or person has a fixed place (slot) in the batch.
+        """
         return slots_name(self.number, self.kept_at)
 
 

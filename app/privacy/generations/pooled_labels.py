@@ -55,6 +55,8 @@ STORED: Final = np.dtype("<i8")
 class Parameters:
     """The public parameters of the noisy label counts over one batch of rows.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
         cell_count: the number C of public cells.
         class_count: the number L of labels.

@@ -44,6 +44,8 @@ _DIGEST_BYTES: Final = 64
 class Slots:
     """A keyed pseudo-random permutation of n rows or persons.
 
+    A slot is the number of a row's or person's place in the permuted order.
+
     Args:
         key: a uniform and secret key, 32 bytes.
         count: the public number n of rows or persons, 1 or more.
@@ -59,7 +61,10 @@ class Slots:
         self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the slot of each given position, shape ``(m,)``."""
+        """Return the slot of each given position, shape ``(m,)``.
+
+        A slot is the number of a row's or person's place in the permuted order.
+        """
         slots = self._permuted(positions)
         beyond = np.flatnonzero(slots >= self.count)
         while len(beyond):
@@ -94,6 +99,8 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
     """Return the index of the chunk of rows to which each slot belongs.
+
+    A slot is the number of a row's or person's place in the permuted order.
 
     Args:
         slots: slots below ``count``.

@@ -75,6 +75,8 @@ def draw_part(
 ) -> Part | None:
     """Return a batch's improvement of the classifier, drawn with its own budget, or None.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Args:
         configuration: the release's public parameters.
         generation: the appended generation, which is not published yet.

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 class Fitted:
     """The models trained on a batch of rows; secret until they join the vote.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
         slots: the stored rows with their labels and models.
         ensemble: the same models, ready to vote.
@@ -107,6 +109,8 @@ def fit_slots(
 ) -> Ensemble:
     """Return one trained model for each chunk of a batch's stored rows.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     A chunk is a range of slots whose length is public, so an empty slot moves no other slot to
     another chunk.
 
@@ -138,6 +142,8 @@ def refit_chunks(
     places: Iterable[int],
 ) -> Ensemble:
     """Return a batch's models, of which only those whose rows changed are trained again.
+
+    A slot is the fixed place of one row, or of the rows of one person.
 
     Changed chunks are trained again with the same seeds as before. The result is, byte for byte,
     the same as that of :func:`fit_slots` on all chunks.

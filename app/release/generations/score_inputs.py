@@ -179,6 +179,8 @@ def descent_known(
 ) -> LinearDraw | KernelDraw:
     """Return the noisy gradient descent that public points and the first batch's size fix.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Args:
         configuration: the release's public parameters, in which the classifier has a share of
             epsilon.

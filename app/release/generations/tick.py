@@ -75,6 +75,8 @@ class NotFittedError(MachineError):
 class Kept(NamedTuple):
     """The private data of one batch of rows, as stored at a scheduled update; secret.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
         slots: the stored rows, labels and models.
         ensemble: the batch's models if they were retrained; None if they did not change.
