@@ -152,7 +152,7 @@ def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMov
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:
-    """Return a description of a row of a release that must not exist, or None."""
+    """Return a description of a row whose release does not exist, or None."""
     known = {"first": FIRST_RELEASE, "newest": release_count}
     piece = connection.execute(_STRAY_PIECE, known).first()
     if piece is not None:

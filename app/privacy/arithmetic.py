@@ -58,7 +58,7 @@ def exponential_down(exponent: Fraction) -> Decimal:
 
 
 class Record(Protocol):
-    """A type variable for any dataclass."""
+    """The type of any dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 

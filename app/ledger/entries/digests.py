@@ -135,7 +135,7 @@ class Digests:
         return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
 
     def of_subject(self, subject: str) -> str:
-        """Return the pseudonym of a token's subject: 32 hexadecimal characters."""
+        """Return the pseudonym of an access token's user (subject): 32 hexadecimal characters."""
         keyed = hmac.digest(self._secret, _SUBJECT + subject.encode("utf-8", "replace"), "sha256")
         return keyed[:_SUBJECT_BYTES].hex()
 

@@ -21,8 +21,8 @@ account is never worse than shares that are added up.
 **Deviations.** An ``epsilon``-private draw has divergence at most ``epsilon``. If its range is at
 most ``epsilon``, as in the exponential mechanism, the divergence is also at most
 ``alpha epsilon^2 / 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``,
-which gives ``alpha epsilon^2 / 2``. A noisy gradient descent has noise that keeps its share of
-epsilon and delta under normal noise. Its divergence is ``alpha G^2 / 2``, where ``G`` is the
+which gives ``alpha epsilon^2 / 2``. The noise of a gradient descent is set for its share of epsilon
+and delta, as normal noise. The divergence of the descent is ``alpha G^2 / 2``, where ``G`` is the
 distance by which one record moves all its steps, in standard deviations of the noise; it uses no
 delta in the account.
 

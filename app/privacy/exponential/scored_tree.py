@@ -132,7 +132,10 @@ class Parameters:
 
     @property
     def tree(self) -> exponential.Parameters:
-        """The parameters of the draw of the tree; truncation is paid for at the whole epsilon."""
+        """The parameters of the draw of the tree.
+
+        The delta for integer weights is computed at the epsilon of all three steps together.
+        """
         return exponential.Parameters(
             epsilon=self.epsilon * self.division.tree,
             delta_truncation=self.delta_truncation,

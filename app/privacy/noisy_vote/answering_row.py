@@ -1,7 +1,7 @@
 """The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
 
-For two labels and for more labels there is a further entry, for releases that decide each public
-cell once.
+There are four entries: for two labels and for more labels, each also for releases that decide each
+public cell once.
 """
 
 from __future__ import annotations

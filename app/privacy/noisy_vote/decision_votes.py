@@ -5,8 +5,8 @@ neighbouring data sets. Take a table, or a noise variance, that passes its modul
 ``DECISIONS_MOVED`` answers. Then all answers together are (epsilon, delta)-differentially private.
 Proof: ``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted decisions*.
 
-The claim requires that each cell is decided once and its answer reused. A cell that were decided
-twice would count as two.
+The claim requires that each cell is decided once and its answer reused. If a cell were decided
+twice, it would count as two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class QuickDecisionVotes(QuickVoteTable):
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         del answers
         return self.curve.lost(leads)
@@ -49,7 +50,8 @@ class QuickDecisionVotes(QuickVoteTable):
     def answers_within(self, lead: int, /) -> int:
         """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
@@ -64,7 +66,8 @@ class DecisionVotes(VoteTable):
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         del answers
         return self.curve.lost(leads)
@@ -72,7 +75,8 @@ class DecisionVotes(VoteTable):
     def answers_within(self, lead: int, /) -> int:
         """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
@@ -84,7 +88,8 @@ class DecisionNoise(NoisyVoteCalibration):
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, for any number of answers.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
@@ -92,7 +97,8 @@ class DecisionNoise(NoisyVoteCalibration):
     def answers_within(self, lead: int, /) -> int:
         """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
 
-        The lead of a label is its number of votes minus that of the next label.
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
         """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 

@@ -7,9 +7,9 @@ one (:attr:`Constant.PROVED`), otherwise times one (:attr:`Constant.NOT_STATED`)
 from textbooks for results that the papers call "standard".
 
 Sources: Nandi and Bassily 2020 (NB), Theorems 7 and 11; Bassily, Thakkar, Thakurta 2018 (BTT),
-Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; the paper on query release (PAP), Theorem 10 by Lemma
-7; the lecture notes' private PAC learner. Differences from the printed theorems are listed in
-``docs/planning.md``, "What the theorems say, and where they slip".
+Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020 (PAP),
+Theorem 10 by Lemma 7; the lecture notes' private PAC learner. Differences from the printed theorems
+are listed in ``docs/planning.md``, "What the theorems say, and where they slip".
 
 In the textbook bounds ``d`` is the VC dimension, at least 1, and ln the natural logarithm. Each
 bound is a real number, to be rounded up, and is large enough for the growth function to be at most
@@ -72,7 +72,7 @@ class Targets:
         dimension: d, the VC dimension of the hypothesis class, at least 1.
         best_error: gamma, the least error rate in the hypothesis class, in [0, 1).
         dual_dimension: p, the dual VC dimension, at least 1; None for ``2^(d+1) - 1``, the largest
-            possible (PAP Fact 4).
+            possible value.
         hypothesis_count: the size of the finite class of the lecture notes; None for
             ``(e m_o/d)^d``, the number of labellings of m_o public points (Sauer).
 

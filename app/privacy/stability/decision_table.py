@@ -7,9 +7,9 @@ at distance ``d`` to instability "unstable" if a new uniform 64-bit word is belo
 (epsilon, delta_svt + delta_release)-differentially private, without a cutoff. Proof:
 ``app/privacy/stability/proof.md``, *Counted decisions*.
 
-The claim requires that each cell is decided once and its answer reused; a cell that were decided
-twice would count as two decisions. The table is used by releases that decide each public cell once
-(``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
+The claim requires that each cell is decided once and its answer reused; if a cell were decided
+twice, it would count as two decisions. The table is used by releases that decide each public cell
+once (``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
 """
 
 from __future__ import annotations

@@ -155,7 +155,10 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LevelDocument(msgspec.Struct, frozen=True):
-    """A hyperplane over integers ``u``: ``weights . u = offset``, with integer coefficients."""
+    """A hyperplane over integers ``u``: ``weights . u = offset``, with integer coefficients.
+
+    The integers are the values of features, in steps between the features' bounds.
+    """
 
     weights: tuple[int, ...]
     offset: int

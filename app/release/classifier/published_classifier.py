@@ -189,7 +189,7 @@ def draw_published(
 
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
-    """Return the classifier in a ledger entry, without a fitted estimator."""
+    """Return the classifier in a ledger entry; a fitted estimator is not loaded."""
     document = read_document(event.classifier)
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 

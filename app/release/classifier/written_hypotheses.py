@@ -46,7 +46,7 @@ NOTHING_DRAWN: Final = Written()
 
 
 class Condition(TypedDict, total=False):
-    """The JSON members of a tree node that state its test."""
+    """The JSON members of a tree node that describe its feature test."""
 
     at_least: float | None
     category: str | None
@@ -132,7 +132,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Return the JSON members that state a test of one feature."""
+    """Return the JSON members that describe a test of one feature."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:

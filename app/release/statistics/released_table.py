@@ -54,7 +54,7 @@ SEARCH_WORDS_MAX: Final = 1 << 28
 
 
 class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a published tree; ``code`` is the index of a category."""
+    """A yes-or-no test of one feature, as in a tree; ``code`` is the index of a category."""
 
     feature: int
     at_least: float | None = None

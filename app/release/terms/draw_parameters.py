@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Return an upper bound on the number of ways in which a class can label rows."""
+    """Return an upper bound on the number of labellings of the rows that a class allows."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 

@@ -1,4 +1,6 @@
-"""Integer scores as part of an ONNX graph: tests, cosine features, numbers, and their sums."""
+"""Integer scores as part of an ONNX graph: the sums over feature tests, cosine features and
+numbers.
+"""
 
 from __future__ import annotations
 
