@@ -107,7 +107,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the transaction may end after the newest entry, with no further entry due."""
+        """Whether no further entry must follow the newest one in its transaction."""
         return self.generations is None or self.generations.is_finished()
 
     @property

@@ -199,7 +199,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(each for each, joins in periods if joins is not None and joins <= period)
 
     def is_finished(self) -> bool:
-        """Return whether the transaction may end after the newest entry."""
+        """Return whether no further entry must follow the newest one in its transaction."""
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:

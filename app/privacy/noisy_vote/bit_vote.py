@@ -49,7 +49,7 @@ class Parameters:
     The table gives the probability of each label by its number of votes.
 
     Attributes:
-        half: half of the table of label probabilities for k votes, from a tie outwards.
+        half: half of the table of label probabilities, for k votes, from a tie outwards.
         ensemble_size: the number k of votes.
         answer_limit: m, the number of answers after which the models stop; None if each public cell
             is answered once.

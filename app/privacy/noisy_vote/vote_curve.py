@@ -195,7 +195,7 @@ def answers_within(
         gaussian_order: the best Renyi order for Gaussian noise at this budget.
         start: the number of answers at which the iteration begins.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers.
+            with that of the answers.
 
     """
     if lead <= 0:

@@ -62,7 +62,7 @@ class QuickVoteTable:
         delta: the answers' share of delta.
         answer_limit: m, the number of answers after which the models stop.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers; empty if shares of epsilon are added up.
+            with that of the answers; empty if shares of epsilon are added up.
 
     """
 
@@ -231,7 +231,7 @@ def calibrate(
         delta: the answers' share of delta, from 1e-200 to 0.5.
         answer_limit: m, the number of answers after which the models stop, at least 1.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers.
+            with that of the answers.
 
     Returns:
         A table that :func:`check` accepts.

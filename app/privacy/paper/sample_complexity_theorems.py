@@ -286,8 +286,8 @@ def ensemble_realizable(targets: Targets) -> Bound:
     In the formulas alpha is the accuracy target, beta the failure probability, m the number of
     queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
-    BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
-    models stop.
+    BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
+    1989. T is the number of unstable answers after which the models stop.
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
@@ -302,8 +302,8 @@ def ensemble_agnostic(targets: Targets) -> Bound:
     In the formulas alpha is the accuracy target, beta the failure probability, m the number of
     queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
-    BTT is Bassily, Thakkar and Thakurta 2018. T is the number of unstable answers after which the
-    models stop.
+    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
+    of unstable answers after which the models stop.
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
     >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)`` with AB's n.
@@ -331,7 +331,7 @@ def student_realizable(targets: Targets) -> Bound:
     In the formulas alpha is the accuracy target, beta the failure probability, m the number of
     queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
-    BTT is Bassily, Thakkar and Thakurta 2018.
+    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
 
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
     explicit number takes the m that AB's bound n requires for training the student.

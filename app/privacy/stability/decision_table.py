@@ -69,7 +69,7 @@ class DecisionTable:
         delta: the answers' share of delta.
         decisions: the number of decisions that one record may change.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers; empty if shares of epsilon are added up.
+            with that of the answers; empty if shares of epsilon are added up.
         alpha: the order of the Renyi divergence by which the cost of the decisions is computed.
         ln_ratio: ``ln R``, the price of one decision that differs between neighbours.
         delta_release: the part of delta that covers the release of a label that differs between two
@@ -170,7 +170,7 @@ def calibrate(
         delta: the answers' share of delta, in (0, 1).
         decisions: the number of answers that one record can change, at least 1.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers.
+            with that of the answers.
 
     Returns:
         A table that :func:`check` accepts.

@@ -183,7 +183,7 @@ class ProfileTable:
         delta: the answers' share of delta.
         cutoff: T, the number of unstable answers after which the models stop.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers; empty if shares of epsilon are added up.
+            with that of the answers; empty if shares of epsilon are added up.
         alpha: the order of the Renyi divergence by which the cost of the answers is computed.
         ln_ratio: ``ln R``, the price of one unstable answer.
         delta_release: the part of delta that covers the release of a label that differs between two
@@ -292,7 +292,7 @@ def calibrate(
         delta: the answers' share of delta, in (0, 1).
         cutoff: T, the number of unstable answers after which the models stop, at least 1.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers.
+            with that of the answers.
         is_by_cutoff: whether to use the rule of new releases for the Renyi order and the split of
             delta, which seeks the shortest table at this T; without draws it differs from the first
             rule.
@@ -384,7 +384,7 @@ def order_of(
         delta_svt: the part of delta that covers the unstable answers.
         cutoff: the cutoff T, or the number of decisions that one record may change.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
-        with that of the answers.
+            with that of the answers.
         slope: a factor of alpha - 1 in the rule for releases without draws.
         is_answer_priced: whether a stable answer has the price of an unstable one.
         is_by_cutoff: whether to seek the order without draws too.

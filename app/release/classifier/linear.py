@@ -1,4 +1,4 @@
-"""The learner ``linear``: noisy gradient descent over inputs that public points fix."""
+"""The learner ``linear``: noisy gradient descent over inputs that public points determine."""
 
 from __future__ import annotations
 

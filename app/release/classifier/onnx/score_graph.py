@@ -1,6 +1,4 @@
-"""Integer scores as part of an ONNX graph: the sums over feature tests, cosine features and
-numbers.
-"""
+"""Integer scores in an ONNX graph: sums over feature tests, cosine features and numbers."""
 
 from __future__ import annotations
 
