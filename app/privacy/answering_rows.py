@@ -54,7 +54,7 @@ class Answering(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff T, the unstable answers after which the models stop; None without limit."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
 
@@ -78,7 +78,7 @@ class Calibration(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff T, the unstable answers after which the models stop; None without limit."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
     def to_plain(self) -> Plain:

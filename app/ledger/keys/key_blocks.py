@@ -186,8 +186,8 @@ class KeyImage:
     The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
     and several levels of sorted blocks of items.
 
-    It is the state of the index after a number of answers. If other servers have added answers
-    since, they are added in the order of their entries, or the index is read again.
+    The copy is the state of the index after a number of answers. Answers that other servers have
+    recorded since are added in the order of their entries, or the index is read again.
 
     Attributes:
         answered: the number of the newest answer in the copy.

@@ -219,7 +219,7 @@ class HitTest(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff T, the unstable answers after which the models stop; None without limit."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:

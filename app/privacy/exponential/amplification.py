@@ -78,8 +78,8 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
     Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
 
-    It is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon` without an
-    inner cost for the parameter of the exponential mechanism.
+    The epsilon is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon`
+    without an inner cost for the parameter of the exponential mechanism.
 
     Args:
         cost: the epsilon that relabelling may cost, at least 0.

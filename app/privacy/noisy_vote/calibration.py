@@ -310,7 +310,8 @@ class NoisyVoteCalibration:
 
         The lead of a label is its number of votes minus that of the next label.
 
-        It is an approximation for planning, by the normal distribution and against one other label.
+        The result is an approximation for planning, by the normal distribution and against one
+        other label.
 
         Args:
             leads: the leads of the label with the most votes, in votes.

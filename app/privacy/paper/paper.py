@@ -1,4 +1,4 @@
-"""The parameters of the mechanisms as the papers print them, with the errata corrected.
+"""The parameters of the mechanisms as the papers print them, with errors corrected.
 
 Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018, Algorithms
 3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into shares, and

@@ -114,10 +114,10 @@ def paper_calibration(
 
     NB is Nandi and Bassily 2020.
 
-    They pass :func:`app.privacy.sparse_vector.calibration.check` whenever ``T <= 3 m / 2``, T being
-    the cutoff and m the number of queries. Write ``e = epsilon-hat < 1`` and ``D = delta-hat``, and
-    let ``b1`` and ``b2`` be the scales of the noise rho on the threshold w and of the noise nu on a
-    query:
+    The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
+    ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``
+    and ``D = delta-hat``, and let ``b1`` and ``b2`` be the scales of the noise rho on the threshold
+    w and of the noise nu on a query:
 
     * The queries up to and including one unstable answer cost
       ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T

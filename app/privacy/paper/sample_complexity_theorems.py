@@ -291,7 +291,7 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
-    n(alpha, beta/k)`` with BEHW's n.
+    n(alpha, beta/k)``, where n(alpha, beta) is the number of :func:`realizable_rows`.
     """
     return _ensemble(targets, Setting.REALIZABLE)
 
@@ -306,7 +306,8 @@ def ensemble_agnostic(targets: Targets) -> Bound:
     of unstable answers after which the models stop.
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
-    >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)`` with AB's n.
+    >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)``, where n(alpha, beta) is
+    the number of :func:`agnostic_rows`.
     """
     return _ensemble(targets, Setting.AGNOSTIC)
 
@@ -334,7 +335,7 @@ def student_realizable(targets: Targets) -> Bound:
     BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
 
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
-    explicit number takes the m that AB's bound n requires for training the student.
+    explicit number takes as m the number of :func:`agnostic_rows`, for training the student.
     """
     return replace(_student(_confident(targets), Setting.REALIZABLE), error=15 * targets.alpha)
 
@@ -411,7 +412,8 @@ def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (query release, Theorem 10).
 
     In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+    queries, d the VC dimension, p the dual VC dimension, H~ the class restricted to the public
+    points and X the set of its cells.
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
     ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,

@@ -190,8 +190,8 @@ class SvtCalibration:
         The distance of a query is the number of votes that may change without changing the leading
         label.
 
-        It is the probability before any unstable answer is known. With one threshold, the unstable
-        answers of a run depend on each other.
+        The result is the probability before any unstable answer is known. With one threshold, the
+        unstable answers of a run depend on each other.
         """
         excess = distance - self.threshold
         if excess > 0:

@@ -375,9 +375,9 @@ def order_of(
     votes that may change without changing the leading label. An answer is unstable if a random
     64-bit integer is below the threshold.
 
-    With draws, or with ``is_by_cutoff``, it is the order in :data:`ORDERS_TRIED` at which the table
-    needs the fewest entries to reach a probability of 1/100, by an estimate in floating point. A
-    draw costs more at a higher order.
+    With draws, or with ``is_by_cutoff``, the result is the order in :data:`ORDERS_TRIED` at which
+    the table needs the fewest entries to reach a probability of 1/100, by an estimate in floating
+    point. A draw costs more at a higher order.
 
     Args:
         epsilon: the epsilon of the answers; if there are draws, of answers and draws together.

@@ -57,7 +57,7 @@ class HitProfile:
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff T, the unstable answers after which the models stop; None without limit."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         return None
 
     def __post_init__(self) -> None:

@@ -113,7 +113,7 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff T, the unstable answers after which the models stop; None without limit."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
