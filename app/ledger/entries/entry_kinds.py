@@ -114,7 +114,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The ledger entry for the trained models: their number, and hashes of stored private values."""
+    """The ledger entry for the trained models: their number, and hashes of private values."""
 
     KIND = "EnsembleFitted"
 

@@ -2,8 +2,8 @@
 
 The time of the release's own models might reveal something about its private rows, and so would a
 refusal that depends on this time. Therefore k models like the release's are measured on rows that
-are made up from the public schema. Only a few models are trained on made-up rows, as many as in a
-chunk, and are used repeatedly in place of all k.
+are made up from the public schema. Only a few models are trained, each on as many made-up rows as a
+chunk has, and they are used repeatedly in place of all k.
 
 No private row is used for the made-up rows: numbers are uniform within their public bounds,
 categories uniform, and labels uniform. With labels that depend on no feature, models grow as large
