@@ -1,8 +1,9 @@
-"""Recorded query vectors, in releases that answer each public cell (region) only once.
+"""Recorded query vectors, in releases that answer each public cell only once.
 
-An answer's row then holds the cell, and each vector asked of it is kept here, once, with
-the number of the answer that it got: a private piece a batch, which a ``VectorsAsked``
-entry binds.  A classifier's public points and a student's examples are read from them.
+In such a release the row of an answer contains the cell. Each vector that was asked in the cell is
+stored here, once, with the number of the answer that it got. The vectors of one batch of queries
+are one private value, whose digest is in a ``VectorsAsked`` entry. A classifier's public points and
+a student's examples are read from these vectors.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class AskedVector(NamedTuple):
     """The feature vector of a query, with the answer that it got.
 
     Attributes:
-        query_id: number of the answer of its cell.
-        vector: canonical bytes of the vector as posted.
+        query_id: the number of the answer of the vector's cell.
+        vector: the canonical bytes of the vector as the client posted it.
 
     """
 
@@ -44,15 +45,15 @@ _decoder = msgspec.msgpack.Decoder(list[AskedVector])
 
 
 def asked_body(vectors: Sequence[AskedVector]) -> bytes:
-    """Return query vectors as bytes, to be stored in private state."""
+    """Return query vectors as bytes, for the private state."""
     return _encoder.encode(vectors)
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the query vectors that are encoded in bytes from private state.
+    """Return the query vectors that are encoded in bytes from the private state.
 
     Raises:
-        LedgerCorruptError: it holds none.
+        LedgerCorruptError: the bytes do not contain query vectors.
 
     """
     try:
@@ -67,13 +68,14 @@ def read_asked(
     """Return the queried vectors with numbers in a range, in the order of the queries.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release.
-        after: number of the last vector of a piece; 0 for the beginning.
-        until: number of the last vector that an entry tells of.
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        after: the number of a vector, the last of its stored value, after which to begin; 0 for the
+            beginning.
+        until: the number of the last vector that a ledger entry mentions.
 
     Raises:
-        LedgerCorruptError: a piece is missing or altered.
+        LedgerCorruptError: a stored value is missing or altered.
 
     """
     found: list[AskedVector] = []

@@ -1,8 +1,8 @@
 """The state of the machine that holds the ledger: newest backup, and free disk space.
 
-They are for the operator alone.  A backup leaves a note beside the database in SQLite; what
-becomes of the copy afterwards nobody knows here.  A database on a server has neither: its
-backups and its disk are that server's.
+These facts are for the operator only. A backup leaves a note next to an SQLite database; the later
+fate of the backup is not known here. For a database on a server neither fact is known, since
+backups and disks are that server's own.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class NewestBackup:
     """The newest backup of a release that was made on this machine.
 
     Attributes:
-        made_at: in whole seconds since 1970.
-        sequence: number of the newest entry in it.
+        made_at: the time of the backup, in whole seconds since 1970.
+        sequence: the number of the newest entry in the backup.
 
     """
 
@@ -60,8 +60,9 @@ class Storage:
     """Known facts about the machine that holds the ledger; None for unknown ones.
 
     Attributes:
-        backup: the newest one; None where none is known.
-        bytes_free: of the disk of the database, rounded down to mebibytes; None where unknown.
+        backup: the newest backup; None if none is known.
+        bytes_free: the free space on the database's disk, rounded down to mebibytes; None if
+            unknown.
 
     """
 
@@ -73,8 +74,8 @@ def read_storage(file: Path | None, release_id: str) -> Storage:
     """Return present facts about the machine that holds the ledger; None for unknown ones.
 
     Args:
-        file: of the database; None where it is on a server.
-        release_id: the random name of the release, hexadecimal.
+        file: the path of the database's file; None if the database is on a server.
+        release_id: the random id of the release, hexadecimal.
 
     """
     if file is None:
@@ -86,11 +87,11 @@ def note_backup(url: str, sequences: Mapping[str, int]) -> None:
     """Record the time of a backup next to an SQLite database; do nothing for other databases.
 
     Args:
-        url: the ledger's address.
-        sequences: number of the newest entry in the copy, by the id of its release.
+        url: the address of the ledger.
+        sequences: for each release, by its id, the number of the newest entry in the backup.
 
     Raises:
-        OSError: it cannot be written; the note before it stays.
+        OSError: the note cannot be written; the previous note stays.
 
     """
     if is_shared(url):

@@ -1,14 +1,15 @@
 """Private state without a ledger entry: pending erasure requests, and erased records.
 
-That somebody asked to be forgotten is itself private, so that no entry may tell of it.  Each piece
-lies in the table of private state with a keyed digest of the release, by which an altered one is
-found; that one is missing nobody can tell.
+The fact that somebody asked for an erasure is private, so no ledger entry may reveal it. Each
+private value is stored with a keyed digest, by which an alteration is detected; a deletion is not
+detected. There are three kinds, named as follows:
 
-* ``request-00000001`` and so on: erasures and corrections that wait for a tick, which deletes them.
-* ``forgotten-`` and the number of a tick: tombstones, the keyed identities of the records that
-  were forgotten with it, kept until the release ends.
-* ``persons-`` and the number of a generation: the keyed identities of the persons whose slots are
-  there, kept until the release ends, so that a person has one slot in a life.
+* ``request-00000001`` and so on: erasures and corrections that wait for a tick (scheduled update),
+  which deletes them.
+* ``forgotten-`` and the number of a tick: the keyed identities of the records that were erased at
+  this tick, kept until the release ends.
+* ``persons-`` and the number of a generation (batch of rows): the keyed identities of the persons
+  in this generation, kept until the release ends, so that a returning person is recognised.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def persons_pieces(
 
     Args:
         opened: the release's first entry.
-        known: its generations; None where it is fixed.
+        known: the state of all batches of rows; None if the release accepts no further rows.
 
     """
     if opened is None or known is None or PERSON_COUNT not in opened.parameters:
@@ -62,15 +63,20 @@ def persons_name(number: int) -> str:
 
 
 def is_beside_entries(name: str) -> bool:
-    """Return whether a private value is of a kind that no ledger entry mentions."""
+    """Return whether a private value is of a kind that no ledger entry mentions.
+
+    Examples are pending erasure requests.
+    """
     return name.startswith(PREFIXES)
 
 
 def read_beside(connection: Connection, release_number: int, prefix: str) -> dict[str, bytes]:
     """Return the stored private values whose names begin with a prefix, ordered by name.
 
+    Examples are pending erasure requests.
+
     Raises:
-        LedgerCorruptError: one is altered, or of another release.
+        LedgerCorruptError: a value is altered, or belongs to another release.
 
     """
     rows = read_private_like(connection, release_number, prefix)

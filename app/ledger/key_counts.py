@@ -1,9 +1,9 @@
 """Counts of each API key's new answers and unstable answers.
 
-Counts stand beside the ledger, without an entry: which client asked what is in nobody's
-copy of the entries, and not in this table either, which has totals alone.  They are
-written in the transaction of the answers that they count, so that they survive whatever
-the answers survive.  A row only grows, and carries a mark.
+The counts are stored without a ledger entry. The entries do not say which client asked which query,
+and neither does this table, which has only totals. The counts are written in the transaction of the
+answers that they count, so that both are always consistent. A row may only grow, and has an
+authentication code.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class KeyCount(NamedTuple):
     """The number of new answers to one API key, and of unstable ones among them.
 
     Attributes:
-        answered: fresh answers of the ensemble.
-        unstable: the unstable ones; of a release with scores, units of its cutoff.
+        answered: the number of new answers by the models' vote.
+        unstable: the number of unstable answers among them; with scores, the units of the cutoff
+            that they used.
 
     """
 
@@ -61,14 +62,15 @@ def read_key_counts(
     """Return the answer counts of the API keys with these names, or of every key.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release that answered.
-        names: of keys; None for every one.
-        digests: of the database, by which a count's mark is checked.
+        connection: a connection inside a transaction.
+        release_number: the number of the release that answered.
+        names: the names of API keys; None for every key.
+        digests: the keyed digests of the database, with which a count's authentication code is
+            checked.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
-        LedgerCorruptError: a count that is found was altered.
+        LedgerCorruptError: a stored count was altered.
 
     """
     if names is None:
@@ -92,7 +94,7 @@ def write_key_counts(
     """Write the present answer counts of API keys, which never decrease.
 
     Raises:
-        SQLAlchemyError: the database does not take it.
+        SQLAlchemyError: the database refused the write.
 
     """
     for name, count in counts.items():

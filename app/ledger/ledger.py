@@ -1,8 +1,8 @@
 """Opening, reading and writing of a ledger; docs/ledger-format.md has the format.
 
-One process writes: its transactions are serialised here, by the database's
-write lock, and each begins by folding whatever the database holds beyond what
-this process knows.  So nothing is assumed after a commit of unknown outcome.
+Write transactions are serialised by the database's write lock. Each begins by reading all entries
+that the database has beyond those that this process knows, so that nothing is assumed after a
+commit whose result is unknown.
 """
 
 from __future__ import annotations
@@ -82,17 +82,18 @@ def open_ledger(
     """Return the open ledger at an SQLAlchemy address.
 
     Args:
-        url: ``sqlite:///FILE``.
-        create: True opens it to be written, and creates or migrates it; False reads one.
-        name: of the release, which may be yet to open where it is created;
-            None for the database's first.
-        noise: where the database's secret is drawn from, once.
-        secret: of a database that is created now, where it was drawn already, 32 bytes.
+        url: the address, for example ``sqlite:///FILE``.
+        create: whether the ledger is opened for writing, and created or migrated if necessary;
+            False opens it for reading.
+        name: the name of the release, which may not be opened yet if ``create`` is true; None for
+            the database's first release.
+        noise: the source of randomness, for a new database's secret.
+        secret: the secret of a new database, 32 bytes, if it was drawn already; otherwise None.
 
     Raises:
-        ConfigurationError: it cannot be opened, is no ledger, or only reads
-            and holds other releases.
-        LedgerCorruptError: it is a ledger, and damaged.
+        ConfigurationError: the database cannot be opened, is not a ledger, or is opened for reading
+            and has no release of this name.
+        LedgerCorruptError: the ledger is damaged.
 
     """
     database = open_database(url, create=create, noise=noise or SystemNoise(), secret=secret)
@@ -109,11 +110,11 @@ def open_ledger(
 class Ledger:
     """The ledger of one release in an open database.
 
-    Reads are safe from any thread, transactions one at a time.
+    Reads are safe from any thread; only one transaction is open at a time.
     """
 
     def __init__(self, database: OpenDatabase, release: str | int = FIRST_RELEASE) -> None:
-        """Take over an open database for the release of a name or number."""
+        """Take over an open database, for the release with a name or number."""
         self._database = database
         self._name = release if isinstance(release, str) else None
         self._release_number = release if isinstance(release, int) else FIRST_RELEASE
@@ -133,18 +134,26 @@ class Ledger:
     def release_number(self) -> int:
         """The release's number in its database, counted from 1.
 
-        Of a release that is yet to open, the one that it would have.
+        For a release that is not open yet, it is the number that the release would get.
         """
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Note every later commit in a file outside the database, until the ledger closes."""
+        """Note every later commit in a file outside the database, until the ledger closes.
+
+        The note is in a file outside the database, and reveals whether an older copy of the
+        database was restored.
+        """
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the newest entry noted outside the database, or None."""
+        """The number of the newest entry noted outside the database, or None.
+
+        The note is in a file outside the database, and reveals whether an older copy of the
+        database was restored.
+        """
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -153,11 +162,12 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Refuse a database with releases of which none has this name.
+        """Raise an error if the database has releases but none with this name.
 
         Raises:
-            ConfigurationError: names the releases that are there.
-            LedgerCorruptError: a first entry is not what was written.
+            ConfigurationError: there is no such release; the message names the releases in the
+                database.
+            LedgerCorruptError: a first entry is not as it was written.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -177,12 +187,12 @@ class Ledger:
     def read_state(self) -> LedgerState:
         """Return the release's state, computed from all ledger entries.
 
-        Only entries that this process has not folded yet are read, and of those
-        only the ones after the newest checkpoint.
+        Only entries that this process has not read yet are read, and of these only those after the
+        newest checkpoint.
 
         Raises:
-            LedgerCorruptError: an entry does not follow from those before it, an
-                answer of one is missing, or the checkpoint is altered.
+            LedgerCorruptError: an entry may not follow the earlier ones, an answer of an entry is
+                missing, or the checkpoint is altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -201,7 +211,7 @@ class Ledger:
         """Return the vectors of queries after a number, if answers are given per cell.
 
         Raises:
-            LedgerCorruptError: a piece of them is missing or altered.
+            LedgerCorruptError: stored vectors are missing or altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -212,10 +222,10 @@ class Ledger:
     def asked_vectors(self) -> Iterator[AnswerRow]:
         """Yield the keyed hash of each queried vector, with the answer that it got.
 
-        In the order of their answers, or of asking where a cell is decided once.
+        The order is that of the answers, or that of the queries if each cell is decided once.
 
         Raises:
-            LedgerCorruptError: a piece, or an answer, is missing.
+            LedgerCorruptError: stored vectors, or an answer, are missing.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -278,8 +288,8 @@ class Ledger:
         """Add request counts to the stored counts of their hours, in a separate transaction.
 
         Raises:
-            LedgerCorruptError: the database holds entries that do not follow.
-            LedgerUnavailableError: the database did not take them.
+            LedgerCorruptError: the database has entries that may not follow each other.
+            LedgerUnavailableError: the database refused the write.
 
         """
         with self.transaction() as transaction:
@@ -289,8 +299,9 @@ class Ledger:
         """Return ledger entries after number ``after``, in the form of ``GET /ledger``.
 
         Args:
-            after: number of an entry, 0 for the beginning.
-            limit: at most so many, and at most ``PUBLIC_ENTRIES_MAX``.
+            after: the number of an entry, 0 for the beginning.
+            limit: the largest number of entries to return; never more than ``PUBLIC_ENTRIES_MAX``
+                are returned.
 
         """
         with self.snapshot() as connection, database_errors():
@@ -304,12 +315,15 @@ class Ledger:
     def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
         """Return a stored private value by name, or None if no ledger entry mentions it.
 
+        Private values (secrets, models, noise) are stored in the database, and ledger entries
+        contain their keyed hashes.
+
         Args:
-            name: of the piece.
-            state: in which it is bound; None for the newest.
+            name: the name of the private value.
+            state: the ledger state whose digests are used; None for the newest state.
 
         Raises:
-            LedgerCorruptError: it is bound, and missing or altered.
+            LedgerCorruptError: an entry mentions the value, and it is missing or altered.
 
         """
         bound = (state or self.read_state()).private_digests.get(name)
@@ -328,8 +342,10 @@ class Ledger:
     def beside(self, prefix: str) -> dict[str, bytes]:
         """Return private values without a ledger entry whose names begin with a prefix.
 
+        Examples are pending erasure requests.
+
         Raises:
-            LedgerCorruptError: one is altered.
+            LedgerCorruptError: a value is altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -365,10 +381,10 @@ class Ledger:
             return holds_backup(connection)
 
     def messages(self, noise: NoiseSource) -> Messages | None:
-        """Return a connection for messages to other servers of the ledger; None without any.
+        """Return a connection for messages to other servers of the ledger; None for an SQLite file.
 
         Args:
-            noise: where the name of this server is drawn from.
+            noise: the source of randomness, for the name of this server.
 
         """
         engine = self._database.messaging
@@ -384,10 +400,9 @@ class Ledger:
         """Open a transaction with the write lock; commit it at the end, or undo it on an error.
 
         Raises:
-            LedgerUnavailableError: the lock, a write or the commit failed;
-                whether a commit that failed has happened is found out by the
-                next transaction.
-            LedgerCorruptError: the database holds entries that do not follow.
+            LedgerUnavailableError: the lock, a write or the commit failed. If it is unknown whether
+                a commit happened, the next transaction finds out.
+            LedgerCorruptError: the database has entries that may not follow each other.
 
         """
         writing = self._database.writing
@@ -461,10 +476,11 @@ class Ledger:
     def keep_checkpoint(self) -> None:
         """Write a checkpoint if the next start would otherwise have to read many entries.
 
-        Transactions write theirs themselves; a ledger of an earlier version has none.
+        Transactions write checkpoints themselves; this function is for a ledger of an earlier
+        version, which has none.
 
         Raises:
-            LedgerUnavailableError: the ledger took none, and only the next start is slower.
+            LedgerUnavailableError: the database refused the write; only the next start is slower.
 
         """
         state = self.read_state()

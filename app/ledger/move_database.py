@@ -1,10 +1,10 @@
 """Moving a whole ledger to another database; the two databases never both give new answers.
 
-The source is locked, and copied into a reserved database in one transaction there, which
-already says that the releases go on.  Before that transaction is committed the source is
-retired, by an entry that names what the target alone holds: the secret with which it was
-reserved.  So whoever stops it where it may, either the source is as it was, or it is
-retired and the same command finishes the copy, into that very database and no other.
+The source is locked, and copied to a reserved database in one transaction, whose rows already say
+that the releases continue there. Before this transaction is committed, the source is retired by an
+entry with the digest of the secret with which the target was reserved. So whenever the move is
+interrupted, either the source is unchanged, or it is retired and the same command finishes the
+copy, to this target and no other.
 """
 
 from __future__ import annotations
@@ -85,10 +85,11 @@ class Moved:
     """The result of moving a ledger.
 
     Attributes:
-        head: of the first release, in the ledger that goes on.
-        retired: of the first release, in the ledger that was left.
-        place: of the ledger that goes on, without user and password.
-        is_new: False where an earlier command had finished it all.
+        head: the newest entry of the first release in the new ledger, which continues.
+        retired: the newest entry of the first release in the old ledger.
+        place: the location of the new ledger, without user and password.
+        is_new: whether this command moved the ledger; False if an earlier command had finished the
+            move.
 
     """
 
@@ -150,15 +151,18 @@ def move(
     """Move every release of a ledger to an empty database, and retire the old ledger.
 
     Args:
-        source_url: of the ledger; one in SQLite must not be served meanwhile.
-        target_url: of a database without a ledger, or what this was interrupted over.
-        noise: where the target's own secret is drawn from.
-        observe: told of each step before it.
+        source_url: the address of the ledger; an SQLite ledger must not be served meanwhile.
+        target_url: the address of a database without a ledger, or of the target of an interrupted
+            move of this ledger.
+        noise: the source of randomness, for the target's own secret.
+        observe: a function that is given each step before it is done.
 
     Raises:
-        ConfigurationError: an address at which this cannot be done.
-        VerificationError: the ledger or its copy does not verify, or it is closed.
-        LedgerUnavailableError: a database refused; the same command goes on.
+        ConfigurationError: a ledger cannot be moved from or to this address.
+        VerificationError: the verification of the ledger or of its copy fails, or the ledger is
+            closed.
+        LedgerUnavailableError: a database refused an operation; run the same command again to
+            continue.
 
     """
     _refuse_same(source_url, target_url)
@@ -305,7 +309,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Let errors about a database's address name the option in which it was given."""
+    """Make errors about a database's address name the option in which it was given."""
     try:
         yield
     except ConfigurationError as error:

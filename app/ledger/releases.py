@@ -1,9 +1,9 @@
-"""The releases that a database holds: their first ledger entries, in order of opening.
+"""The releases in a database: their first ledger entries, in the order of opening.
 
-What the releases of one database promise together about a person who is in the rows of all.
-
-Budgets add, exactly.  What counts is every release in the database: rows that differ may be
-about the same people, and which rows are alike is private.
+The module also computes the joint privacy promise of all releases of one database for a person
+whose rows are in all of them. The budgets are added up exactly. Every release in the database
+counts, because different rows may belong to the same people, and whether two releases have the same
+rows is private.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
     """Return the first ledger entry of every release, by its number.
 
     Raises:
-        LedgerCorruptError: a release has lost its first entry, or it was altered.
+        LedgerCorruptError: the first entry of a release is missing or altered.
 
     """
     count = read_release_count(connection)
@@ -105,11 +105,11 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
 def holds_backup(connection: Connection) -> bool:
     """Return whether a release's newest entry allows another database to continue it.
 
-    This one is a copy then, or was retired for a copy of it to go on.  What is opened
-    in the other cannot be seen here.
+    This is true for a copy, and for a ledger that was retired so that a copy may continue. Releases
+    that are opened in the other database are not known here.
 
     Raises:
-        LedgerCorruptError: a release ends with an entry that is none.
+        LedgerCorruptError: the newest entry of a release is damaged.
 
     """
     for number in range(FIRST_RELEASE, read_release_count(connection) + 1):
@@ -120,10 +120,10 @@ def holds_backup(connection: Connection) -> bool:
 
 
 def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
-    """Return a release's newest ledger entry if it closes the release, else None.
+    """Return a release's newest ledger entry if it closes the release, otherwise None.
 
     Raises:
-        LedgerCorruptError: the release ends with an entry that is none.
+        LedgerCorruptError: the newest entry of the release is damaged.
 
     """
     event = _read_end(connection, number)
@@ -131,10 +131,10 @@ def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
 
 
 def read_move(connection: Connection, number: int) -> ReleaseMoved | None:
-    """Return a release's newest ledger entry if it names a successor database, else None.
+    """Return a release's newest ledger entry if it names a successor database, otherwise None.
 
     Raises:
-        LedgerCorruptError: the release ends with an entry that is none.
+        LedgerCorruptError: the newest entry of the release is damaged.
 
     """
     event = _read_end(connection, number)
@@ -152,7 +152,7 @@ def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMov
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:
-    """Return a description of a row of a release that must not exist, or None."""
+    """Return a description of a row whose release does not exist, or None."""
     known = {"first": FIRST_RELEASE, "newest": release_count}
     piece = connection.execute(_STRAY_PIECE, known).first()
     if piece is not None:
@@ -202,7 +202,7 @@ def promised(opened: ReleaseOpened) -> Promise:
     """Return the epsilon and delta that one release promises by itself.
 
     Raises:
-        LedgerCorruptError: a budget that is no exact number.
+        LedgerCorruptError: the recorded budget is not an exact number.
 
     """
     return Promise(_exact(opened.epsilon), _exact(opened.delta))
@@ -212,7 +212,7 @@ def stated(opened: ReleaseOpened) -> Promise | None:
     """Return the sum of budgets that one release states for all releases, or None.
 
     Raises:
-        LedgerCorruptError: a statement that is no exact number.
+        LedgerCorruptError: the recorded sum is not an exact number.
 
     """
     epsilon, delta = opened.parameters.get(EPSILON_KEY), opened.parameters.get(DELTA_KEY)
@@ -222,7 +222,7 @@ def stated(opened: ReleaseOpened) -> Promise | None:
 
 
 def total(openings: Sequence[ReleaseOpened]) -> Promise:
-    """Return the sum of the epsilons and deltas of single releases."""
+    """Return the sum of the releases' own epsilons and deltas."""
     each = [promised(opened) for opened in openings]
     return Promise(
         sum((promise.epsilon for promise in each), Fraction(0)),
@@ -233,11 +233,11 @@ def total(openings: Sequence[ReleaseOpened]) -> Promise:
 def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
     """Return the joint privacy promise of all releases of a database; None for a single one.
 
-    It is the largest statement on record, which is never below the sum; one
-    release that states a larger budget than its own is taken at its word.
+    It is the largest sum that any release states, which is never below the actual sum. A single
+    release that states a larger budget than its own has this larger budget as the joint promise.
 
     Args:
-        openings: first entries of every release in the database, in order.
+        openings: the first entries of every release in the database, in order.
 
     """
     statements = [statement for opened in openings if (statement := stated(opened)) is not None]
@@ -252,7 +252,7 @@ def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
 def is_covered(openings: Sequence[ReleaseOpened]) -> bool:
     """Return whether the newest release states at least the sum of all budgets.
 
-    The first release of a database needs no statement.
+    The first release of a database need not state a sum.
     """
     if len(openings) <= 1:
         return True

@@ -1,10 +1,10 @@
 """A file lock that lets only one server at a time use an SQLite ledger.
 
-A ledger in PostgreSQL has as many servers as it likes, and no such lock.
+A ledger in PostgreSQL may have any number of servers, and no such lock.
 
-What writes beside a server (``conclave learn``, ``conclave statistics``) takes no
-such lock: the database's own write lock orders every transaction, and a turn of
-its own (``app.ledger.database.locks``) whoever draws what is published once.
+Other commands that write (``conclave learn``, ``conclave statistics``) do not take this lock: the
+database's write lock orders all transactions, and a separate lock (``app.ledger.database.locks``)
+lets one process at a time draw a result that is published once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LOCK_SUFFIX: Final = ".lock"
 def take_server_lock(url: str) -> FileLock:
     """Return the lock that lets one server use a ledger; raise an error if it is taken.
 
-    Whatever a path is called, links on the way to the file included, its lock is
-    beside the file itself.
+    The lock file is next to the database's file, also if the path leads there through symbolic
+    links.
 
     Raises:
-        ConfigurationError: another server has it, the file has several names of
-            its own, or it cannot be locked.
+        ConfigurationError: another server has the lock, the file has several hard links, or it
+            cannot be locked.
 
     """
     if is_shared(url):

@@ -1,9 +1,9 @@
 """A write transaction of a ledger: entries, answers, keys and private values together.
 
-What is appended is folded before it is written, so that an entry which does
-not follow from the ledger is refused while nothing has happened.  Errors of
-the database are translated here, call by call; what the caller's own code
-raises inside a transaction passes unchanged and rolls back.
+The state after a new entry is computed before the entry is written, so that an entry which may not
+follow is refused before anything changes. Errors of the database are converted here to Conclave's
+errors, call by call. An error of the caller's own code inside a transaction is passed on unchanged,
+and the transaction is undone.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _INSERT_PRIVATE = insert(private_state)
 
 
 class Transaction:
-    """An open write transaction with the lock; made by ``Ledger.transaction``."""
+    """An open write transaction with the lock, made by ``Ledger.transaction``."""
 
     def __init__(
         self,
@@ -107,12 +107,13 @@ class Transaction:
         """Start from the database's state under the lock, for one release and for all.
 
         Args:
-            connection: that holds the lock.
-            state: of the release.
-            release_number: of it.
+            connection: the connection that has the write lock.
+            state: the state of the release.
+            release_number: the number of the release in the database.
             openings: the first entry of every release in the database.
-            digests: of the database.
-            image: of the recorded keys as of an earlier commit here; None to read it.
+            digests: the keyed digests of the database.
+            image: the in-memory index of recorded answers as of an earlier commit of this process;
+                None to read it from the database.
 
         """
         self._connection = connection
@@ -138,7 +139,10 @@ class Transaction:
 
     @property
     def image(self) -> KeyImage | None:
-        """The index of recorded answers, including those of this transaction."""
+        """The index of recorded answers, including those of this transaction.
+
+        The index finds recorded answers by the keyed hash of the query's vector.
+        """
         return self._kept_image if self._image is None else self._image
 
     @property
@@ -161,12 +165,12 @@ class Transaction:
     def append(self, event: LedgerEvent) -> Head:
         """Append an entry to the ledger.
 
-        Private state that the event names must have been put in this
-        transaction before.
+        Private values whose digests the event contains must have been stored earlier in this
+        transaction.
 
         Raises:
-            InvariantError: the event does not follow from the ledger.
-            LedgerUnavailableError: the database did not take it.
+            InvariantError: the event may not follow the earlier ones.
+            LedgerUnavailableError: the database refused the write.
 
         """
         entry = next_entry(self._state.head, event)
@@ -197,8 +201,8 @@ class Transaction:
             rows: at least one answer, in the order of their numbers.
 
         Raises:
-            InvariantError: the answers do not follow from the ledger.
-            LedgerUnavailableError: the database did not take them.
+            InvariantError: the answers may not follow the earlier ones.
+            LedgerUnavailableError: the database refused the write.
 
         """
         invariant(bool(rows), "an entry covers at least one answer")
@@ -253,11 +257,11 @@ class Transaction:
         """Append one entry for queried vectors with their cell's answer, and store them.
 
         Args:
-            vectors: at least one, none of them recorded before.
+            vectors: at least one vector with its answer, none of them recorded before.
 
         Raises:
-            InvariantError: they do not follow from the ledger.
-            LedgerUnavailableError: the database did not take them.
+            InvariantError: the vectors may not follow the earlier ones.
+            LedgerUnavailableError: the database refused the write.
 
         """
         first = self._state.asked + 1
@@ -277,7 +281,7 @@ class Transaction:
         """Return the committed query vectors after a number, in the order of the queries.
 
         Raises:
-            LedgerCorruptError: a piece of them is missing or altered.
+            LedgerCorruptError: stored vectors are missing or altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -348,7 +352,7 @@ class Transaction:
 
         Raises:
             InvariantError: a count would be less than before.
-            LedgerUnavailableError: the database did not take it.
+            LedgerUnavailableError: the database refused the write.
 
         """
         self._in_database(
@@ -359,7 +363,7 @@ class Transaction:
         """Add request counts to the stored counts of their hours.
 
         Raises:
-            LedgerUnavailableError: the database did not take them.
+            LedgerUnavailableError: the database refused the write.
 
         """
         self._in_database(add_hours, self._connection, self._release_number, counts)
@@ -368,8 +372,8 @@ class Transaction:
         """Store an idempotency key for the answer to its vector, without a ledger entry.
 
         Args:
-            key_digest: keyed digest of the key, 32 bytes, new to the ledger.
-            vector_digest: keyed digest of an answered vector, 32 bytes.
+            key_digest: the keyed digest of an idempotency key that is not stored yet, 32 bytes.
+            vector_digest: the keyed digest of an answered vector, 32 bytes.
 
         """
         self._key_rows.append(
@@ -386,16 +390,20 @@ class Transaction:
     def put_private(self, name: str, body: bytes) -> str:
         """Store a private value permanently, and return its keyed hash.
 
-        The digest belongs in ``private_digests`` of the event that follows in
-        this transaction.  ``release-secret`` comes before any other piece.
+        Private values (secrets, models, noise) are stored in the database, and ledger entries
+        contain their keyed hashes.
+
+        The hash belongs in ``private_digests`` of the event that follows in this transaction. The
+        first private value of a release must be ``release-secret``.
 
         Args:
-            name: lower-case letters, digits and hyphens, new to the release.
-            body: at most ``PRIVATE_BODY_BYTES_MAX`` bytes.
+            name: a name of lower-case letters, digits and hyphens that the release has not used
+                yet.
+            body: the value, at most ``PRIVATE_BODY_BYTES_MAX`` bytes.
 
         Raises:
-            InvariantError: a name that is malformed or taken, or a body too large.
-            LedgerUnavailableError: the database did not take it.
+            InvariantError: the name is malformed or already used, or the body is too large.
+            LedgerUnavailableError: the database refused the write.
 
         """
         invariant(_NAME.fullmatch(name) is not None, "private state has a name of plain letters")
@@ -409,9 +417,11 @@ class Transaction:
     def put_beside(self, name: str, body: bytes) -> None:
         """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
 
+        Examples are pending erasure requests.
+
         Raises:
-            InvariantError: a name that is taken, or not one of such a piece.
-            LedgerUnavailableError: the database did not take it.
+            InvariantError: the name is already used, or is not the name of such a value.
+            LedgerUnavailableError: the database refused the write.
 
         """
         invariant(is_beside_entries(name), "no entry binds a request or a tombstone")
@@ -421,8 +431,10 @@ class Transaction:
     def beside(self, prefix: str) -> dict[str, bytes]:
         """Return private values without a ledger entry whose names begin with a prefix.
 
+        Examples are pending erasure requests.
+
         Raises:
-            LedgerCorruptError: one is altered.
+            LedgerCorruptError: a value is altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -431,9 +443,11 @@ class Transaction:
     def delete_beside(self, names: Collection[str]) -> None:
         """Delete private values that no ledger entry mentions.
 
+        Examples are pending erasure requests.
+
         Raises:
-            InvariantError: an entry binds one.
-            LedgerUnavailableError: the database did not delete them.
+            InvariantError: a ledger entry mentions one of the values.
+            LedgerUnavailableError: the database refused the deletion.
 
         """
         invariant(all(map(is_beside_entries, names)), "what an entry binds is not deleted alone")
@@ -443,7 +457,7 @@ class Transaction:
         """Send messages to other servers, which get them once this transaction is committed.
 
         Raises:
-            LedgerUnavailableError: the database did not take them.
+            LedgerUnavailableError: the database refused the write.
 
         """
         if messages:
@@ -453,7 +467,7 @@ class Transaction:
         """Write the remaining rows, and check that the transaction is complete.
 
         Raises:
-            InvariantError: private state that no entry binds.
+            InvariantError: no entry mentions a private value that was stored.
             LedgerUnavailableError: an earlier write failed, or this one does.
 
         """

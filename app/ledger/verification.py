@@ -1,8 +1,8 @@
 """Verification of a ledger: its contents are recomputed from the first entry on.
 
-What fails first is told in one plain sentence.  A row that was never written
-cannot be missed, so a database that was restored whole from an older copy
-verifies: only a head that was noted elsewhere shows it.
+The first problem is reported in one plain sentence. Rows that were never written cannot be missed,
+so the verification of a database that was restored whole from an older copy succeeds. Such a copy
+is detected only by comparison with the hash of a newer entry that was noted elsewhere.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class VerificationReport:
     """The results of verifying a ledger.
 
     Attributes:
-        head: number and hash of the newest entry.
-        answered: fresh answers of the ensemble.
-        unstable: how many of them were unstable.
-        epsilon_charged: sum of the shares spent; of generations, the most that a record of
-            any of them is charged.
-        delta_charged: the same of delta.
-        closed: why the ledger is closed; None where it is not.
+        head: the number and hash of the newest entry.
+        answered: the number of new answers by the models' vote.
+        unstable: the number of unstable answers among them.
+        epsilon_charged: the sum of the shares of epsilon that are spent; in a release with several
+            batches of rows, the largest sum for the records of one batch.
+        delta_charged: the same for delta.
+        closed: the reason why the ledger is closed; None if it is not closed.
 
     """
 
@@ -95,12 +95,12 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
     """Recompute a release from its first ledger entry, and compare it with every table.
 
     Args:
-        ledger: opened for reading.
-        expect_head: a hash that must occur in the chain, noted elsewhere
-            before, 64 hexadecimal characters in either case.
+        ledger: the ledger, opened for reading.
+        expect_head: the hash of an entry that the ledger must contain, noted elsewhere before, 64
+            hexadecimal characters in either case; None for no such test.
 
     Raises:
-        VerificationError: the first thing that does not hold, in a sentence.
+        VerificationError: a condition does not hold; the message describes the first one.
 
     """
     with ledger.snapshot() as connection:
@@ -119,13 +119,14 @@ def verify_on(
     """Verify a release on the caller's connection, which sees the database at one moment.
 
     Args:
-        connection: inside a transaction; what is written and not committed yet counts.
-        release_number: of the release.
-        digests: of its database.
+        connection: a connection inside a transaction; rows that are written but not committed yet
+            are included.
+        release_number: the number of the release in the database.
+        digests: the keyed digests of the database.
         expect_head: as in :func:`verify`.
 
     Raises:
-        VerificationError: the first thing that does not hold, in a sentence.
+        VerificationError: a condition does not hold; the message describes the first one.
 
     """
     try:

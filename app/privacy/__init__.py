@@ -1,15 +1,18 @@
-"""Differentially private mechanisms and their calibrations, one folder each; without any I/O.
+"""Differentially private mechanisms, and the rules that set their noise.
 
-A folder has the mechanism (its step or draw), its calibration (the least noise that keeps the
-claim) where it has one, and the proof.  For the ensemble's answers: ``stability/``,
-``sparse_vector/``, ``noisy_vote/``, ``soft_labels/``.  For one draw: ``exponential/``
-(relabelling, classifier), ``noisy_gradient/`` (linear classifier), ``noisy_grid/`` (classifier
-of a few numbers), ``query_release/`` (statistics).  ``voting/`` goes from votes to answers,
-``generations/`` lets a release go on with further rows, ``budget/`` divides and adds up epsilon,
-``paper/`` has the papers' own parameters.
+A folder contains the mechanism (its step or draw), the module that finds the least noise for a
+budget where there is one, and the proof. The mechanisms of the models' answers are in
+``stability/``, ``sparse_vector/``, ``noisy_vote/`` and ``soft_labels/``. The mechanisms that draw
+once are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (linear classifier),
+``noisy_grid/`` (classifier from a few numeric features) and ``query_release/`` (statistics).
+``voting/`` computes answers from votes, ``generations/`` has the privacy accounting of releases
+that accept more rows, ``budget/`` divides and adds up epsilon, and ``paper/`` has the parameters
+that the research papers print. Nothing here reads or writes files, databases or networks.
 
 * ``mechanisms.py`` is the table of the mechanisms of answers; ``answering_rows.py`` has the type of
-  a row.
-* ``published_learners.py`` is the table of what is public of the classifier's learners.
-* ``arithmetic.py`` calculates in decimals that are rounded up or down, so that no error helps us.
+  an entry of that table.
+* ``published_learners.py`` is the table of public facts about the learners of the published
+  classifier.
+* ``arithmetic.py`` calculates in decimals that are rounded up or down, so that rounding errors
+  never weaken a privacy claim.
 """

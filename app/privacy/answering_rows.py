@@ -1,8 +1,10 @@
 """The form of an answering mechanism's entry in the table :mod:`app.privacy.mechanisms`.
 
-A row lies in its mechanism's folder, in ``answering_row.py``: a release calibrates, checks,
-serves and explains answers by it.  The rooms above hold rows of their own under its name:
-planning in ``app.planning.mechanisms.planning_table``, auditing in ``app.auditing.mechanisms``.
+Each mechanism defines its entry in ``answering_row.py`` in its own folder. With the functions in
+this entry a release finds the mechanism's noise, checks it, answers queries and explains its
+parameters. Two other tables have entries under the same name:
+``app.planning.mechanisms.planning_table`` for planning, and ``app.auditing.mechanisms`` for
+auditing.
 """
 
 from __future__ import annotations
@@ -52,30 +54,31 @@ class Answering(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
 
 class Calibration(Protocol):
-    """The calibrated parameters of a mechanism, with the budget that they keep.
+    """The noise parameters of an answering mechanism, with the budget that they keep.
 
-    Its module says and proves the claim, and has a ``check`` that decides it again from
-    what was persisted, every rounding going against us.
+    The module of each implementation states and proves the privacy claim. Its function ``check``
+    decides from the stored parameters whether the claim holds, with every rounding on the safe
+    side.
     """
 
     @property
     def epsilon(self) -> Fraction:
-        """The share of epsilon that the answers may use."""
+        """The mechanism's share of epsilon for answers."""
         ...
 
     @property
     def delta(self) -> Fraction:
-        """The share of delta that the answers may use."""
+        """The mechanism's share of delta for answers."""
         ...
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
     def to_plain(self) -> Plain:
@@ -87,18 +90,27 @@ class Calibration(Protocol):
 class AnswersAsked:
     """The public numbers of a configuration on which its answers depend.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Attributes:
-        relabel: what relabelling is charged; None where rows keep their labels.
-        answers: what the answers are charged; None where they have no share.
-        targets: accuracy alpha, failure beta and m, fresh answers of the ensemble.
-        sampling_rate: fraction of the rows that the ensemble is made of.
-        private_grid: whether labels come from the dichotomies of the rows themselves.
+        relabel: the share of epsilon and delta charged for relabelling; None if rows keep their
+            labels.
+        answers: the share of epsilon and delta charged for answers; None if answers have no share.
+        targets: the accuracy target alpha, the failure probability beta, and the number m of new
+            answers that the models give.
+        sampling_rate: the fraction of the rows on which the models are trained.
+        private_grid: whether relabelling chooses among the labellings that the hypothesis class
+            allows on the private rows themselves, and not among a public list of hypotheses.
         class_count: the number L of labels.
-        cutoff: T, unstable answers until the ensemble ends.
-        account: what the answers share with draws; None where shares add up.
-        hits_max: the most unstable answers that a generation may buy; None for T.
-        is_by_cutoff: whether a table has the order and split of delta for T, as the first
-            entry says; those of generations, which buy their own T of it, have the first rule's.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop answering.
+        account: the privacy account that the answers share with random draws; None if shares of
+            epsilon are added up.
+        hits_max: the largest number of unstable answers for which any generation may pay; None for
+            T.
+        is_by_cutoff: whether the stability table uses the Renyi order and the split of delta that
+            make it shortest at T, as the release's first entry says. A generation, which computes
+            its own T from the table, uses the older rule for both.
 
     """
 
@@ -114,11 +126,18 @@ class AnswersAsked:
     is_by_cutoff: bool = True
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the random draws of rules that share the answers' privacy account, if any."""
+        """Return the random draws that share the answers' privacy account, for a total epsilon.
+
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
+        """
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon for answers: all of it, or what random draws leave."""
+        """Return a mechanism's epsilon for answers: all of it, or the rest after the draws.
+
+        The draws are of a relabelling rule and of a classifier, if they share the answers' budget.
+        """
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
@@ -132,7 +151,10 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class HitState:
-    """The number of unstable answers so far (public), and the threshold's noise (secret)."""
+    """The number of unstable answers so far (public), and the threshold's noise (secret).
+
+    Some mechanisms compare votes with a noisy threshold.
+    """
 
     hit_count: int = 0
     private_threshold_noise: int | None = field(default=None, repr=False)
@@ -142,12 +164,15 @@ class HitState:
 class State:
     """The state of answering: public counts, and the threshold's noise, which is secret.
 
+    Some mechanisms compare votes with a noisy threshold.
+
     Attributes:
-        answered_count: fresh answers of the ensemble.
-        unstable_count: the hits, each a unit of the cutoff: one an unstable answer
-            where labels are answered, and 0 to 2 an answer with scores.
-        halted: no fresh answer may follow, whatever the counters say.
-        private_threshold_noise: rho of the sparse vector; None without one.
+        answered_count: the number of new answers that the models gave.
+        unstable_count: the number of units of the cutoff that are used up. An unstable label uses
+            one unit; an answer with scores uses 0 to 2.
+        halted: whether the models may give no further new answer, whatever the counters say.
+        private_threshold_noise: rho, the noise on the threshold of the sparse vector technique;
+            None for other mechanisms.
 
     """
 
@@ -158,7 +183,7 @@ class State:
 
     @property
     def tested(self) -> HitState:
-        """The state of the stability test within the mechanism."""
+        """The state that the stability test needs: the number of hits and the threshold's noise."""
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:
@@ -171,7 +196,7 @@ class State:
 
 
 class Explained(NamedTuple):
-    """One parameter of a release: its name, value, meaning and formula."""
+    """A parameter of a release for display: its name, value, meaning and formula."""
 
     name: str
     value: str
@@ -182,8 +207,12 @@ class Explained(NamedTuple):
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Raises:
-        ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
+        ConfigurationError: relabelling costs at least ``2 ln L`` by Lemma L, and its share is
+            smaller.
 
     """
     if asked.account is not None:
@@ -201,49 +230,60 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
 class AnsweringRow:
     """The functions of one answering mechanism, as an entry of the table of mechanisms.
 
+    In the lines below, the calibration is the object with the mechanism's noise parameters.
+
     Attributes:
-        mechanism: its name in ``answers.mechanism``.
-        calibration: its name in ``privacy.calibration``; None where that names none of its own.
-        entry: its name in tables where another row serves its mechanism too; else None.
-        rule: what a release's first entry says of it under :data:`RULE_KEY`; None where it
-            says nothing.
-        takes: whether it serves new releases of so many labels.
-        theorem: what proves its claim, and how its answers add up, in words.
-        proof: the file of that proof, from the root of the sources.
-        parameters: the type of its parameters.
-        calibrations: the types of its calibrations, the one that serves first.
-        piece: name of the private piece by which a release keeps its calibration.
-        calibrate: finds what serves at a budget.
-        check: asserts everything that the claim needs of a calibration.
-        read: a calibration from its plain form.
-        is_of: whether a calibration is for the limits that are asked.
-        serve: the parameters of a calibration, for k votes.
-        size_wanted: k that keeps queries on which two thirds agree, of m, rows aside.
-        unstable_alike: chance that a query on which all k votes agree is unstable.
-        explain: the parameters in plain words.
-        step: answers one query; no label at a hit.
-        budget: what relabelling and answers may cost; None where answers have no share.
-        fits: whether parameters are for so many labels and answers.
-        start: draws what a run needs before its first query.
-        test: decides one distance; None where nothing is tested, so that there are no scores.
-        tests: decides distances in order, up to the last hit; None where only one by one.
-        keeps_threshold: whether a threshold's noise is kept while it answers.
-        is_refreshed: whether each hit draws the threshold's next noise.
-        is_printed: whether sample, T and k are those that a paper prints.
-        decides_cells: whether a public cell may be decided once and its answer given to
-            every vector in it, where learners vote by such cells.
-        counts_decisions: whether it serves releases that do so, and pays for the decisions that
-            one record moves in place of hits, or answers.
-        may_share_account: whether its answers are accounted at an order of Renyi divergence,
-            at which draws before and after them may be accounted with them.
-        orders_by_cutoff: whether its table has the order and split of delta for T in a new
-            release that shares no account.
-        ends_before_classifier: whether its account has exact draws alone, the classifier's after
-            the last answer; a new release has one only if it is asked for.
-        open_account: opens the account of a batch of rows that has a budget of its own; None where
-            all batches have the release's.
-        own_size: that k; None for the public rule.
-        refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
+        mechanism: the mechanism's name in the setting ``answers.mechanism``.
+        calibration: the mechanism's name in the setting ``privacy.calibration``; None if it has no
+            name of its own there.
+        entry: the name of this entry in tables, if another entry has the same mechanism; otherwise
+            None.
+        rule: the text about this entry in a release's first ledger entry, under :data:`RULE_KEY`;
+            None if there is no such text.
+        takes: whether the mechanism serves new releases with a given number of labels.
+        theorem: the theorem that proves the privacy claim, and how the cost of answers adds up, in
+            words.
+        proof: the path of the file with the proof, from the root of the sources.
+        parameters: the type of the mechanism's parameters.
+        calibrations: the types of the mechanism's calibrations, the type for new releases first.
+        piece: the name under which the calibration is kept in the private state.
+        calibrate: returns the calibration for a budget.
+        check: raises an error unless a calibration satisfies every condition of the privacy claim.
+        read: returns a calibration from its plain form.
+        is_of: returns whether a calibration was made for the limits in the configuration.
+        serve: returns the mechanism's parameters from a calibration and the number k of votes.
+        size_wanted: returns the number k of models at which a query is stable if two thirds of them
+            agree; it ignores the number of rows.
+        unstable_alike: returns the probability that a query is unstable although all k votes agree.
+        explain: returns the parameters in plain words.
+        step: answers one query; the label is None if the answer is unstable.
+        budget: returns the budget of relabelling and answers; None if answers have no share of
+            epsilon.
+        fits: returns whether parameters are for a given number of labels and of answers.
+        start: draws the noise that a run needs before its first query.
+        test: decides whether one query is stable, from its distance to instability; None if the
+            mechanism has no stability test, and so no scores.
+        tests: decides several queries in order, up to the last allowed unstable answer; None if
+            queries are decided one by one.
+        keeps_threshold: whether the noise of a threshold is kept as secret state between answers.
+        is_refreshed: whether a new noise of the threshold is drawn after each unstable answer.
+        is_printed: whether sample size, T and k are those that a research paper prints.
+        decides_cells: whether a public cell may be decided once, with its answer then given to
+            every vector in the cell, if the models vote by such cells.
+        counts_decisions: whether the mechanism serves releases that decide each cell once, and pays
+            for the decisions that one record can change and not for unstable answers.
+        may_share_account: whether the answers' cost is computed by Renyi divergence, so that random
+            draws before and after the answers may share their privacy account.
+        orders_by_cutoff: whether the table of a new release without a shared account uses the Renyi
+            order and the split of delta that make it shortest at T.
+        ends_before_classifier: whether a shared account covers pure draws only, and the
+            classifier's draw must come after the last answer; a new release has an account only if
+            it asks for one.
+        open_account: opens the account of a batch of rows that has its own budget; None if all
+            batches share the release's budget.
+        own_size: returns the number k of models that the mechanism prescribes; None for the public
+            rule.
+        refuse_size: raises an error if the n' sampled rows of n are too few for k chunks.
 
     """
 
@@ -285,7 +325,7 @@ class AnsweringRow:
 
     @property
     def name(self) -> str:
-        """The name of the answering mechanism in all tables."""
+        """The mechanism's name in all tables."""
         return self.entry or self.shown
 
     @property
@@ -295,10 +335,10 @@ class AnsweringRow:
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return a value after checking that it has the mechanism's own class.
+    """Return a value after checking that it has the class ``kind`` of a mechanism.
 
     Raises:
-        InvariantError: they are another mechanism's.
+        InvariantError: the value belongs to another mechanism.
 
     """
     if not isinstance(value, kind):
@@ -310,7 +350,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return a stability test as a step that releases the winning label if it is stable."""
+    """Return a stability test as a step that releases the leading label if it is stable."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource
@@ -322,7 +362,7 @@ def step_of(
 
 
 def in_short(value: float) -> str:
-    """Return a number's text with three significant digits, large ones as powers of ten."""
+    """Return a number as text with about three significant digits, in powers of ten if large."""
     if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{float(digits):g}e{int(power)}"

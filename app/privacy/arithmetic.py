@@ -1,24 +1,23 @@
 """Decimal arithmetic with directed rounding, so that every error is on the safe side.
 
-An upper bound of a sum, product or quotient of positive numbers comes out of upper
-bounds of what is added, multiplied or divided and lower bounds of divisors, where
-every operation rounds up; a lower bound the other way round.  ``UP`` and ``DOWN``
-hold :data:`~app.privacy.stability.threshold_inequality.DIGITS` digits.
+To bound a sum, product or quotient of positive numbers from above, use upper bounds of the numbers
+that are added, multiplied or divided, use lower bounds of divisors, and round every operation up. A
+lower bound is computed the other way round. The decimal contexts ``UP`` and ``DOWN`` round up and
+down, and have :data:`~app.privacy.stability.threshold_inequality.DIGITS` digits.
 
-Parameters as strings, without loss, to be kept and read back.
+The module also writes parameters as strings without loss and reads them back, and computes the
+optimal composition of equal pure mechanisms, rounded up.
 
-Optimal composition of equal pure mechanisms, rounded up.
-
-Claim: ``count`` mechanisms, each ``epsilon_each``-private and chosen adaptively, are
-together (epsilon, delta)-private with::
+Claim: ``count`` mechanisms, each ``epsilon_each``-private and chosen adaptively, are together
+(epsilon, delta)-private with::
 
     delta = sum over l of C(count, l) max(0, p^(count-l) q^l - e^epsilon p^l q^(count-l))
     p = 1 / (1 + e^-epsilon_each),  q = 1 - p,
 
-and no smaller delta holds for all such mechanisms (Kairouz, Oh, Viswanath 2015,
-Theorem 3.3; in this form, for every epsilon, Murtagh and Vadhan 2016, Theorem 1.5).
-The reason is that a pure mechanism is a function of one bit's randomised response:
-the worst case is ``count`` of those, of which ``l`` lie.
+and no smaller delta holds for all such mechanisms (Kairouz, Oh, Viswanath 2015, Theorem 3.3; in
+this form, for every epsilon, Murtagh and Vadhan 2016, Theorem 1.5). The reason is that every pure
+mechanism is a function of the randomised response to one bit, so the worst case is ``count``
+randomised responses, of which ``l`` are false.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ DOWN: Final = Context(prec=DIGITS, rounding=ROUND_FLOOR)
 
 
 def rounded(value: Fraction, context: Context) -> Decimal:
-    """Return a rational number rounded in a decimal context's direction."""
+    """Return a rational number rounded in the direction of a decimal context."""
     # Exact: a context rounds the result of an operation and never its operands.
     return context.divide(Decimal(value.numerator), Decimal(value.denominator))
 
@@ -59,25 +58,25 @@ def exponential_down(exponent: Fraction) -> Decimal:
 
 
 class Record(Protocol):
-    """A type variable for any dataclass."""
+    """The type of any dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 def to_plain(record: Record) -> dict[str, str]:
-    """Return every field of a record as a string; numbers and names stay exact."""
+    """Return every field of a dataclass as a string, without loss of precision."""
     return {each.name: str(getattr(record, each.name)) for each in fields(record)}
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Raise one clear error for a text that :func:`to_plain` cannot have written.
+    """Raise one clear error if a text was not written by :func:`to_plain`.
 
     Args:
-        what: whose parameters they are.
+        what: the name of the parameters that are read, for the error's message.
 
     Raises:
-        InvariantError: where a key is absent or a value is not a number.
+        InvariantError: a key is missing, or a value is not a number.
 
     """
     try:
@@ -97,9 +96,9 @@ def composed_delta(*, epsilon_each: Fraction, count: int, epsilon: Fraction) -> 
     """Return the delta of composed mechanisms at ``epsilon``, rounded up.
 
     Args:
-        epsilon_each: of one mechanism, above 0.
-        count: mechanisms, from 1 to :data:`COUNT_MAX`.
-        epsilon: of the composition, at least 0.
+        epsilon_each: the epsilon of each mechanism, above 0.
+        count: the number of mechanisms, from 1 to :data:`COUNT_MAX`.
+        epsilon: the epsilon of the composition, at least 0.
 
     """
     invariant(epsilon_each > 0 <= epsilon, "an epsilon is not negative")
@@ -117,15 +116,15 @@ def composed_delta(*, epsilon_each: Fraction, count: int, epsilon: Fraction) -> 
 
 
 def largest_pure_epsilon(*, count: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest epsilon of each of ``count`` mechanisms that together keep a budget.
+    """Return the largest epsilon at which ``count`` equal pure mechanisms together keep a budget.
 
     Args:
-        count: mechanisms, from 1 to :data:`COUNT_MAX`.
-        epsilon: of the composition, above 0.
-        delta: of the composition, in (0, 1).
+        count: the number of mechanisms, from 1 to :data:`COUNT_MAX`.
+        epsilon: the epsilon of the composition, above 0.
+        delta: the delta of the composition, in (0, 1).
 
     Returns:
-        A multiple of ``2**-48``, rounded down; zero where none is small enough.
+        A multiple of ``2**-48``, rounded down; zero if no such multiple is small enough.
 
     """
     limit = rounded(delta, DOWN)

@@ -44,11 +44,11 @@ def serving_row(
     """Return the table entry of the mechanism that a new release uses.
 
     Args:
-        mechanism: as ``answers.mechanism`` names it.
-        calibration: as ``privacy.calibration`` names it.
+        mechanism: the setting ``answers.mechanism``.
+        calibration: the setting ``privacy.calibration``.
         class_count: the number L of labels.
-        counts_decisions: whether one record moves decisions that are counted, where the
-            mechanism has a row for that.
+        counts_decisions: whether each public cell is decided once, and the decisions that one
+            record can change are counted; the entry for this case is used if the mechanism has one.
 
     """
     rows = [row for row in _named(mechanism, calibration) if row.takes(class_count)]
@@ -59,12 +59,12 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Answeri
     """Return the table entry of an open release's mechanism; see :func:`serving_row`.
 
     Args:
-        mechanism: as above.
-        calibration: as above.
-        rule: what its first entry says under ``RULE_KEY``.
+        mechanism: the setting ``answers.mechanism``.
+        calibration: the setting ``privacy.calibration``.
+        rule: the text under ``RULE_KEY`` in the release's first ledger entry; None if absent.
 
     Raises:
-        InvariantError: no row has that rule.
+        InvariantError: no entry of the table has this rule.
 
     """
     for row in _named(mechanism, calibration):
@@ -75,15 +75,15 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Answeri
 
 
 def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringRow:
-    """Return the table entry that settings name and that a calibration was made for.
+    """Return the table entry for a mechanism's settings and for the noise parameters in use.
 
     Args:
-        mechanism: as :func:`serving_row` takes it.
-        calibration: as :func:`serving_row` takes it.
-        made: the calibration that serves.
+        mechanism: the setting ``answers.mechanism``.
+        calibration: the setting ``privacy.calibration``.
+        made: the release's noise parameters.
 
     Raises:
-        InvariantError: it is another mechanism's.
+        InvariantError: the noise parameters belong to another mechanism.
 
     """
     for row in _named(mechanism, calibration):
@@ -103,7 +103,7 @@ def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
 
 
 def row_of(value: object) -> AnsweringRow:
-    """Return the first table entry that has the type of some parameters or calibration."""
+    """Return the first table entry that has the type of the given parameters or calibration."""
     kind = type(value)
     for row in MECHANISMS.values():
         if kind is row.parameters or kind in row.calibrations:
@@ -113,11 +113,11 @@ def row_of(value: object) -> AnsweringRow:
 
 
 def size_wanted(*, table: object, query_count: int) -> int:
-    """Return the number of learners of whom a two-thirds majority gives a stable answer.
+    """Return the number of models at which a two-thirds majority gives a stable answer.
 
     Args:
-        table: a calibration of the answers' share.
-        query_count: m, at least 1.
+        table: the answering mechanism's noise parameters.
+        query_count: the number m of answers, at least 1.
 
     """
     return row_of(table).size_wanted(table, query_count)

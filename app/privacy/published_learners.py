@@ -1,7 +1,8 @@
 """The table of public facts about each learner that can publish a classifier.
 
-A learner is a row here, a row of ``app.release.classifier.learner_table`` under the same name,
-which prepares its draw, and one of ``app.auditing.hypothesis_draws``, which bounds what it shows.
+A learner has an entry here and two further entries under the same name: in
+``app.release.classifier.learner_table``, which prepares its draw, and in
+``app.auditing.hypothesis_draws``, with which an audit bounds the privacy that the draw loses.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ class PublishedLearner:
     """The public facts about a learner of the published classifier.
 
     Attributes:
-        name: in ``classifier.learner``.
-        uses_delta: whether its noise needs a share of delta.
-        has_bounded_range: whether it is one draw of the exponential mechanism.
-        has_scores: whether what is published sums up scores of labels, which rank queries.
-        meaning: how it learns, in plain words.
-        formula: the law behind; ``{drawn}`` stands for a hypothesis of the published class.
-        theorem: what makes it private, in a line.
-        proof: the file that proves it.
+        name: the learner's name in the setting ``classifier.learner``.
+        uses_delta: whether the learner's noise needs a share of delta.
+        has_bounded_range: whether the learner is one draw of the exponential mechanism.
+        has_scores: whether the published classifier adds up a score for each label, by which
+            queries can be ranked.
+        meaning: how the learner works, in plain words.
+        formula: the probability distribution of the draw; ``{drawn}`` stands for a hypothesis of
+            the published class.
+        theorem: why the learner is private, in one line.
+        proof: the path of the file with the proof.
 
     """
 
@@ -102,12 +105,12 @@ LEARNERS: dict[str, PublishedLearner] = {
 
 
 def uses_delta(learner: str) -> bool:
-    """Return whether ``classifier.learner`` needs a share of delta; ``auto`` may need one."""
+    """Return whether a classifier's learner needs a share of delta; ``auto`` may need one."""
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 
 def may_rank(learner: str) -> bool:
-    """Return whether ``classifier.learner`` can publish scores that rank rows."""
+    """Return whether a classifier's learner can publish scores, by which rows can be ranked."""
     return learner == AUTO or LEARNERS[learner].has_scores
 
 
@@ -116,12 +119,12 @@ class PublicNumbers:
     """The public numbers by which ``auto`` chooses a learner; none depends on private rows.
 
     Attributes:
-        row_count: the public n; None where it is not known, which counts as many.
-        epsilon: of the classifier.
-        number_count: features that are numbers.
-        other_count: features that are categories with tests, or numbers that the
-            configuration leaves out by an empty list.
-        wants_ranking: whether the classifier is wanted for ranking.
+        row_count: the public number n of rows; None if it is unknown, which counts as large.
+        epsilon: the classifier's epsilon.
+        number_count: the number of numeric features.
+        other_count: the number of other features: categories, unless the configuration gives them
+            an empty list of feature tests, and numbers for which it gives an empty list.
+        wants_ranking: whether the classifier is to rank queries.
 
     """
 
@@ -165,9 +168,9 @@ def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_
     """Return the name of a classifier's learner, as configured or as ``auto`` chooses.
 
     Args:
-        learner: as configured.
-        numbers: what ``auto`` goes by.
-        rule: version of the rule behind ``auto``.
+        learner: the setting ``classifier.learner``.
+        numbers: the public numbers by which ``auto`` chooses.
+        rule: the version of the rule by which ``auto`` chooses.
 
     """
     return AUTO_RULES[rule](numbers).name if learner == AUTO else learner

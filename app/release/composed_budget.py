@@ -1,9 +1,9 @@
 """The joint privacy promise of all releases in one database, which a new release must state.
 
-Every other release counts, whatever its rows.  Rows that differ may be about the
-same people: one row more is nearly the same data set.  And whether two data
-sets are alike is private, so that nothing public may depend on it: only the
-refusal, which the operator reads before anything is charged, says which are.
+Every other release counts, whatever rows it has. Different rows may belong to the same people: a
+data set with one more row is nearly the same data set. Whether two data sets are equal is private,
+so nothing public may depend on it. Only the error, which the operator reads before anything is
+charged, says which releases have the same rows.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The releases that a database already holds, and the rows of a further one to open in it.
+    """The releases that a database already contains, and the rows of a further release to open.
 
     Attributes:
-        openings: first entries of the releases that are there, in order.
-        is_backup: whether another database may go on: this is a copy of it, or was moved there.
-        digests: of the database.
-        rows: those of the release that is to open.
+        openings: the first ledger entries of the releases in the database, in order.
+        is_backup: whether another database may continue this ledger, because this one is a copy of
+            it, or was moved there; a further release is then refused.
+        digests: the keyed digests of the database.
+        rows: the rows of the release to open.
 
     """
 
@@ -59,10 +60,11 @@ class Beside:
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """Refuse a further release that states less than the sum of all releases' budgets.
+        """Raise an error if a further release states less than the sum of all releases' budgets.
 
         Raises:
-            ReleaseMismatchError: names the key, what is there and what to state.
+            ReleaseMismatchError: the stated budget is too small, or missing; the message names the
+                setting, the budgets in the database, and the least budget to state.
 
         """
         if not self.openings:
@@ -115,7 +117,7 @@ class Beside:
 
 
 def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None:
-    """Return the joint promise of all releases for ``GET /budget``; None if there is one only."""
+    """Return the joint promise of all releases for ``GET /budget``; None if there is only one."""
     promise = composed(openings)
     if promise is None:
         return None

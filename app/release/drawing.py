@@ -1,18 +1,16 @@
-"""The random draws at a release's opening (sample, chunks, models), made anew or read again.
+"""The random draws at a release's opening (sample, chunks, models), made newly or read again.
 
-Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
-calibration and its threshold's noise: drawn once, persisted together, never drawn
-again.  Rows outside the sample reach none of them.
+The order of the rows, the sample, the hypothesis that relabels, the chunks, the k models, the noise
+parameters of the answers and the threshold's noise are drawn once and stored together, and are
+never drawn again. Rows outside the sample have no effect on any of them.
 
-Which rows the ensemble is made of, and in which order.
+The sample is the beginning of a uniform permutation of all rows, in the order of the permutation: a
+uniformly random subset in uniformly random order, for which the amplification by sampling is
+proved. If a column names persons, the persons are permuted, sampled and divided into chunks, each
+person with all rows. Replacing a person then changes one place in the permutation, and so one
+chunk, whatever numbers the persons have (``app/privacy/voting/votes_proof.md``).
 
-The sample is the first entries of the uniform permutation of all positions, in that
-order: a uniformly random subset in uniformly random order, which is what sampling's
-amplification is proved for.  Where persons are named, they are what is permuted, sampled
-and cut into chunks, each with all rows: replacing a person changes one slot, and so one
-chunk, whatever the persons are numbered by (``app/privacy/voting/votes_proof.md``).
-
-The private rows of a configuration, read and validated once, at start-up, or only checked.
+The module also reads the private rows of a configuration and validates them, or only checks them.
 """
 
 from __future__ import annotations
@@ -92,8 +90,9 @@ class SampledRows:
 
     Attributes:
         rows: all private rows.
-        units: the sampled rows, or persons where they are named, in their order, shape ``(n',)``.
-        positions: where the sample's rows are, unit by unit, shape ``(m,)``.
+        units: the indices of the n' sampled rows, or of the n' sampled persons if a column names
+            persons, in random order, shape ``(n',)``.
+        positions: the indices of the m sampled rows, in the order of ``units``, shape ``(m,)``.
 
     """
 
@@ -102,7 +101,7 @@ class SampledRows:
     positions: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the rows of the units."""
+        """Find the rows of the sampled units (rows or persons)."""
         object.__setattr__(self, "positions", self.rows.positions(self.units)[0])
 
     @property
@@ -132,8 +131,8 @@ class SampledRows:
         """Return the indices of each chunk's rows, and where each chunk's indices begin.
 
         Args:
-            places: of units of the sample, cut into chunks in that order.
-            size: the number of chunks, k.
+            places: indices into ``units``, in the order in which they are divided into chunks.
+            size: the number k of chunks.
 
         """
         positions, starts = self.rows.positions(self.units[places])
@@ -155,7 +154,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
     Args:
         rows: the private rows.
-        permutation: uniform, of all their positions, or of all persons; secret.
+        permutation: a uniform permutation of the indices of all rows, or of all persons; secret.
         count: n', a public number up to n.
 
     """
@@ -167,8 +166,8 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
     """Return the order in which sampled rows (or persons) are cut into chunks, as indices; secret.
 
-    Without replacement the sample is in uniformly random order already.  With it (NB
-    Algorithm 3, step 4), each place is drawn anew from all of them.
+    Without replacement the sample is in uniformly random order already. With replacement (Nandi and
+    Bassily 2020, Algorithm 3, step 4), each index is drawn uniformly from the whole sample.
     """
     if not with_replacement:
         return np.arange(count, dtype=np.int64)
@@ -176,7 +175,7 @@ def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> N
 
 
 def positions_bytes(positions: NDArray[np.int64]) -> bytes:
-    """Return row indices as bytes to be stored."""
+    """Return row indices as bytes, for the private state."""
     return positions.astype("<u4").tobytes()
 
 
@@ -186,7 +185,7 @@ FITTING = "fitting learners"
 
 @dataclass(frozen=True, slots=True)
 class AnsweringParts:
-    """The two parts that answer queries: the mechanism's parameters and the private ensemble."""
+    """The mechanism's public parameters and the private models, which answer queries together."""
 
     mechanism: Parameters
     private_ensemble: Ensemble | None
@@ -300,8 +299,8 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
     """Return the stored models of a release, after checking every private value.
 
     Raises:
-        LedgerCorruptError: a piece is missing or altered.
-        InvariantError: the calibration is not the one of the answers' share.
+        LedgerCorruptError: a private value is missing or altered.
+        InvariantError: the stored noise parameters do not belong to the answers' budget.
 
     """
     settings = configuration.settings
@@ -378,12 +377,12 @@ def read_private_rows(
 
     Args:
         settings: the whole configuration.
-        progress: shows how far it has come.
-        person_key: of the digests by which the ledger's database knows persons.
+        progress: the display of the progress of reading.
+        person_key: the secret key of the digests by which the ledger's database identifies persons.
 
     Raises:
-        DataError: names the column and the row number, never the value; its ``others`` name
-            what else does not fit, column by column.
+        DataError: a value does not fit; the error names the column and the row number, never the
+            value, and its ``others`` name the other columns with such values.
 
     """
     if settings.is_embedded_demo:
@@ -407,7 +406,7 @@ def reading_refusals(settings: Settings) -> Iterator[None]:
     """Add further problems, column by column, to an error about the private rows.
 
     Raises:
-        DataError: with its ``others``.
+        DataError: the error of the ``with`` block, with its ``others`` filled in.
 
     """
     try:
@@ -423,7 +422,8 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
     """Return the public points, float64 (m, d); none if no file is configured.
 
     Raises:
-        ConfigurationError: the file is the private one, or holds what no query could.
+        ConfigurationError: the file is the one with the private rows, or contains a value that no
+            query could have.
 
     """
     schema = settings.data.public_schema()
@@ -434,10 +434,10 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:
-    """Refuse rows in which a feature has no information, unless the settings allow it.
+    """Raise an error if a feature has no information in the rows, unless the settings allow it.
 
     Raises:
-        DataError: names every such feature, and says why it is one.
+        DataError: the error names every such feature, with the reason.
 
     """
     if settings.data.dead_features == "allow":
@@ -462,12 +462,14 @@ def check_private_rows(
 
     Args:
         settings: the whole configuration.
-        points: encoded public points to be compared with the rows, shape (m, d).
-        progress: shows how far it has come.
+        points: the public points, encoded, shape (m, d), to be compared with the rows; None for no
+            comparison.
+        progress: the display of the progress of reading.
 
     Raises:
         DataError: the source cannot be opened.
-        ConfigurationError: the query is not row-wise.
+        ConfigurationError: the query for the rows does not compute each row from one row of the
+            source.
 
     """
     return check_source(

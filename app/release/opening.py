@@ -1,10 +1,9 @@
-"""Opening of a release, or continuing of one that its ledger already holds.
+"""Opening of a release, or continuing of a release that its ledger already contains.
 
-A new release is opened in two transactions.  The first charges the shares of
-relabelling and answers and reserves the others, before any mechanism
-reads a row; the second persists everything that was drawn.  A crash between
-the two left no trace outside, and the next start draws again under the same
-charge.  A later start draws nothing.
+A new release is opened in two transactions. The first charges the shares of relabelling and answers
+and reserves the other shares, before any mechanism reads a row. The second stores everything that
+was drawn. A crash between the two leaves no visible trace, and the next start draws again under the
+same charge. A later start draws nothing.
 """
 
 from __future__ import annotations
@@ -127,14 +126,14 @@ def open_release(
     """Return the release of ``ledger`` on ``rows``, newly opened or continued.
 
     Raises:
-        ConfigurationError: a draw is impossible or the release hopeless, which public
-            numbers show; nothing is charged.
-        DataError: a feature tells nothing of any row; nothing is charged.
-        ReleaseMismatchError: data, schema or parameters differ from the
-            ledger's release; names the first that does.  Rows that an earlier version
-            may have read otherwise are none: what needs no row is served on.
-        LedgerCorruptError: a private piece is missing or altered.
-        LedgerUnavailableError: the ledger took no commit; start again.
+        ConfigurationError: public numbers show that a draw is impossible or that the release would
+            answer almost nothing; nothing is charged.
+        DataError: a feature has no information in any row; nothing is charged.
+        ReleaseMismatchError: data, schema or parameters differ from those of the ledger's release;
+            the message names the first difference. Rows that an earlier version may have read in
+            another way raise no error; the release continues with everything that needs no row.
+        LedgerCorruptError: a private value is missing or altered.
+        LedgerUnavailableError: the ledger refused a commit; start again.
 
     """
     configuration = as_opened(configuration, ledger.read_state().release)
@@ -192,22 +191,25 @@ def begin_release(
     """Charge a new release's budget, or compare the settings of an open one; draw nothing.
 
     Args:
-        configuration: the release's.
-        ledger: a release's, or an empty one.
+        configuration: the release's public parameters.
+        ledger: the release's ledger, or an empty one for a new release.
         rows: the private rows.
-        noise: where every draw comes from.
-        progress: shows stages.
-        public_values: encoded public points, shape (m, d), where the classifier is
-            drawn on them at once; what is asked fixes its class otherwise.
-        tell: told how long an answer will take, where the release begins here.
+        noise: the source of randomness.
+        progress: the display of the stages of the opening.
+        public_values: the public points, encoded, shape (m, d), if the classifier is drawn at once
+            on them; None if the queries will be its public points.
+        tell: a function that is given a text on the time that an answer will take, if the release
+            begins here.
 
     Returns:
-        What is needed to draw the ensemble; None where it stands, or has no share.
+        The parameters for drawing the models; None if they are drawn already, or if answers have no
+        share of epsilon.
 
     Raises:
-        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``;
-            one opens beside others, and does not state what all promise together.
-        VerificationError: the ledger was closed before it could answer.
+        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as in ``open_release``;
+            also if the database has other releases and the configuration does not state the joint
+            budget of all.
+        VerificationError: the ledger was closed before it could give its first answer.
 
     """
     is_named = configuration.settings.data.unit == "person"
@@ -266,10 +268,10 @@ def _refuse_new(
 def refuse_before_ledger(
     configuration: Configuration, rows: PrivateRows | StreamedRows, progress: Progress
 ) -> None:
-    """Refuse an invalid new release before a ledger is created.
+    """Raise an error for an invalid new release, before a ledger is created.
 
     Raises:
-        ConfigurationError: as :func:`open_release`.
+        ConfigurationError: as in :func:`open_release`.
 
     """
     configuration = as_opened(configuration, None)
@@ -351,7 +353,7 @@ def _begin(
     """Commit the promise and its charges, before any mechanism reads a row.
 
     Args:
-        configuration: the release's.
+        configuration: the release's public parameters.
         further: parameters of the first entry besides the bound settings.
         cutoff: T as the mechanism has it.
         ledger: an empty one.
@@ -399,7 +401,7 @@ def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
     """Return the state of a ledger, whose release must have been opened with these settings.
 
     Raises:
-        ReleaseMismatchError: names the first setting that differs.
+        ReleaseMismatchError: a setting differs; the message names the first one.
 
     """
     found = ledger.read_state()
@@ -412,7 +414,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     """Compare every fixed setting with the release's first entry, before any row is read.
 
     Raises:
-        ReleaseMismatchError: names the first setting that differs.
+        ReleaseMismatchError: a setting differs; the message names the first one.
 
     """
     bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}

@@ -1,8 +1,8 @@
 """Draws that happen once: take a lock, charge the budget, draw, publish the result.
 
-A share is charged in a commit of its own before a private row is read for it.  A crash
-between charge and publication left no trace outside: the next try draws again under the
-same charge.  Of several processes one draws, and the others find what it published.
+A share of epsilon is charged in its own commit before a private row is read for it. A crash between
+charge and publication leaves no visible trace: the next try draws again under the same charge. Of
+several processes one draws, and the others find its publication in the ledger.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ def draw_once(
     """Charge the budget, draw once and publish, while holding a lock.
 
     Args:
-        turn: what one process has at a time; it tells whether it is still held.
-        charge: commits the charge unless it is committed; returns whether a publication is due.
-        draw: draws under that charge.
-        publish: commits what was drawn; returns False where another process was first.
+        turn: the lock, which only one process can have at a time; its value says whether it is
+            still held.
+        charge: a function that commits the charge, unless it is committed already, and returns
+            whether a publication is due.
+        draw: a function that draws the result under this charge.
+        publish: a function that commits the result; it returns False if another process was first.
 
     Returns:
-        What was drawn and published here; None where another process published its own.
+        The result that was drawn and published here; None if another process published its own.
 
     Raises:
-        LedgerUnavailableError: the turn is another process's by now; nothing was published.
+        LedgerUnavailableError: another process has the lock by now; nothing was published.
 
     """
     with turn as is_held:
@@ -75,13 +77,15 @@ class Publication(Generic[DrawnT]):
     """A result that a release draws once, with the ledger entries that charge and publish it.
 
     Attributes:
-        ledger: of the release.
-        is_published: whether a state has it.
-        append: writes it and its entry into an open transaction.
-        share: what is charged for it; None where nothing is, or the opening charged it.
-        refuse: raises where a state, closed or not, has no place for it.
-        keep: is given what was drawn before it is published.
-        adopt: is given every state that is committed.
+        ledger: the ledger of the release.
+        is_published: a function that returns whether a ledger state has the result.
+        append: a function that writes the result and its entry into an open transaction.
+        share: the share of epsilon and delta that is charged for the result; None if nothing is
+            charged, or the opening charged it.
+        refuse: a function that raises an error if the result may not be published in a ledger
+            state, whether the ledger is closed or not.
+        keep: a function that is given the drawn result before it is published.
+        adopt: a function that is given every committed ledger state.
 
     """
 
@@ -97,8 +101,8 @@ class Publication(Generic[DrawnT]):
         """Charge the budget, draw once and publish, as :func:`draw_once` does.
 
         Raises:
-            VerificationError: as :meth:`is_due`.
-            LedgerUnavailableError: a commit was not taken, or another process draws;
+            VerificationError: as in :meth:`is_due`.
+            LedgerUnavailableError: the ledger refused a commit, or another process is drawing;
                 nothing was published.
 
         """
@@ -132,10 +136,11 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether the result is not published yet; refuse a state that forbids it.
+        """Return whether the result is not published yet; raise an error if it may not be.
 
         Raises:
-            VerificationError: the ledger is closed, or has no place for it now.
+            VerificationError: the ledger is closed, or the result may not be published in its
+                present state.
 
         """
         if self.is_published(state):

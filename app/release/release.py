@@ -1,6 +1,7 @@
 """One open release: its public parameters, private state and committed state.
 
-A release that has ended, or rows not recognised: what is still given, and what is refused.
+The module also decides which services remain in a release that has ended, or whose rows are not
+recognised, and which are refused.
 """
 
 from __future__ import annotations
@@ -40,21 +41,24 @@ class Release:
     """The open release of a server; changed only by the thread that writes the ledger.
 
     Attributes:
-        configuration: what it was opened with; public.
-        ledger: where every answer is recorded before it leaves.
-        digests: keyed digests of the ledger's database.
-        mechanism: parameters of the answers; public.
-        state: what the entries up to the known head establish.
-        private_ensemble: the k fitted learners, while they answer.
-        private_rows: kept while the classifier or the table may still be drawn from them.
-        has_unknown_rows: whether the rows are not recognised, so that nothing is drawn.
-        classifier: the published classifier, once there is one.
-        private_classifier: drawn, and not known to be published; private.
-        trained_student: trained, and not known to be published.
-        statistics: the released table of expected labels, once there is one.
-        private_statistics: drawn, and not known to be released; private.
-        private_threshold_noise: of the epoch that the state is in, while the
-            ensemble answers; None where the mechanism has no threshold's noise.
+        configuration: the public parameters with which it was opened.
+        ledger: the ledger, which records every answer before it leaves the server.
+        digests: the keyed digests of the ledger's database.
+        mechanism: the public parameters of the answers.
+        state: the state that follows from the ledger entries up to the newest one known.
+        private_ensemble: the k trained models, as long as they answer.
+        private_rows: the private rows, as long as the classifier or the statistics table may be
+            drawn from them.
+        has_unknown_rows: whether the rows are not recognised as the release's, so that nothing may
+            be drawn.
+        classifier: the published classifier; None before the publication.
+        private_classifier: a drawn classifier whose publication is not confirmed yet; private.
+        trained_student: a trained student whose publication is not confirmed yet.
+        statistics: the released statistics table; None before the publication.
+        private_statistics: a drawn statistics table whose publication is not confirmed yet;
+            private.
+        private_threshold_noise: the present noise of the threshold, as long as the models answer;
+            None if the mechanism has no such noise.
 
     """
 
@@ -78,7 +82,7 @@ class Release:
     )
 
     def __post_init__(self) -> None:
-        """Keep of the private state only what is still needed."""
+        """Drop the parts of the private state that are not needed any more."""
         self._end_where_closed(self.state)
         self._read_threshold_noise(self.state)
         self.statistics = released_statistics(self.state, self.ledger, self.schema)
@@ -125,11 +129,11 @@ class Release:
 
     @property
     def sequel(self) -> Sequel | None:
-        """What follows the models' last answer: classifier, student or halt."""
+        """The successor of the models: classifier, student or halt; None while models answer."""
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return what follows the models' last answer if the given state has it, else None."""
+        """Return the successor of the models in a given state; None while the models answer."""
         return query_decision.sequel(self.mechanism, self._counters(state))
 
     @property
@@ -152,7 +156,10 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table must be drawn now, since the last answer was given."""
+        """Whether the statistics table must be drawn now, since the last answer was given.
+
+        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+        """
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -197,7 +204,10 @@ class Release:
         self.trained_student = trained
 
     def keep_statistics(self, drawn: DrawnStatistics) -> None:
-        """Keep the drawn statistics table until its publication is committed."""
+        """Keep the drawn statistics table until its publication is committed.
+
+        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+        """
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
@@ -274,10 +284,10 @@ CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
 
 
 def refuse_closed(state: LedgerState) -> None:
-    """Refuse a draw in a release whose ledger is closed.
+    """Raise an error for a draw in a release whose ledger is closed.
 
     Raises:
-        VerificationError: it is.
+        VerificationError: the ledger is closed.
 
     """
     if state.closed is not None:
@@ -288,10 +298,10 @@ def refuse_closed(state: LedgerState) -> None:
 def ending_where_closed(release: Release) -> Iterator[None]:
     """Stop answering, instead of failing, if the ledger is closed before a publication.
 
-    Whoever closes or moves a ledger may do it between a server's last answer and its draw.
+    An operator may close or move a ledger between a server's last answer and its draw.
 
     Raises:
-        VerificationError: of the block, for another reason.
+        VerificationError: the ``with`` block raised it for another reason.
 
     """
     try:

@@ -1,7 +1,7 @@
 """Simulation of the answering mechanism: many runs on vote counts that the caller gives.
 
-The opening (calibration, its verification, initial state) and the step are the
-ones that the writer uses; only the votes are given.
+The noise parameters, their check, the initial state and the step are those of a server; only the
+votes come from the caller.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ def simulate(
     """Return counts of the outcomes of ``trials`` independent simulated runs.
 
     Args:
-        settings: classes, privacy and answers are used.
-        votes: counts, one row a query, one column a class; at least one row, all
-            of the same sum, which stands for k.
-        trials: number of runs.
-        noise: where every draw comes from.
+        settings: the configuration, of which labels, privacy and answers are used.
+        votes: the vote counts, one row per query and one column per label; at least one row; every
+            row adds up to the number k of models.
+        trials: the number of runs.
+        noise: the source of randomness.
 
     Returns:
-        How often each outcome came: a class index, ``-`` for unstable or ``.``
-        for not answered, one a query, joined by commas.
+        The number of times that each outcome came. An outcome is one text per query, joined by
+        commas: a class index, ``-`` for unstable, or ``.`` for not answered.
 
     Raises:
-        ConfigurationError: the release would answer scores, which votes do not give.
+        ConfigurationError: the release would answer with scores, which vote counts do not
+            determine.
 
     """
     refuse_unknown(settings)

@@ -1,7 +1,7 @@
 """The random draws that open a release whose rows are streamed in parts, not held in memory.
 
-What is drawn is what an opening in memory would draw from the same noise with the same slots;
-engine, number of workers and order of parts show in no byte of it.
+The results are the same as those of an opening in memory with the same noise and the same order of
+rows. They do not depend on the computing engine, the number of workers or the order of parts.
 """
 
 from __future__ import annotations
@@ -45,10 +45,13 @@ BLOCKS_MAX = 128
 class StreamedLearner:
     """A learner that can be trained on rows packed into bytes.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Attributes:
-        learner: the public choice.
-        coding: what the bytes of a row are.
-        trees: what fits it from counts; None where it reads the rows of a chunk.
+        learner: the learner as configured.
+        coding: the encoding of a row in bytes.
+        trees: the method that trains trees from counts; None if the learner reads the rows of a
+            chunk.
 
     """
 
@@ -57,7 +60,10 @@ class StreamedLearner:
     trees: CountedTrees | None
 
     def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
-        """Return the computation that trains the models of some chunks of rows."""
+        """Return the computation that trains the models of some chunks of rows.
+
+        Streamed rows are read in parts and are never in memory all at once.
+        """
         return ChunkFit(
             learner=self.learner,
             coding=self.coding,
@@ -67,14 +73,20 @@ class StreamedLearner:
         )
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks whose models are trained at once, by public numbers."""
+        """Return the number of chunks whose models are trained at once, by public numbers.
+
+        Streamed rows are read in parts and are never in memory all at once.
+        """
         if self.trees is not None:
             return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
         return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
 
 
 def streamed_learner(learner: Learner) -> StreamedLearner | None:
-    """Return the learner in a form for rows packed into bytes; None if it has no such form."""
+    """Return the learner in a form for rows packed into bytes; None if it has no such form.
+
+    Streamed rows are read in parts and are never in memory all at once.
+    """
     if learner.estimator is not None:
         return None
     searched = learner.hypothesis_class
@@ -90,7 +102,11 @@ def drawn_hypothesis(
     held: Held[PackedRows],
     noise: NoiseSource,
 ) -> Hypothesis | None:
-    """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept."""
+    """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+    """
     if parameters.relabel is None:
         return None
     relabel = own(parameters.relabel, exponential.Parameters)
@@ -118,15 +134,17 @@ def fitted_from_parts(
 ) -> FittedEnsemble:
     """Return one model per chunk, trained from parts of the rows.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Args:
-        streamed: the learner.
+        streamed: the learner, in a form for packed rows.
         rows: all private rows.
-        held: their packed parts, which are let go.
-        slots_key: of the permutation that puts rows in slots; secret.
-        size: the number of chunks, k.
-        hypothesis: that relabels; None where rows keep their labels; secret.
-        secret: of the release, from which chunk seeds derive.
-        progress: told the chunks done and their number.
+        held: the rows packed in parts, which are dropped when they are no longer needed.
+        slots_key: the secret key of the permutation that determines the order of the rows.
+        size: the number k of chunks.
+        hypothesis: the secret hypothesis that relabels the rows; None if rows keep their labels.
+        secret: the secret of the release, from which seeds of chunks are derived.
+        progress: a function that is given the number of finished chunks and of all chunks.
 
     """
     placing = Placing(
@@ -167,5 +185,8 @@ def _blocks(chunks: slice, step: int) -> list[slice]:
 
 
 def slots_key(noise: NoiseSource) -> bytes:
-    """Return a new random key, which determines the secret order of the rows."""
+    """Return a new random key, which determines the secret order of the rows.
+
+    The rows are divided into chunks in this order.
+    """
     return noise.secret(KEY_BYTES)

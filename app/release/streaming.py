@@ -1,13 +1,14 @@
 """The choice between streaming private rows and loading them into memory.
 
-An opening streams where its learners are fitted from packed rows and every unit is in one chunk, or
-where it fits none: rows are then packed into a byte a feature as they are read, counted where they
-lie, and never held in memory as numbers.  Slots follow from a keyed permutation, of rows or of
-persons, and the fingerprint is a sum over rows.  The first entry says so, and a release that an
-earlier version opened goes on by the rules that it was opened with.
+An opening streams its rows if the models can be trained on packed rows and each row or person is in
+exactly one chunk, or if no models are trained. Rows are then packed into one byte per feature as
+they are read, counted part by part, and never held in memory as numbers. Their order follows from a
+keyed permutation of rows or persons, and the fingerprint of the data is a sum over rows. The first
+ledger entry says that the opening streamed, and a release that an earlier version opened continues
+by its own rules.
 
-Whether an opening streams is public, so that it follows from public things alone: where persons
-are named, from their number, and not from the size of the source, which follows their rows.
+The choice to stream is public, so it depends on public facts only. If a column names persons, it
+depends on their number and not on the size of the source, which depends on their private rows.
 """
 
 from __future__ import annotations
@@ -58,32 +59,43 @@ ROWS_MIN: Final = 1 << 16
 
 
 def fingerprint_rule(opened: ReleaseOpened) -> str:
-    """Return the name of the rule that computes a release's fingerprint of its rows."""
+    """Return the name of the rule by which a release's fingerprint of its rows is computed.
+
+    The fingerprint is a keyed hash by which the rows are recognised at a restart.
+    """
     return opened.parameters.get(FINGERPRINT, SORTED)
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory."""
+    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory.
+
+    The fingerprint is a keyed hash by which the rows are recognised at a restart.
+    """
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
 def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
-    """Return bytes to store that later show if source files changed; none for rows in memory."""
+    """Return bytes that later show whether source files changed; empty for rows in memory."""
     if not isinstance(rows, StreamedRows):
         return {}
     return {PARTS: tag_of_files(rows.reading.source).encode()}
 
 
 def streams(opened: ReleaseOpened) -> bool:
-    """Return whether a release was opened by streaming its rows."""
+    """Return whether a release was opened by streaming its rows.
+
+    Streamed rows are read in parts and are never in memory all at once.
+    """
     return fingerprint_rule(opened) == ROW_SUMS
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
     """Return the packed encoding in which the rows can be streamed; None if they cannot be.
 
-    It follows from the configuration alone; None where rows do not stream.  Where no ensemble
-    is fitted, nothing of the rows is kept: each draw reads them again.
+    Streamed rows are read in parts and are never in memory all at once.
+
+    The result depends on the configuration only. If no models are trained, no rows are kept, and
+    each draw reads the rows again.
     """
     if not _takes_each_unit_once(configuration):
         return None
@@ -117,13 +129,15 @@ def rows_of(
 ) -> PrivateRows | StreamedRows:
     """Return the private rows for opening a release, streamed or in memory.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Args:
-        configuration: the release's.
-        progress: shows how far reading has come.
-        ledger: the release's, or an empty one.
+        configuration: the release's public parameters.
+        progress: the display of the progress of reading.
+        ledger: the release's ledger, or an empty one for a new release.
 
     Raises:
-        DataError: what does not fit, by column and row number.
+        DataError: a value does not fit; the error names its column and row number.
 
     """
     opened, digests = ledger.read_state().release, ledger.digests
@@ -144,14 +158,16 @@ def new_rows(
 ) -> PrivateRows | StreamedRows:
     """Return the private rows of a release that is about to open.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Args:
-        configuration: the release's.
-        progress: shows how far reading has come.
-        digests: of the database.
-        release_number: in it.
+        configuration: the release's public parameters.
+        progress: the display of the progress of reading.
+        digests: the keyed digests of the database.
+        release_number: the number of the release in the database.
 
     Raises:
-        DataError: what does not fit, by column and row number.
+        DataError: a value does not fit; the error names its column and row number.
 
     """
     settings, coding = configuration.settings, row_codes(configuration)
@@ -175,15 +191,16 @@ def new_rows(
 def rows_beside(
     points: NDArray[np.float64], rows: PrivateRows | StreamedRows, warn: Callable[[str], None]
 ) -> PrivateRows | StreamedRows:
-    """Return the private rows; refuse public points if they are the same rows.
+    """Return the private rows; raise an error if the public points are the same rows.
 
     Args:
-        points: encoded public points, float64 (m, d); m may be 0.
-        rows: the private rows; those that are streamed are read once more where there are points.
-        warn: told how many of the points equal a row, on the operator's terminal alone.
+        points: the public points, encoded, float64 (m, d); m may be 0.
+        rows: the private rows; streamed rows are read once more if there are points.
+        warn: a function that is given a text on how many public points equal a private row, for the
+            operator's terminal only.
 
     Raises:
-        ConfigurationError: points are rows, by their order.
+        ConfigurationError: the order of the public points shows that they are private rows.
         DataError: the source changed meanwhile.
 
     """
@@ -200,8 +217,10 @@ def rows_beside(
 def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
     """Return rows that are in memory; streamed rows raise an error.
 
+    Streamed rows are read in parts and are never in memory all at once.
+
     Raises:
-        InvariantError: they are.
+        InvariantError: the rows are streamed.
 
     """
     if isinstance(rows, StreamedRows):
@@ -228,7 +247,10 @@ def _states_few(settings: Settings) -> bool:
 
 @contextmanager
 def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
-    """Release the resources of streamed rows if the block fails."""
+    """Release the resources of streamed rows if the ``with`` block fails.
+
+    Streamed rows are read in parts and are never in memory all at once.
+    """
     try:
         yield
     except BaseException:

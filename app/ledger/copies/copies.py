@@ -1,14 +1,14 @@
 """Backup, restore and retirement of a ledger, so that no spent budget is forgotten.
 
-A copy is older than its ledger from the next answer on.  So every copy that is made
-here ends with ``ReleaseClosed``: wherever it is put, and whoever serves it, it casts no
-vote and draws nothing.  It goes on only by ``restore``, and only where the ledger that
-it was made of is retired, by a code that the retirement alone tells, or where the
-operator gives the newest head that anybody noted and it is the copy's own.
+A copy becomes outdated with the next answer of its ledger. So every copy that is made here ends
+with the entry ``ReleaseClosed``: whatever server opens it, it gives no new answer and draws
+nothing. It can continue only by ``restore``, and only in two cases: the original ledger is retired,
+and the operator gives the code that was printed at the retirement; or the operator gives the hash
+of the newest entry that was ever noted, and the copy ends with this entry.
 
-A copy is a file in SQLite, whichever kind of database its ledger is in, and is restored
-into either kind.  Nothing here overwrites anything.  A file is built beside its place,
-verified, and linked there whole; a database in PostgreSQL is filled in one transaction.
+A copy is an SQLite file, whichever kind of database its ledger uses, and can be restored to either
+kind. Nothing is ever overwritten. A file is written under a temporary name, verified, and then
+linked to its final name. A PostgreSQL database is filled in one transaction.
 """
 
 from __future__ import annotations
@@ -90,10 +90,11 @@ class Copied:
     """The result of a backup or of a restore.
 
     Attributes:
-        head: of the release in it, before the entry that closed it; the first one's,
-            where it holds several.
-        reopened: whether a release in it goes on.
-        sequences: number of the newest entry of each release before that, by its random id.
+        head: the newest entry of the copied release before the entry that closed it; of the first
+            release, if there are several.
+        reopened: whether a release in the copy continues.
+        sequences: for each release, by its random id, the number of its newest entry before the
+            entry that closed it.
 
     """
 
@@ -107,8 +108,9 @@ class Retired:
     """The result of retiring a release.
 
     Attributes:
-        head: the closing entry's.
-        code: what reopens a copy of it, told this once; None where nothing does.
+        head: the number and hash of the entry that closes the release.
+        code: the code with which a copy can continue, which is shown only now; None if no copy may
+            continue.
 
     """
 
@@ -120,13 +122,13 @@ def back_up(url: str, copy: Path) -> Copied:
     """Copy a ledger to a backup that gives no new answers, even while the original is served.
 
     Args:
-        url: the ledger's address.
-        copy: a file that is not there; only its owner may read it.
+        url: the address of the ledger.
+        copy: the path of the new file, which must not exist; only its owner may read it.
 
     Raises:
-        ConfigurationError: there is no ledger, or the copy's place is taken.
-        VerificationError: the ledger has no release, or does not verify.
-        LedgerUnavailableError: a database refused.
+        ConfigurationError: there is no ledger, or the file exists.
+        VerificationError: the ledger has no release, or its verification fails.
+        LedgerUnavailableError: a database refused an operation.
 
     """
     source = ledger_database(url)
@@ -143,17 +145,20 @@ def restore(
 ) -> Copied:
     """Copy a backup to the configured place; it answers again only if the original is retired.
 
+    It also answers again if the backup is shown to be the newest state of a lost ledger.
+
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.
-        url: address of the ledger, where nothing is.
-        expect_head: hash of the newest head that anybody noted of the lost ledger.
-        code: what the retirement of the copy's ledger told.
+        url: the address of the new ledger, at which there must be none.
+        expect_head: the hash of the newest entry of the lost ledger that was ever noted; None
+            without one.
+        code: the code that was printed when the original was retired; None without one.
 
     Raises:
-        ConfigurationError: there is no such copy, or the ledger's place is taken.
-        VerificationError: the copy does not verify, or may not go on as was asked;
-            nothing is put there.
-        LedgerUnavailableError: a database refused.
+        ConfigurationError: there is no such copy, or there is a ledger at ``url``.
+        VerificationError: the verification of the copy fails, or it may not continue as requested;
+            nothing is written.
+        LedgerUnavailableError: a database refused an operation.
 
     """
     if is_shared(url):
@@ -170,13 +175,13 @@ def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
     """Retire a ledger permanently, with a code that allows one copy of it to continue.
 
     Args:
-        ledger: opened to be written.
-        moves: whether a code is to reopen a copy.
-        noise: where the code is drawn from.
+        ledger: the ledger, opened for writing.
+        moves: whether to return a code with which a copy can continue.
+        noise: the source of randomness, for the code.
 
     Raises:
-        VerificationError: there is no release, or it is closed already.
-        LedgerUnavailableError: the ledger took no entry; try again.
+        VerificationError: the ledger has no release, or is closed already.
+        LedgerUnavailableError: the database refused the write; try again.
 
     """
     state = ledger.read_state()

@@ -1,14 +1,12 @@
 """The target database of a copied ledger: reserved first, then filled in one transaction.
 
-A reserved database has tables and a secret of its own, and says in place of a revision
-that it is no ledger yet, so that no server opens it and none begins a release there.  The
-one transaction that fills it brings every row, the ledger's secret and the revision, all
-or none of them.
+A reserved database has empty tables and its own secret. In place of a schema revision it has a mark
+that it is not a ledger yet, so that no server opens it and no release begins there. One transaction
+fills it with all rows, the ledger's secret and the revision, or with none of them.
 
-Rows from one database to another of whatever kind, a block at a time.
-
-What is copied is every table of the ledger but the database's secret, in an order in which
-no row refers to one that comes later, and in the order of the keys, as the tables ask for.
+Every table of the ledger is copied, a block of rows at a time, except the database's own secret.
+The tables are in an order in which no row refers to a later one, and rows are in the order of their
+keys, as the triggers of the tables require.
 """
 
 from __future__ import annotations
@@ -84,11 +82,11 @@ def copy_rows(source: Connection, target: Connection) -> None:
     """Copy all ledger rows from one database into empty tables of another.
 
     Args:
-        source: a transaction that sees one moment.
-        target: a transaction that holds its database's write lock.
+        source: a connection inside a transaction that sees the database at one moment.
+        target: a connection inside a transaction with the write lock of the other database.
 
     Raises:
-        SQLAlchemyError: either database refuses.
+        SQLAlchemyError: a database refused an operation.
 
     """
     for table in COPIED:
@@ -168,8 +166,8 @@ class Found(NamedTuple):
     """The result of inspecting the database at an address.
 
     Attributes:
-        held: the kind of thing.
-        secret: of the database, 32 bytes; None where it has none.
+        held: whether the database is free, reserved or occupied.
+        secret: the database's secret, 32 bytes; None if it has none.
 
     """
 
@@ -181,8 +179,8 @@ def look_at(url: str) -> Found:
     """Return the state of a target database without changing it.
 
     Raises:
-        ConfigurationError: it is another program's, or cannot be read.
-        LedgerCorruptError: it is a damaged ledger.
+        ConfigurationError: the database belongs to another program, or cannot be read.
+        LedgerCorruptError: the database contains a damaged ledger.
 
     """
     database = ledger_database(url)
@@ -206,12 +204,12 @@ def reserve(url: str, *, noise: NoiseSource) -> None:
     """Create missing tables, and mark the database as reserved so that no server opens it.
 
     Args:
-        url: of a database that holds no release, or that is reserved already.
-        noise: where a new database's secret is drawn from.
+        url: the address of a database that has no release, or that is reserved already.
+        noise: the source of randomness, for a new database's secret.
 
     Raises:
-        ConfigurationError: a release is there, or the database cannot be made.
-        SQLAlchemyError: the database refuses.
+        ConfigurationError: the database has a release, or cannot be created.
+        SQLAlchemyError: the database refused an operation.
 
     """
     if look_at(url).held is Held.RESERVED:
@@ -226,11 +224,11 @@ def reserve(url: str, *, noise: NoiseSource) -> None:
 def filling(url: str) -> Iterator[Connection]:
     """Yield a transaction with the write lock, on a database that has no rows.
 
-    What the block does not commit is undone.
+    Anything that the ``with`` block does not commit is undone.
 
     Raises:
-        ConfigurationError: rows are there.
-        SQLAlchemyError: the database refuses.
+        ConfigurationError: the database has rows.
+        SQLAlchemyError: the database refused an operation.
 
     """
     database = ledger_database(url)
@@ -250,13 +248,13 @@ def fill(source: Connection, target: Connection, secret: bytes) -> None:
     """Copy a whole ledger to a reserved database, within the caller's transaction.
 
     Args:
-        source: a transaction that sees one moment.
-        target: what ``filling`` yields.
-        secret: of the source's database, 32 bytes.
+        source: a connection inside a transaction that sees the database at one moment.
+        target: the connection that ``filling`` yields.
+        secret: the secret of the source's database, 32 bytes.
 
     Raises:
-        VerificationError: what arrived is not what was sent.
-        SQLAlchemyError: either database refuses.
+        VerificationError: the copied rows differ from the original rows.
+        SQLAlchemyError: a database refused an operation.
 
     """
     copy_rows(source, target)

@@ -51,7 +51,7 @@ class LedgerDatabase(Protocol):
         """Create the empty database, unless the operator has to do so.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: the database cannot be created.
 
         """
 
@@ -62,7 +62,7 @@ class LedgerDatabase(Protocol):
         """Return the object that begins and ends write transactions on an engine."""
 
     def reading_engine(self) -> Engine:
-        """Return the SQLAlchemy engine for reading, which sees one moment and cannot write."""
+        """Return the SQLAlchemy engine for read-only transactions on one state of the database."""
 
     def messaging_engine(self) -> Engine | None:
         """Return the engine for messages between servers; None if only one server is possible."""
@@ -70,10 +70,11 @@ class LedgerDatabase(Protocol):
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
         """Hold the lock that lets only one process draw the classifier or the statistics table.
 
-        Yields what tells whether the turn is still this process's.
+        Yields a function that returns whether this process still has the lock.
 
         Raises:
-            LedgerUnavailableError: the database cannot be reached, or another's turn lasts.
+            LedgerUnavailableError: the database cannot be reached, or another process has the lock
+                for too long.
 
         """
 
@@ -83,7 +84,8 @@ class SqliteDatabase:
     """A ledger's database in an SQLite file.
 
     Attributes:
-        path: of the database; the files beside it have names that begin with its own.
+        path: the path of the file; the names of SQLite's further files next to it begin with this
+            file's name.
 
     """
 
@@ -118,7 +120,7 @@ class SqliteDatabase:
         """Create the SQLite file if it is missing, readable by its owner only.
 
         Raises:
-            OSError: it cannot be created or closed to others.
+            OSError: the file cannot be created, or other users can read it.
 
         """
         sqlite.create_owner_only(self.path)

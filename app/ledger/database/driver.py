@@ -1,13 +1,11 @@
 """SQL statements sent to the database driver directly, for speed: commits and look-ups.
 
-Each takes a few microseconds there, and SQLAlchemy's part of it took several times as
-long.  Errors are the same ones.
+SQLAlchemy's own work for these statements would take several times as long as the statements. The
+errors are the same as SQLAlchemy's.
 
-How transactions of the one writer begin and end, by the kind of database.
-
-What the database raises, in our own words: wrapped around the calls of the database and
-nothing else, so that an error of somebody else's code inside a transaction is never taken
-for one of ours.
+The module also begins and ends the transactions of the one writer, by the kind of database, and
+converts the errors of a database to Conclave's errors. The conversion covers the calls of the
+database only, so that no error of other code inside a transaction is taken for one of the database.
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ def fetch_all(connection: Connection, text: str, values: tuple[object, ...] = ()
     """Return every row that an SQL statement selects.
 
     Args:
-        connection: inside a transaction.
-        text: one statement.
-        values: of its question marks.
+        connection: a connection inside a transaction.
+        text: one SQL statement.
+        values: the values for the statement's question marks.
 
     Raises:
-        DBAPIError: what the driver raised, as SQLAlchemy would have raised it.
+        DBAPIError: the driver raised an error; it is the same as SQLAlchemy would raise.
 
     """
     dialect = connection.dialect
@@ -62,11 +60,11 @@ def insert_rows(
     """Insert rows into a table; errors are those of :func:`fetch_all`.
 
     Args:
-        connection: inside a transaction.
-        text: an ``INSERT`` of one row.
-        rows: values of its question marks.
-        types: what PostgreSQL calls those of the values, where there may be many rows: it
-            then takes them in one message, in a quarter of the processor's time.
+        connection: a connection inside a transaction.
+        text: an ``INSERT`` statement for one row.
+        rows: the values for the question marks, for each row.
+        types: PostgreSQL's names of the values' types, for inserts of many rows: PostgreSQL then
+            gets all rows in one message, in a quarter of the processor's time; empty otherwise.
 
     """
     dialect = connection.dialect
@@ -107,7 +105,7 @@ def _as_raised(connection: Connection, text: str, error: Exception) -> BaseExcep
 def is_cut_off(connection: Connection) -> bool:
     """Return whether an error means that the database connection was ended from outside.
 
-    A file has nobody who could.
+    For an SQLite file the result is always false.
     """
     if connection.invalidated:
         return True
@@ -145,7 +143,7 @@ class Writing(Protocol):
         """Begin a transaction that holds the write lock.
 
         Raises:
-            SQLAlchemyError: the database cannot be reached, or another holds the lock.
+            SQLAlchemyError: the database cannot be reached, or another process has the lock.
 
         """
 
@@ -153,7 +151,7 @@ class Writing(Protocol):
         """Commit the transaction to the disk.
 
         Raises:
-            SQLAlchemyError: it failed, or nobody knows whether it did.
+            SQLAlchemyError: the commit failed, or it is unknown whether it failed.
 
         """
 
@@ -165,7 +163,7 @@ class Writing(Protocol):
 
 
 def begun(engine: Engine) -> Connection:
-    """Return a connection of a pool on which a transaction has begun."""
+    """Return a connection from an engine's pool, on which a transaction has begun."""
     connection = engine.connect()
     try:
         connection.begin()
@@ -178,17 +176,16 @@ def begun(engine: Engine) -> Connection:
 class KeptWriting:
     """Write transactions on one connection that stays open, by the driver's own statements.
 
-    SQLAlchemy takes all of them for one transaction that it began with the first, so that
-    its statements begin none.  What it does around a transaction of its own took 60 of the
-    220 microseconds of the processor that a batch of one answer took with its commit.
+    SQLAlchemy treats all these transactions as one that began with the first, so it begins no
+    transaction itself, which saves processor time.
     """
 
     def __init__(self, engine: Engine, begin: str) -> None:
         """Prepare to connect at the first transaction.
 
         Args:
-            engine: of writers; its transactions begin with the statement as well.
-            begin: the statement that begins one.
+            engine: the engine for writing, whose transactions begin with the same statement.
+            begin: the SQL statement that begins a transaction.
 
         """
         self._engine = engine
@@ -258,12 +255,12 @@ _TRANSLATION: Final = _Translation()
 
 
 def database_errors() -> AbstractContextManager[None]:
-    """Turn database errors in a block into Conclave's own, without the original text.
+    """Turn database errors in a ``with`` block into Conclave's own, without the original text.
 
     Raises:
-        InvariantError: a row that the tables refuse.
-        LedgerCorruptError: a file that is damaged: trying again is no use.
-        LedgerUnavailableError: anything else: locked, full, read-only, gone.
+        InvariantError: the tables refused a row.
+        LedgerCorruptError: the database file is damaged; trying again does not help.
+        LedgerUnavailableError: any other error: the database is locked, full, read-only or missing.
 
     """
     return _TRANSLATION
@@ -284,10 +281,9 @@ def translate(error: BaseException) -> None:
 def is_damage(error: SQLAlchemyError) -> bool:
     """Return whether an error reports a damaged database file.
 
-    SQLite's driver raises the bare class for damage, and a subclass for whatever has
-    to do with the system underneath or with the statement.  PostgreSQL says by a code
-    what it found, and its driver raises the bare class where a connection ends
-    without any.
+    For damage SQLite's driver raises its base class of errors, and for errors of the operating
+    system or of a statement a subclass. PostgreSQL reports a code; its driver raises the base
+    class, without a code, if a connection ends.
     """
     origin = error.orig if isinstance(error, DatabaseError) else None
     if origin is not None and hasattr(origin, "sqlstate"):

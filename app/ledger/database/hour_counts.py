@@ -1,8 +1,8 @@
 """Counts of requests by hour, from all servers of a ledger; they are not ledger entries.
 
-The counts of the newest ``HOURS_MAX`` hours are kept, and decide nothing: they are for people, who
-look at them after a restart.  So no entry binds them, they carry no mark, and a server that is
-killed loses those of its last minute.
+The counts of the newest ``HOURS_MAX`` hours are kept. They are only shown to people and decide
+nothing. Therefore no ledger entry or authentication code protects them, and a server that is killed
+loses the counts of its last minute.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class HourCounts(NamedTuple):
     """The numbers of requests in one hour by kind.
 
     Attributes:
-        fresh: new answers of the ensemble, stable and unstable.
-        unstable: the unstable ones.
-        repeated: recorded answers given again.
-        classified: answers of the published classifier.
-        refused: requests, and lines of streams.
+        fresh: the number of new answers by the models' vote, stable and unstable.
+        unstable: the number of unstable answers among them.
+        repeated: the number of recorded answers that were given again.
+        classified: the number of answers by the published classifier.
+        refused: the number of refused requests, and refused lines of streams.
 
     """
 
@@ -72,12 +72,12 @@ def add_hours(
     """Add request counts to the stored counts of their hours, and delete hours that are too old.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release that was asked.
-        counts: by hours since 1970.
+        connection: a connection inside a transaction.
+        release_number: the number of the release that was asked.
+        counts: the counts of each hour, by hours since 1970.
 
     Raises:
-        SQLAlchemyError: the database does not take them.
+        SQLAlchemyError: the database refused the write.
 
     """
     for hour, added in counts.items():

@@ -42,15 +42,16 @@ def find_keys(
     """Return a pair of hashes, (key, vector), for each given idempotency key that is recorded.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release that they were sent to.
-        key_digests: keyed digests, 32 bytes each.
-        digests: of the database, by which a key's mark is checked.
+        connection: a connection inside a transaction.
+        release_number: the number of the release to which the keys were sent.
+        key_digests: the keyed digests of the idempotency keys, 32 bytes each.
+        digests: the keyed digests of the database, with which a stored key's authentication code is
+            checked.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
-        TypeError: a row holds a value of a wrong type.
-        LedgerCorruptError: a key that is found was altered.
+        TypeError: a row has a value of a wrong type.
+        LedgerCorruptError: a stored key was altered.
 
     """
     rows = _search(connection, _KEYS, _KEY_COLUMNS, release_number, key_digests)

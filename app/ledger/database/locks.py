@@ -1,15 +1,13 @@
 """A file lock, which the operating system releases if the process dies.
 
-The lock is the kernel's (``flock``), on a file of its own which stays there and holds
-nothing.  The kernel lets go of it with the process, however that ends.  A database's own
-file is never opened for this: closing any descriptor of it would drop the locks by which
-SQLite orders its transactions.
+The lock is an operating system's lock (``flock``) on a separate, empty file, which is never
+deleted. The database's own file is never opened for this lock: closing any descriptor of the file
+would drop the locks with which SQLite orders its transactions.
 
-One process at a time draws what a release publishes once, where its ledger is a file.
-
-A server, ``conclave learn`` and ``conclave statistics`` may want to draw at the same time.
-Of two draws the first to finish would be published, chosen by how long it took, and that
-may depend on what comes out: one draw is what the proofs are of.
+The module also lets one process at a time draw a result that a release publishes once, if its
+ledger is a file. A server, ``conclave learn`` and ``conclave statistics`` may want to draw at the
+same time. Of two draws, the one that finishes first would be published, and the time of a draw may
+depend on its result. The proofs are for a single draw.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class FileLock:
     """A file lock that is held until it is released or the process ends."""
 
     def __init__(self, descriptor: int | None) -> None:
-        """Take over an open, locked file descriptor; None where no lock is needed."""
+        """Take over an open, locked file descriptor; None if no lock is needed."""
         self._descriptor = descriptor
         if descriptor is not None:
             _held.add(descriptor)
@@ -51,8 +49,8 @@ def lock_file(path: Path) -> FileLock:
     """Return a lock on a file, created if missing; raise an error if it is locked already.
 
     Raises:
-        BlockingIOError: somebody else has the lock.
-        OSError: it cannot be opened or locked.
+        BlockingIOError: another process has the lock.
+        OSError: the file cannot be opened or locked.
 
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -84,14 +82,14 @@ def turn_to_draw(path: Path, release_number: int) -> Iterator[Callable[[], bool]
     """Hold the lock that lets only one process draw the classifier or the statistics table.
 
     Args:
-        path: of the database's file.
-        release_number: of the release.
+        path: the path of the database's file.
+        release_number: the number of the release in the database.
 
     Yields:
-        What tells whether the turn is still this process's, which it is.
+        A function that returns whether this process still has the lock, which is always true.
 
     Raises:
-        LedgerUnavailableError: another process draws.
+        LedgerUnavailableError: another process is drawing.
 
     """
     path = path.resolve()

@@ -1,12 +1,12 @@
-"""Messages between the servers of one ledger, and the lock of the one that leads them.
+"""Messages between the servers of one ledger, and the lock of the server that leads the others.
 
-PostgreSQL's notifications carry them: a notification is heard at once, or, where it was
-sent inside a transaction, when that has been committed.  Whoever may connect to the
-database could listen and send as well, so that each message is encrypted and authenticated
-under a key that only those have who can read the database's secret.
+Messages are sent as notifications of PostgreSQL. A notification is delivered at once, or, if it was
+sent inside a transaction, when the transaction is committed. Any program with access to the
+database could read and send notifications, so each message is encrypted and authenticated with a
+key that is derived from the database's secret.
 
-The lock is advisory, and PostgreSQL lets go of it with the connection.  Nothing that must
-be exact rests on it: two leaders would each write under the lock of those that write.
+The lock of the leader is advisory, and PostgreSQL releases it with the connection. No exact result
+relies on it: if there were two leaders, each would still write under the database's write lock.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class Sealed(NamedTuple):
 class Messages:
     """One server's connection to the other servers of a ledger: it receives, sends, and may lead.
 
-    Every method may wait for the database, and is called on one thread.
+    Every method may wait for the database. All methods must be called on one thread.
     """
 
     def __init__(self, engine: Engine, secret: bytes, release_number: int, name: bytes) -> None:
         """Prepare to connect.
 
         Args:
-            engine: of connections on which each statement is a transaction of its own.
-            secret: the database's.
-            release_number: of the release that the servers share.
-            name: of this server, random bytes that no other has.
+            engine: an engine for connections on which each statement is a separate transaction.
+            secret: the database's secret.
+            release_number: the number of the release that the servers share.
+            name: the unique name of this server, random bytes.
 
         """
         self._engine = engine
@@ -107,7 +107,7 @@ class Messages:
         return self._connection is not None
 
     def descriptor(self) -> int | None:
-        """Return the file descriptor that becomes readable with a message; None unconnected."""
+        """Return the file descriptor that becomes readable with a message; None if unconnected."""
         if self._connection is None or is_cut_off(self._connection):
             return None
         found: int = self._connection.connection.dbapi_connection.fileno()  # type: ignore[union-attr]  # psycopg's
@@ -117,8 +117,8 @@ class Messages:
         """Connect, and listen to the messages for this server.
 
         Raises:
-            LedgerUnavailableError: the database cannot be reached, or a pooler of
-                connections stands before it, so that nothing is heard.
+            LedgerUnavailableError: the database cannot be reached, or can only be reached through a
+                connection pooler, which delivers no notifications.
 
         """
         with database_errors():
@@ -156,7 +156,7 @@ class Messages:
         return self.leads
 
     def keep_awake(self) -> None:
-        """Send the database a statement at times, so that the leader's connection stays open."""
+        """Send the database a statement from time to time, to keep the leader's connection open."""
         if self.leads and time.monotonic() - self._asked_at > ASKED_SECONDS:
             self._ask("SELECT 1")
 
@@ -164,8 +164,8 @@ class Messages:
         """Return an encrypted message for one server, or for the leading server.
 
         Args:
-            body: at most ``BODY_BYTES_MAX`` bytes.
-            receiver: the server's name; None for whoever leads.
+            body: the message, at most ``BODY_BYTES_MAX`` bytes.
+            receiver: the name of the server; None for the leading server.
 
         """
         channel = self._leading_channel if receiver is None else channel_of(receiver)
@@ -188,7 +188,7 @@ class Messages:
         """Return the messages that have come, after waiting for the first if there is none.
 
         Args:
-            seconds: to wait at most.
+            seconds: the longest time to wait.
 
         Raises:
             LedgerUnavailableError: the database cannot be reached.

@@ -58,15 +58,17 @@ class OpenDatabase:
     """The SQLAlchemy engines of an open ledger database, and the database's secret key.
 
     Attributes:
-        writer: None where it was opened for reading.
-        writing: begins and ends the writer's transactions; None likewise.
-        readers: connections that cannot write.
+        writer: the engine for writing; None if the database was opened for reading.
+        writing: the object that begins and ends write transactions; None if the database was opened
+            for reading.
+        readers: the engine for connections that cannot write.
         secret: the database's secret, 32 bytes.
-        is_shared: whether other servers may write beside this one.
-        turn_to_draw: lets one server at a time draw what a release publishes once, by the
-            release's number; yields what tells whether the turn is still its own.
-        file: of the database; None where it is on a server.
-        messaging: connections on which servers send each other messages; None in a file.
+        is_shared: whether other servers may write to the database too.
+        turn_to_draw: a function that holds a lock so that one server at a time draws a result that
+            a release publishes once. It is called with the release's number, and yields a function
+            that returns whether the lock is still held.
+        file: the path of the database's file; None if the database is on a server.
+        messaging: the engine for messages between servers; None for a file.
 
     """
 
@@ -94,14 +96,15 @@ def open_database(
     """Open a ledger's database; create or migrate it if ``create`` allows.
 
     Args:
-        url: of the database.
-        create: whether it is written.
-        noise: where the secret of a new one is drawn from.
-        secret: of a new one, where it was drawn already, 32 bytes.
+        url: the address of the database.
+        create: whether the database is opened for writing, and created if it is missing.
+        noise: the source of randomness, for the secret of a new database.
+        secret: the secret of a new database, 32 bytes, if it was drawn already; otherwise None.
 
     Raises:
-        ConfigurationError: it cannot be opened, or is no ledger.
-        LedgerCorruptError: it cannot be read as a database, or has lost its secret.
+        ConfigurationError: the database cannot be opened, or is not a ledger.
+        LedgerCorruptError: the file is not a readable database, or the database has lost its
+            secret.
 
     """
     database = ledger_database(url)
@@ -142,7 +145,7 @@ def peeking(database: LedgerDatabase) -> Iterator[Connection]:
     """Yield a read-only connection to an existing database of a ledger.
 
     Raises:
-        ConfigurationError: it cannot be opened.
+        ConfigurationError: the database cannot be opened.
 
     """
     readers = database.reading_engine()
@@ -179,9 +182,9 @@ def reading(database: LedgerDatabase) -> Iterator[Connection]:
     """Yield a connection that reads a ledger with any revision of its tables.
 
     Raises:
-        NoLedgerError: there is none.
-        ConfigurationError: it cannot be opened.
-        LedgerCorruptError: it cannot be read as a database.
+        NoLedgerError: there is no ledger.
+        ConfigurationError: the database cannot be opened.
+        LedgerCorruptError: the file is not a readable database.
 
     """
     _require(database)
@@ -259,11 +262,11 @@ def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | N
 def read_revision(database: LedgerDatabase, connection: Connection) -> str | None:
     """Return the revision of the ledger's tables; None for a database without tables.
 
-    Of what a copy is being written to it is ``UNFINISHED``.
+    For a database to which a copy is being written the result is ``UNFINISHED``.
 
     Raises:
-        ConfigurationError: the database is another program's.
-        LedgerCorruptError: its tables are not those of a revision.
+        ConfigurationError: the database belongs to another program.
+        LedgerCorruptError: the tables do not match any revision.
 
     """
     names = inspect(connection).get_table_names()
@@ -325,14 +328,14 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refuse_replaced(connection: Connection, secret: bytes) -> None:
-    """Refuse a database to which a ledger was copied after it had been opened as empty.
+    """Raise an error if a ledger was copied to a database after it was opened as empty.
 
     Args:
-        connection: inside a transaction.
-        secret: that the database had when it was opened, 32 bytes.
+        connection: a connection inside a transaction.
+        secret: the secret of the database when it was opened, 32 bytes.
 
     Raises:
-        LedgerUnavailableError: it is; who starts again opens it as it is now.
+        LedgerUnavailableError: a ledger was copied to the database; start again to open it.
         SQLAlchemyError: the database cannot be read.
 
     """

@@ -1,16 +1,14 @@
 """PostgreSQL as a ledger's database: every part that differs from SQLite.
 
-Several servers may have one ledger open.  What orders them is one advisory lock of the
-database, which every transaction that writes takes before it reads anything, and which
-PostgreSQL lets go of with the transaction or with the connection, however either ends.
-Nobody else writes meanwhile, so that each statement of such a transaction sees the
-same committed rows, those of the transaction before it included.
+Several servers may have one ledger open. They are ordered by one advisory lock of the database.
+Every write transaction takes this lock before its first read, and PostgreSQL releases the lock when
+the transaction or the connection ends. No other server writes meanwhile, so all statements of such
+a transaction see the same committed rows, including those of the previous transaction.
 
-What PostgreSQL must refuse, and hold: the triggers of the tables, and what they run.
-
-An owner of the tables can disable a trigger, drop it, or replace the function that it
-runs, so that all three are compared here with what the revisions in ``migrations/``
-wrote.  A server needs to own nothing: ``docs/postgresql.md`` has the roles.
+The module also checks the triggers of the tables, and the functions that they run. The owner of the
+tables can disable a trigger, drop it, or replace its function, so all three are compared with those
+that the revisions in ``migrations/`` created. A server need not be the owner:
+``docs/postgresql.md`` has the roles.
 """
 
 # ruff: noqa: S608 -- the statements are made of the names of our own tables
@@ -135,7 +133,7 @@ class PostgresqlDatabase:
     """A ledger's database on a PostgreSQL server.
 
     Attributes:
-        url: its whole address; shown to nobody.
+        url: the whole address, with the password; it is never shown.
 
     """
 
@@ -185,7 +183,7 @@ class PostgresqlDatabase:
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
-        """Return the SQLAlchemy engine for reading, which sees one moment and cannot write."""
+        """Return the SQLAlchemy engine for read-only transactions on one state of the database."""
         engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
 
         @event.listens_for(engine, "begin")
@@ -217,14 +215,14 @@ class PostgresqlDatabase:
 
 
 class SharedWriting(KeptWriting):
-    """Write transactions that wait for another server's lock, and disconnect idle holders."""
+    """Write transactions that wait for another server's lock, and disconnect idle lock holders."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
         """Take connections from ``engine``, which is for writing.
 
         Args:
-            engine: of writers.
-            url: of the database, for a connection beside them.
+            engine: the engine for writing.
+            url: the address of the database, for one additional connection.
 
         """
         super().__init__(engine, _BEGIN)
@@ -233,8 +231,8 @@ class SharedWriting(KeptWriting):
     def begin(self) -> Connection:
         """Begin a transaction; if an idle connection holds the lock, disconnect it once.
 
-        Where the kept connection was cut, as by a restart of the database, another takes
-        its place unnoticed: nothing has been written yet.
+        If the open connection was cut, for example by a restart of the database, a new one replaces
+        it without an error, since nothing was written yet.
         """
         kept = self._kept
         try:
@@ -287,13 +285,13 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
 
 
 def allow_long_waits(connection: Connection) -> None:
-    """Let a transaction hold the lock for long while it is idle, as SQLite does.
+    """Allow a transaction to hold the lock for a long time while it is idle, as SQLite does.
 
     Args:
-        connection: inside a transaction.
+        connection: a connection inside a transaction.
 
     Raises:
-        DBAPIError: the database refuses.
+        DBAPIError: the database refused the statement.
 
     """
     if connection.dialect.name == DIALECT:
@@ -306,13 +304,13 @@ def allow_long_waits(connection: Connection) -> None:
 def turn_to_open(url: str, release_name: str) -> Iterator[None]:
     """Wait for and hold the lock that lets only one server open the release.
 
-    PostgreSQL gives the turn to another where this process or its connection ends.
-    Two that opened at once would do no harm, only the same work twice: what is drawn
-    is the release's by the first transaction that says so.
+    If this process or its connection ends, PostgreSQL gives the lock to another server. Two servers
+    that opened a release at once would do no harm, only the same work twice: the first transaction
+    that commits decides what was drawn.
 
     Args:
-        url: of the ledger.
-        release_name: of the release.
+        url: the address of the ledger.
+        release_name: the name of the release.
 
     Raises:
         ConfigurationError: the database cannot be reached.
@@ -331,7 +329,7 @@ def grant_serving(url: str, role: str) -> None:
     """Grant a database role the rights to serve a ledger: read, add rows, raise counts.
 
     Raises:
-        ConfigurationError: there is no such role, or the tables are another's.
+        ConfigurationError: there is no such role, or another role owns the tables.
 
     """
     engine = postgresql_database(url).writing_engine()
@@ -356,19 +354,20 @@ def grant_serving(url: str, role: str) -> None:
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
     """Wait for and hold the lock that lets only one process draw the classifier or the table.
 
-    Two that drew at once would publish what was drawn first, and how long a draw takes
-    may depend on what comes out: one draw is what the proofs are of.  Where this process
-    or its connection ends, or the process is paused, PostgreSQL gives the turn to another.
+    If two processes drew at once, the draw that finishes first would be published, and the time of
+    a draw may depend on its result. The proofs are for a single draw. If this process or its
+    connection ends, or the process is paused, PostgreSQL gives the lock to another process.
 
     Args:
-        url: of the ledger.
-        release_number: of the release.
+        url: the address of the ledger.
+        release_number: the number of the release in the database.
 
     Yields:
-        What tells whether the turn is still this process's.
+        A function that returns whether this process still has the lock.
 
     Raises:
-        LedgerUnavailableError: the database cannot be reached, or another server's turn lasts.
+        LedgerUnavailableError: the database cannot be reached, or another server has the lock for
+            too long.
 
     """
     with database_errors():
@@ -503,7 +502,7 @@ _INDEX: Final = (
 def protection_fault(connection: Connection) -> str | None:
     """Return a fault of the protecting triggers or of the answers' index, or None.
 
-    A trigger that is missing, disabled or altered, one that is not ours, and a rule.
+    A fault is a trigger that is missing, disabled, altered or unknown, or a rule on a table.
     """
     if connection.exec_driver_sql(_INDEX.replace("%", "%%")).scalar() is not True:
         return f"the table answers has lost the index {ANSWERS_INDEX}, or it was altered"
@@ -523,7 +522,7 @@ def protection_fault(connection: Connection) -> str | None:
 def fits(column: Column[object]) -> str | None:
     """Return an SQL condition that a column's values have the right type, or None.
 
-    PostgreSQL keeps to the types of its columns, and knows no length of bytes.
+    PostgreSQL enforces the types of its columns, but not the length of bytes.
     """
     length = column.type.length if isinstance(column.type, LargeBinary) else None
     return None if length is None else f"octet_length({column.name}) = {length}"
@@ -531,7 +530,7 @@ def fits(column: Column[object]) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Disable the triggers of a table within a block; see ``protections.unprotected``."""
+    """Disable the triggers of a table in a ``with`` block; see ``protections.unprotected``."""
     connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     yield
     connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
@@ -541,12 +540,14 @@ def forget(connection: Connection, release_number: int, names: Sequence[str]) ->
     """Delete private values, with the rights of the tables' owner.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release whose pieces they are.
-        names: of pieces that ticks and retirements leave without a use; others are refused.
+        connection: a connection inside a transaction.
+        release_number: the number of the release to which the private values belong.
+        names: the names of private values that are unused after a tick (scheduled update) or the
+            retirement of a batch of rows; other names are refused.
 
     Raises:
-        SQLAlchemyError: the database refuses, as where a role was not granted it.
+        SQLAlchemyError: the database refused, for example because the role was not granted the
+            right.
 
     """
     connection.execute(

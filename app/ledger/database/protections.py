@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def structural_fault(connection: Connection) -> str | None:
     """Return a fault that the database reports about its own file, or None.
 
-    PostgreSQL checks its pages itself as they are read, where it has checksums.
+    A PostgreSQL server itself checks its pages when they are read, if checksums are enabled.
     """
     return None if _is_postgresql(connection) else sqlite.structural_fault(connection)
 
@@ -27,7 +27,7 @@ def structural_fault(connection: Connection) -> str | None:
 def protection_fault(connection: Connection) -> str | None:
     """Return a fault of the protecting triggers or of an index, or None.
 
-    A trigger that is missing, one that was altered, and one that is not ours.
+    A fault is a trigger that is missing, altered or unknown.
     """
     if _is_postgresql(connection):
         return postgresql.protection_fault(connection)
@@ -48,14 +48,14 @@ def type_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Allow changes to the rows of a table within a block, inside the owner's transaction.
+    """Allow changes to the rows of a table in a ``with`` block, inside the owner's transaction.
 
-    For a database that is no ledger yet, and in SQLite for pieces that are forgotten.  The
-    triggers are back before the transaction can end, and ``protection_fault`` tells whether
-    they are what they were.
+    It is used for a database that is not a ledger yet, and in SQLite to delete unused private
+    values. The triggers are restored before the transaction can end, and ``protection_fault`` tests
+    whether they are unchanged.
 
     Raises:
-        SQLAlchemyError: the database refuses, as where another role owns the table.
+        SQLAlchemyError: the database refused, for example because another role owns the table.
 
     """
     chosen = postgresql if _is_postgresql(connection) else sqlite
@@ -67,7 +67,8 @@ def delete_private(connection: Connection, release_number: int, names: Iterable[
     """Delete private values that no ledger entry mentions any more, inside the transaction.
 
     Raises:
-        SQLAlchemyError: the database refuses, as where a role was not granted it.
+        SQLAlchemyError: the database refused, for example because the role was not granted the
+            right.
 
     """
     gone = sorted(names)

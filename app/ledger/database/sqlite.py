@@ -1,14 +1,12 @@
 """SQLite as a ledger's database: every part that differs from PostgreSQL.
 
-WAL with ``synchronous=FULL``: a commit returns after its bytes are on disk.
-The driver opens no transaction of its own, so that ``BEGIN IMMEDIATE`` takes
-the write lock before the first read, and a commit without a transaction is an
-error instead of nothing.
+The database is in WAL mode with ``synchronous=FULL``, so a commit returns after its bytes are on
+disk. The driver begins no transaction by itself. So ``BEGIN IMMEDIATE`` takes the write lock before
+the first read, and a commit outside a transaction is an error.
 
-What SQLite itself must refuse, and hold: the triggers of the tables, and their types.
-
-SQLite keeps a value of any type in any column and a trigger under any name, so that
-both are compared here with what the revisions in ``migrations/`` wrote.
+The module also checks the triggers of the tables, and the types of stored values. SQLite accepts a
+value of any type in any column and a trigger under any name, so both are compared with those that
+the revisions in ``migrations/`` created.
 """
 
 # ruff: noqa: S608 -- the statements are made of the names of our own tables
@@ -67,8 +65,8 @@ def database_path(url: str) -> Path:
     """Return the path of the SQLite file at a ledger's address.
 
     Raises:
-        ConfigurationError: the address is malformed, names another kind of
-            database, or none that outlives the process.
+        ConfigurationError: the address is malformed, or names another kind of database, or a
+            database in memory, which would not outlive the process.
 
     """
     try:
@@ -92,10 +90,10 @@ def database_path(url: str) -> Path:
 def create_owner_only(path: Path) -> None:
     """Create a file if it is missing, and make it accessible to its owner only.
 
-    SQLite gives the files beside it (``-wal``, ``-shm``) the same mode.
+    SQLite gives its further files (``-wal``, ``-shm``) the same access rights.
 
     Raises:
-        OSError: it cannot be created or closed to others.
+        OSError: the file cannot be created, or other users can access it.
 
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
@@ -142,7 +140,7 @@ def version_of(connection: Connection) -> Version:
     """Return a value that changes with every commit of another connection.
 
     Args:
-        connection: inside a transaction, for which it then holds.
+        connection: a connection inside a transaction; the value is valid for this transaction.
 
     """
     ((number,),) = fetch_all(connection, "PRAGMA data_version")
@@ -230,7 +228,7 @@ def copy_into(source: Connection, path: Path) -> None:
     """Copy an SQLite database, as of one moment, to an empty file while others may write.
 
     Raises:
-        sqlite3.Error: it cannot be read, or the file takes no more.
+        sqlite3.Error: the database cannot be read, or the file cannot be written.
 
     """
     driver = source.connection.driver_connection
@@ -246,10 +244,10 @@ def companions(path: Path) -> list[Path]:
 
 
 def refuse_companions(path: Path) -> None:
-    """Refuse a path for a new ledger if log files of another database lie there.
+    """Raise an error if log files of another database lie at the path of a new ledger.
 
     Raises:
-        ConfigurationError: it did.
+        ConfigurationError: there are such files.
 
     """
     for companion in companions(path):
@@ -292,7 +290,7 @@ _INDEXES: Final = {
 def protection_fault(connection: Connection) -> str | None:
     """Return a fault of the protecting triggers or of an index, or None.
 
-    A trigger that is missing, one that was altered, and one that is not ours.
+    A fault is a trigger that is missing, altered or unknown.
     """
     indexes = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'index'")
     texts = dict(tuple(row) for row in indexes)
@@ -311,7 +309,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Drop the triggers of a table for a block; see ``protections.unprotected``."""
+    """Drop the triggers of a table for a ``with`` block; see ``protections.unprotected``."""
     found = f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{table}'"
     triggers = [tuple(row) for row in connection.exec_driver_sql(found)]
     for name, _ in triggers:

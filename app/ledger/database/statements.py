@@ -1,7 +1,7 @@
 """SQL reads of the ledger's tables, page by page, on the caller's connection.
 
-Rows are only ever added, so that pages read one after another fit together.  All but the
-database's secret belong to one release, which the caller names by its number.
+Rows are only ever added, so pages that are read one after another are consistent. All rows except
+the database's secret belong to one release, which the caller names by its number.
 """
 
 from __future__ import annotations
@@ -42,13 +42,17 @@ class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
     """A recorded answer, which is repeated for the same vector.
 
     Attributes:
-        query_id: its number, counted from 1 without gaps.
-        label: class index; None for an abstention.
+        query_id: the number of the answer, counted from 1 without gaps.
+        label: the class index of the label; None for no label.
         stable: whether the answer was stable.
-        precision: bins of the score that was asked for; None for a label.
-        bin_index: of the score's bin; None where unstable, or beside a label.
-        bin_shifted: whether its histogram is the shifted one; None beside a label.
-        units: of the cutoff, that the answer used; None beside a label.
+        precision: the number of bins of the score that was asked for; None if a label was asked
+            for.
+        bin_index: the index of the score's bin; None for an unstable answer, or if a label was
+            asked for.
+        bin_shifted: whether the bin belongs to the shifted histogram; None if a label was asked
+            for.
+        units: the number of units of the cutoff that the answer used; None if a label was asked
+            for.
 
     """
 
@@ -65,11 +69,12 @@ class AnswerRow(NamedTuple):
     """A row of the answers table for a new answer.
 
     Attributes:
-        vector_digest: keyed digest of the vector, or of the cell, 32 bytes.
-        vector: canonical bytes of the vector as posted; of its public cell where a cell is
-            decided once.
-        answer: what it is.
-        qualifier: what the key holds beside the vector or the cell; empty where nothing.
+        vector_digest: the keyed digest of the vector, or of its cell, 32 bytes.
+        vector: the canonical bytes of the vector as the client posted it, or of its public cell if
+            each cell is decided once.
+        answer: the recorded answer.
+        qualifier: further bytes that identify the query, apart from the vector or the cell; empty
+            if there are none.
 
     """
 
@@ -82,7 +87,7 @@ class AnswerRow(NamedTuple):
 class KeyRow(NamedTuple):
     """An idempotency key and the vector of its first use, as keyed hashes.
 
-    The mark binds the two; None in a row of before there were marks.
+    The mark is an authentication code of both hashes; it is None in a row of an early version.
     """
 
     key_digest: bytes
@@ -91,7 +96,11 @@ class KeyRow(NamedTuple):
 
 
 class PrivateRow(NamedTuple):
-    """A stored private value with its keyed hash."""
+    """A stored private value with its keyed hash.
+
+    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
+    their keyed hashes.
+    """
 
     name: str
     digest: str
@@ -226,9 +235,9 @@ def every(
     """Yield every row of a table after a position, in order.
 
     Args:
-        read: returns a page of the rows that follow a place.
-        after: where the first page begins.
-        place: of a row.
+        read: a function that returns a page of the rows after a position.
+        after: the position after which the first page begins.
+        place: a function that returns the position of a row.
 
     """
     while page := read(after):
@@ -299,20 +308,32 @@ def read_keys(connection: Connection, release_number: int, after: bytes) -> list
 
 
 def read_private_names(connection: Connection, release_number: int) -> list[str]:
-    """Return the name of every stored private value, in order."""
+    """Return the name of every stored private value, in order.
+
+    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
+    their keyed hashes.
+    """
     rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
     return [row[0] for row in rows]
 
 
 def read_private_like(connection: Connection, release_number: int, prefix: str) -> list[PrivateRow]:
-    """Return the stored private values whose names begin with a prefix, in order of name."""
+    """Return the stored private values whose names begin with a prefix, in order of name.
+
+    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
+    their keyed hashes.
+    """
     at = {"release": release_number, "prefix": f"{prefix}%"}
     rows = connection.execute(_PRIVATE_LIKE, at)
     return [PrivateRow(row.name, row.digest, checked_bytes(row.body)) for row in rows]
 
 
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
-    """Return a stored private value by its name, or None."""
+    """Return a stored private value by its name, or None.
+
+    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
+    their keyed hashes.
+    """
     row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
     return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
 
@@ -327,7 +348,7 @@ def checked_answer(values: Sequence[object]) -> RecordedAnswer:
     """Return a stored answer after checking its types, which SQLite does not enforce.
 
     Raises:
-        TypeError: a value that no answer was written with.
+        TypeError: a value does not have the type of an answer's value.
 
     """
     query_id, label, stable, precision, bin_index, shifted, units = cast("_Values", values)
@@ -348,7 +369,7 @@ def checked_key(row: Iterable[object]) -> KeyRow:
     """Return a stored idempotency key after checking its types.
 
     Raises:
-        TypeError: a value that no key was kept with.
+        TypeError: a value does not have the type of a key's value.
 
     """
     key_digest, vector_digest, mark = row
@@ -360,7 +381,7 @@ def checked_bytes(value: object) -> bytes:
     """Return stored bytes after checking their type.
 
     Raises:
-        TypeError: it is anything else.
+        TypeError: the value does not consist of bytes.
 
     """
     if not isinstance(value, bytes):

@@ -1,9 +1,9 @@
 """The SQL tables of a ledger, as of the newest revision in ``migrations/``.
 
-Every table is insert-only but the counts of keys, which only grow, the two by which
-answers are found, which follow from the answers, and the counts of hours, which decide
-nothing; triggers refuse any other UPDATE, and DELETE.  The number of the release is part of
-every key, so that one database can hold several.
+Triggers refuse DELETE and UPDATE of rows, with four exceptions: the counts of API keys, which may
+only grow; the two tables of the index of answers, which follow from the answers; and the counts of
+hours, which decide nothing. The number of the release is part of every key, so that one database
+can contain several releases.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The hash chain of a ledger: an entry's hash covers its contents and the hash before it.
+"""The hash chain of a ledger: an entry's hash covers its contents and the previous hash.
 
-Canonical JSON: the one byte string that a document has.
-
-Keys are sorted by code point, nothing is put between tokens, everything
-outside ASCII is escaped.  Numbers are integers that every JSON reader holds
-exactly; a real number is written as a string, since its text would otherwise
-depend on who prints it.  Python's ``json.dumps(document, sort_keys=True,
-separators=(",", ":"))`` gives the same text, which is what lets a stranger
+The contents are written as canonical JSON, which gives every document exactly one byte string.
+Object keys are sorted by code point, there is no space between tokens, and every character outside
+ASCII is escaped. Numbers are integers that every JSON reader can read exactly; a real number is
+written as a string, since programs print real numbers in different ways. Python's
+``json.dumps(document, sort_keys=True, separators=(",", ":"))`` gives the same text, so anyone can
 check a hash with the standard library alone.
 """
 
@@ -40,14 +38,14 @@ def canonical_json(document: Mapping[str, object]) -> str:
     """Return the canonical text of a JSON object.
 
     Args:
-        document: mappings with string keys, lists, strings, integers of
-            at most 53 bits, booleans and None, nested at most ``DEPTH_MAX``.
+        document: mappings with string keys, lists, strings, integers of at most 53 bits, booleans
+            and None, nested at most ``DEPTH_MAX`` deep.
 
     Returns:
         ASCII text.
 
     Raises:
-        InvariantError: the document holds anything else, a float above all.
+        InvariantError: the document contains any other value, for example a float.
 
     """
     _check(document, DEPTH_MAX)
@@ -145,7 +143,7 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
 
 
 def computed_hash(entry: Entry) -> str:
-    """Return the hash that a ledger entry should have, given the hash that it names as previous."""
+    """Return the hash that a ledger entry should have, given the previous hash that it names."""
     return entry_hash(
         previous_hash=entry.previous_hash,
         sequence=entry.sequence,
@@ -190,8 +188,7 @@ def read_event(entry: Entry) -> LedgerEvent:
     """Return the event that a ledger entry records.
 
     Raises:
-        LedgerCorruptError: an unknown kind or version, or a body that does
-            not fit its kind.
+        LedgerCorruptError: the kind or version is unknown, or the body does not fit its kind.
 
     """
     decoder = _DECODERS.get((entry.kind, entry.version))

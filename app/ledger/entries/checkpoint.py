@@ -1,9 +1,9 @@
 """Checkpoints: stored summaries of a ledger's state, so that a start reads few entries.
 
-A checkpoint is a cache and never a source: everything in it follows from the
-entries up to its own, and ``verify`` folds those from the first and compares.
-What is long (the promise of the first entry, a published document) stays in its
-entry, and the checkpoint says where that is and which hash it must have.
+A checkpoint is a cache and never a source: all its contents follow from the entries up to its own,
+and ``verify`` computes the state from the first entry again and compares. Long texts (the
+parameters in the first entry, a published document) stay in their entries, and the checkpoint
+contains the number and hash of these entries.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def newest_checkpoint(connection: Connection, release_number: int, digests: Dige
     """Return the state in a release's newest checkpoint; an empty state if there is none.
 
     Raises:
-        LedgerCorruptError: it is altered, or does not fit the entries.
+        LedgerCorruptError: the checkpoint is altered, or does not fit the entries.
 
     """
     row = read_newest_checkpoint(connection, release_number)
@@ -96,8 +96,8 @@ def is_due(state: LedgerState, checkpoint_at: int) -> bool:
     """Return whether enough entries follow the newest checkpoint to write another.
 
     Args:
-        state: what is, or is about to be, committed.
-        checkpoint_at: entry of a checkpoint; 0 for none.
+        state: the state that is, or is about to be, committed.
+        checkpoint_at: the number of the entry of the newest checkpoint; 0 if there is none.
 
     """
     return state.head.sequence - checkpoint_at >= CHECKPOINT_ENTRIES
@@ -109,16 +109,16 @@ def write_checkpoint(
     """Write a checkpoint of the ledger's state, unless another process wrote a recent one.
 
     Args:
-        connection: a transaction that holds the write lock.
-        release_number: of the release.
-        digests: of its database.
-        state: at its newest entry.
+        connection: a connection inside a transaction with the write lock.
+        release_number: the number of the release in the database.
+        digests: the keyed digests of the database.
+        state: the state at the newest entry.
 
     Returns:
-        The entry of the newest checkpoint.
+        The number of the entry of the newest checkpoint.
 
     Raises:
-        SQLAlchemyError: the database did not take it.
+        SQLAlchemyError: the database refused the write.
 
     """
     newest = read_newest_checkpoint(connection, release_number)
@@ -139,7 +139,7 @@ def check_mark(row: CheckpointRow, digests: Digests) -> None:
     """Raise an error if a checkpoint was not written by this database, or was altered.
 
     Raises:
-        LedgerCorruptError: its mark is not the one that its contents give.
+        LedgerCorruptError: the checkpoint's authentication code does not fit its contents.
 
     """
     _require(

@@ -1,8 +1,8 @@
 """Keyed hashes (digests), by which entries and tables refer to private values and queries.
 
-Two secrets are in use.  The database's, shared by every release in it, keys
-what clients and rows are recognised by; the release's keys its private state.
-Each use has its own tag, so that no digest can stand in for another.
+There are two secret keys. The database's secret, shared by all its releases, is for the digests by
+which vectors, API keys and rows are recognised. The release's secret is for digests of its private
+state. Each use has its own tag, so that a digest of one use is never valid for another.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Digests:
         """Return the keyed hash (32 bytes) of a query: its vector, and label or score.
 
         Args:
-            vector: its canonical bytes.
-            precision: bins of the score, up to 1000; None asks for a label.
+            vector: the canonical bytes of the vector.
+            precision: the number of bins of the score, up to 1000; None if a label is asked for.
 
         """
         if precision is None:
@@ -100,9 +100,9 @@ class Digests:
         """Return the keyed hash (32 bytes) of a vector or cell, with further identifying bytes.
 
         Args:
-            digest: of the vector or of the cell, 32 bytes.
-            qualifier: what the key holds beside it, such as an active set; empty for nothing,
-                which leaves the digest as it is.
+            digest: the keyed hash of the vector or of the cell, 32 bytes.
+            qualifier: further bytes that identify the query, for example the set of voting
+                generations; if empty, ``digest`` is returned unchanged.
 
         """
         if not qualifier:
@@ -135,15 +135,15 @@ class Digests:
         return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
 
     def of_subject(self, subject: str) -> str:
-        """Return the pseudonym of a token's subject: 32 hexadecimal characters."""
+        """Return the pseudonym of an access token's user (subject): 32 hexadecimal characters."""
         keyed = hmac.digest(self._secret, _SUBJECT + subject.encode("utf-8", "replace"), "sha256")
         return keyed[:_SUBJECT_BYTES].hex()
 
     def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
         """Return the secret (32 bytes) for the fingerprint of a release's private rows.
 
-        Each release has one of its own: fingerprints are in public entries, and
-        whether two releases have the same rows is private.
+        Each release has a different secret, because fingerprints are in public entries, and whether
+        two releases have the same rows is private.
         """
         later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
@@ -163,7 +163,7 @@ class Digests:
 
 
 def cell_key(cell: int) -> bytes:
-    """Return the canonical bytes of a public cell (region), given its number."""
+    """Return the canonical bytes of a public cell, given its number."""
     return cell.to_bytes(_CELL_BYTES, "big")
 
 
@@ -176,8 +176,8 @@ def transfer_digest(release_secret: bytes, code: str) -> str:
     """Return the keyed hash of the code with which a retired ledger's copy may continue.
 
     Args:
-        release_secret: of the release that was retired.
-        code: hexadecimal characters, in either case.
+        release_secret: the secret of the retired release.
+        code: the code in hexadecimal characters, in either case.
 
     """
     return private_digest(release_secret, name=_CODE, body=code.strip().lower().encode())

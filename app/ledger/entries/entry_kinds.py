@@ -1,9 +1,9 @@
 """The kinds of ledger entry: past events, frozen and versioned, with public fields only.
 
-A kind's meaning never changes and a kind is never removed: a change of shape
-is a new version beside the old one, so that every ledger ever written reads
-the same for ever.  Costs and other real numbers are exact decimal or rational
-strings.  Private pieces enter only as an HMAC with the release's secret.
+The meaning of a kind never changes and a kind is never removed. If fields change, a new version of
+the kind is added, so that every ledger ever written can always be read. Costs and other real
+numbers are exact decimal or rational strings. Private values are mentioned only by their HMAC with
+the release's secret.
 """
 
 from __future__ import annotations
@@ -64,18 +64,19 @@ class ReleaseOpened(Event, frozen=True):
     """The first ledger entry: the permanent public parameters and the promise of a release.
 
     Attributes:
-        release_id: random name of this release, hexadecimal.
-        name: the operator's name for it.
-        epsilon: total, exact decimal or rational.
-        delta: total, exact decimal or rational.
-        queries: most fresh answers of the ensemble; None where it has none.
-        cutoff: the unstable answer at which the ensemble stops, with scores
-            the unit; None where the mechanism has no such count.
-        parameters: every other public parameter and the schema, flat, as
-            canonical strings; what a restart is compared with.
-        fingerprint: keyed fingerprint of the private rows, hexadecimal.
-        private_digests: name to keyed digest of the private state written
-            in the same transaction.
+        release_id: the random id of the release, hexadecimal.
+        name: the operator's name for the release.
+        epsilon: the total epsilon, an exact decimal or rational.
+        delta: the total delta, an exact decimal or rational.
+        queries: the largest number of new answers by the models' vote; None if there is no limit or
+            no vote.
+        cutoff: the number of unstable answers, or with scores of units, after which the models
+            stop; None if the mechanism has no such number.
+        parameters: every other public parameter and the schema, as canonical strings by name; a
+            restart is compared with them.
+        fingerprint: the keyed fingerprint of the private rows, hexadecimal.
+        private_digests: the keyed digest of each private value that is written in the same
+            transaction, by its name.
 
     """
 
@@ -113,7 +114,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The ledger entry for a trained ensemble: its size, and hashes of stored private values."""
+    """The ledger entry for the trained models: their number, and hashes of private values."""
 
     KIND = "EnsembleFitted"
 
@@ -125,10 +126,10 @@ class AnswersReleased(Event, frozen=True):
     """The ledger entry for a range of new answers, one or many.
 
     Attributes:
-        first_query_id: number of the first; the others follow without gaps.
-        digests: keyed digest of each vector, shortened.
-        labels: class index of each, None for an abstention.
-        stable: False for each unstable answer.
+        first_query_id: the number of the first answer; the others follow without gaps.
+        digests: the keyed digest of each vector, shortened.
+        labels: the class index of each answer's label, None for no label.
+        stable: whether each answer is stable.
 
     """
 
@@ -144,7 +145,7 @@ class AnswersReleased2(AnswersReleased, frozen=True):
     """The ledger entry for a range of new answers in a release that accepts further rows.
 
     Attributes:
-        active: number of the set of generations that voted on each of them.
+        active: the number of the set of generations (batches of rows) that voted on the queries.
 
     """
 
@@ -158,14 +159,15 @@ class ScoresReleased(Event, frozen=True):
     """The ledger entry for a range of new answers with scores, one or many.
 
     Attributes:
-        first_query_id: as in :class:`AnswersReleased`, and so the following three.
-        digests: of the vector with its precision.
-        labels: the class that the bin stands for where an answer is stable.
-        stable: False for each unstable answer.
-        precisions: bins of the plain histogram, as each query asked for.
-        bins: index of the bin of each stable answer, None for the others.
-        shifted: True where that is a bin of the shifted histogram.
-        units: how many of the cutoff's units each answer used.
+        first_query_id: the number of the first answer; the others follow without gaps.
+        digests: the keyed digest of each vector with its precision, shortened.
+        labels: the class index that follows from the bin of each stable answer; for an unstable
+            answer None, or a random label.
+        stable: whether each answer is stable.
+        precisions: the number of bins of the histogram for each query, as the query asked for.
+        bins: the index of the bin of each stable answer, None for unstable answers.
+        shifted: whether the bin of each answer belongs to the shifted histogram.
+        units: the number of units of the cutoff that each answer used.
 
     """
 
@@ -184,12 +186,12 @@ class ScoresReleased(Event, frozen=True):
 class ThresholdRefreshed(Event, frozen=True):
     """The ledger entry for new threshold noise, drawn after an unstable answer.
 
-    It follows the answers of which at least one was unstable, in their
-    transaction; where several were, only the noise after the last one is kept.
-    With scores every unit ends an epoch, a stable answer's one too.
+    It follows the entry for answers of which at least one was unstable, in the same transaction. If
+    several answers were unstable, only the noise after the last one is stored. With scores the
+    noise is drawn again after every unit of the cutoff, also for a unit that a stable answer used.
 
     Attributes:
-        private_digests: as in :class:`EnsembleFitted`, of one piece, whose name
+        private_digests: the keyed digest of the new noise, by the name that
             :func:`threshold_noise_name` gives.
 
     """
@@ -203,16 +205,18 @@ class GenerationAppended(Event, frozen=True):
     """The ledger entry for a further batch of rows with its own budget (a generation).
 
     Attributes:
-        number: of the generation, from 1 without gaps.
-        slots: n_g, the number of its records.
-        chunks: k_g, the number of its votes.
-        epsilon: whole epsilon of each of its records, exact decimal or rational.
-        delta: the same of delta.
-        shares: epsilon and delta of each mechanism that is charged, by its name.
-        cutoff: T_g, the unstable answer with which it retires.
-        joins_at: the period of the clock at whose tick it joins, where there is room.
-        fingerprint: keyed fingerprint of its rows, hexadecimal; the key is the generation's own.
-        private_digests: as in :class:`EnsembleFitted`, of one piece with its slots.
+        number: the number of the generation, from 1 without gaps.
+        slots: n_g, the number of its records or persons.
+        chunks: k_g, the number of its models, each with one vote.
+        epsilon: the whole epsilon for each of its records, an exact decimal or rational.
+        delta: the whole delta for each of its records, an exact decimal or rational.
+        shares: the epsilon and delta of each mechanism that is charged, by the mechanism's name.
+        cutoff: T_g, the number of unstable answers after which the generation stops voting.
+        joins_at: the period of the clock at whose tick (scheduled update) the generation joins the
+            vote, if there is room.
+        fingerprint: the keyed fingerprint of its rows, hexadecimal, with a secret of this
+            generation.
+        private_digests: the keyed digest of its stored rows, by the stored name.
 
     """
 
@@ -234,8 +238,8 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
     """The ledger entry (version 2) for a batch of rows whose budget differs from the default.
 
     Attributes:
-        account: order, price of a hit and parts of delta by which its cutoff is paid for
-            (Theorem G), exact rationals by their names.
+        account: the Renyi order, the price of an unstable answer and the parts of delta from which
+            the generation's cutoff is computed (Theorem G), as exact rationals by name.
 
     """
 
@@ -249,11 +253,11 @@ class LabellingDrawn(Event, frozen=True):
     """The ledger entry for the labels of a batch of rows, drawn from it or an earlier batch.
 
     Attributes:
-        number: of the generation.
-        of: the generation from whose rows they were drawn; its own number where the draw
-            was made of its rows, or where rows keep their labels.
-        private_digests: as in :class:`EnsembleFitted`, of the drawn labelling, or of the noisy
-            counts that labellings are made of, where there is one.
+        number: the number of the generation (batch of rows) that gets the labels.
+        of: the number of the generation from whose rows the labelling was drawn; equal to
+            ``number`` if it was drawn from the same generation, or if rows keep their labels.
+        private_digests: the keyed digest of the drawn labelling, or of the noisy counts from which
+            labellings are computed, by its stored name; empty if there is neither.
 
     """
 
@@ -267,14 +271,15 @@ class LabellingDrawn(Event, frozen=True):
 class SlotsChanged(Event, frozen=True):
     """The ledger entry for a scheduled update of stored rows, written even if none changes.
 
-    Nothing in it tells of a change: it has the same names at every tick, but for the tick's
-    number, and digests of one length.
+    The entry does not reveal whether anything changed: it has the same names at every tick
+    (scheduled update), except for the tick's number, and digests of the same length.
 
     Attributes:
-        tick: number of the tick, from 1 without gaps.
-        period: whole periods of the setting ``generations.tick`` since 1970 by the clock.
-        private_digests: as in :class:`EnsembleFitted`, of one piece for every generation that
-            has not retired, whose name :func:`slots_name` gives.
+        tick: the number of the tick, from 1 without gaps.
+        period: the number of whole periods of the setting ``generations.tick`` since 1970 on the
+            clock.
+        private_digests: the keyed digest of the stored rows of every generation that has not
+            retired, by the name that :func:`slots_name` gives.
 
     """
 
@@ -289,7 +294,7 @@ class SlotsChanged2(SlotsChanged, frozen=True, kw_only=True):
     """The ledger entry (version 2) for a scheduled update, with the number of erased records.
 
     Attributes:
-        erased: how many records are forgotten with it.
+        erased: the number of records that are erased at this update.
 
     """
 
@@ -303,8 +308,8 @@ class GenerationsJoined(Event, frozen=True):
     """The ledger entry by which batches of rows join the vote after a scheduled update.
 
     Attributes:
-        numbers: of the generations, ascending.
-        active: number of the set of generations that votes from here on.
+        numbers: the numbers of the generations that join, ascending.
+        active: the number of the set of generations that votes from now on.
 
     """
 
@@ -318,9 +323,9 @@ class GenerationRetired(Event, frozen=True):
     """The ledger entry by which a batch of rows whose budget is used up leaves the vote.
 
     Attributes:
-        number: of the generation.
-        reason: ``cutoff``: it was charged its last unstable answer.
-        active: number of the set of generations that votes from here on.
+        number: the number of the generation that leaves the vote.
+        reason: ``cutoff``, since the generation was charged its last unstable answer.
+        active: the number of the set of generations that votes from now on.
 
     """
 
@@ -334,15 +339,15 @@ class GenerationRetired(Event, frozen=True):
 class VectorsAsked(Event, frozen=True):
     """The ledger entry for newly queried vectors that got the recorded answer of their cell.
 
-    It follows the answers that its transaction gives afresh, where it gives any.  Each
-    vector stands here once, in the order of asking; nothing is charged or counted for it.
+    It follows the entry for new answers in the same transaction, if there is one. Each vector is
+    recorded once, in the order of the queries; nothing is charged or counted for it.
 
     Attributes:
-        first_number: number of the first vector; the others follow without gaps.
-        digests: keyed digest of each vector as posted, shortened.
-        query_ids: number of the answer that each got, which is that of its cell.
-        private_digests: as in :class:`EnsembleFitted`, of one piece with the vectors,
-            whose name :func:`asked_vectors_name` gives.
+        first_number: the number of the first vector; the others follow without gaps.
+        digests: the keyed digest of each vector as the client posted it, shortened.
+        query_ids: the number of the answer that each vector got, which is the answer of its cell.
+        private_digests: the keyed digest of the stored vectors, by the name that
+            :func:`asked_vectors_name` gives.
 
     """
 
@@ -358,10 +363,10 @@ class ClassifierPublished(Event, frozen=True):
     """The ledger entry for the published classifier, which is drawn once and then public.
 
     Attributes:
-        classifier: its document, byte for byte the text that
-            ``GET /classifier`` gives; a string, so that the numbers in it
-            are never printed anew.
-        private_digests: as in :class:`EnsembleFitted`.
+        classifier: the classifier's document, byte for byte the text that ``GET /classifier``
+            gives; it is a string, so that its numbers are never printed in another way.
+        private_digests: the keyed digest of each private value that is written in the same
+            transaction, by its name.
 
     """
 
@@ -374,12 +379,13 @@ class ClassifierPublished(Event, frozen=True):
 class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
     """The ledger entry (version 2) for the classifier as improved by one batch of rows.
 
-    It follows the labelling of the generation, before the tick that takes both up.
+    It follows the entry for the labels of this generation (batch of rows), before the tick
+    (scheduled update) at which both take effect.
 
     Attributes:
-        number: of the generation from whose rows steps were taken.
-        weights: of every public coordinate, in whole steps of 2^-20, one list a coordinate, one
-            weight a score; where the next generation starts.
+        number: the number of the generation on whose rows the classifier was improved.
+        weights: the weights of every public coordinate in multiples of 2^-20, one list for each
+            coordinate and one weight for each score; the next generation starts with these weights.
 
     """
 
@@ -394,10 +400,10 @@ class StudentPublished(Event, frozen=True):
     """The ledger entry for a published student, a classifier trained on the released answers.
 
     Attributes:
-        classifier: as in :class:`ClassifierPublished`; of an estimator it says
-            which, and not what was fitted.
-        private_digests: as in :class:`EnsembleFitted`, of the fitted estimator,
-            where there is one.
+        classifier: the student's document as a string; for an estimator it contains the estimator's
+            name and parameters, and not the fitted model.
+        private_digests: the keyed digest of the fitted estimator, by its stored name; empty if
+            there is none.
 
     """
 
@@ -410,11 +416,14 @@ class StudentPublished(Event, frozen=True):
 class StatisticsReleased(Event, frozen=True):
     """The ledger entry for the noisy statistics table, which is drawn once and then public.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
-        statistics: its document as JSON; a string, so that the numbers in it
-            are never printed anew.
-        private_digests: as in :class:`EnsembleFitted`, of the public points that
-            hypotheses are compared on: queries leave as digests only.
+        statistics: the table's document as JSON; it is a string, so that its numbers are never
+            printed in another way.
+        private_digests: the keyed digest of the public points with which hypotheses are compared,
+            by the stored name. The points are stored privately, because they may be queries, of
+            which only digests are published.
 
     """
 
@@ -428,7 +437,7 @@ class ReleaseHalted(Event, frozen=True):
     """The ledger entry that ends the new answers of a release, whatever budget is left.
 
     Attributes:
-        reason: one of a few fixed texts; never anything drawn from rows.
+        reason: one of a few fixed texts, which never depends on private rows.
 
     """
 
@@ -441,10 +450,10 @@ class ReleaseClosed(Event, frozen=True):
     """The ledger entry that closes a release; only :class:`ReleaseReopened` may follow.
 
     Attributes:
-        reason: ``backup`` ends every copy that is made of a ledger, and
-            ``retired`` a ledger that its operator ended.
-        transfer: keyed digest of the code that reopens a copy of a retired ledger;
-            None where nothing does.
+        reason: ``backup`` in every copy of a ledger, and ``retired`` in a ledger that its operator
+            ended.
+        transfer: the keyed digest of the code with which a copy of a retired ledger can continue;
+            None if no copy may continue.
 
     """
 
@@ -458,8 +467,8 @@ class ReleaseMoved(Event, frozen=True):
     """The ledger entry that moves a release to the one database that may continue it.
 
     Attributes:
-        place: that database as an operator is told of it, without user and password.
-        transfer: keyed digest of what that database alone holds.
+        place: the location of this database as shown to operators, without user and password.
+        transfer: the keyed digest of a secret that only this database has.
 
     """
 
@@ -473,8 +482,8 @@ class ReleaseReopened(Event, frozen=True):
     """The ledger entry by which a closed copy continues in place of the original ledger.
 
     Attributes:
-        reason: ``moved`` where the other ledger was retired and its code was given;
-            ``newest`` where the operator gave the newest head that anybody noted.
+        reason: ``moved`` if the original was retired and its code was given; ``newest`` if the
+            operator gave the hash of the newest entry that was ever noted.
 
     """
 

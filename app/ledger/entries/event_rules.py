@@ -1,10 +1,9 @@
 """The rules for which ledger event may follow the earlier ones, and the events' costs.
 
-What makes the answers of a range with scores legal, beside what every range is asked.
-
-A query has up to two tests with one counter: the plain histogram's, and after a hit
-the shifted one's, unless the hit was the last unit.  So what an answer was and how
-many units it used fix one another.
+For answers with scores there is an additional rule. A query has up to two stability tests with one
+counter of units: a test of the plain histogram and, after a failure that was not the last unit, a
+test of the shifted histogram. So the number of units that an answer used follows from the answer,
+and the rule checks this.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def exact(text: str) -> Fraction:
     """Return the exact nonnegative number that a text spells.
 
     Raises:
-        IllegalError: it is none.
+        IllegalError: the text is not such a number.
 
     """
     try:
@@ -62,9 +61,9 @@ def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None)
     """Return a text on the fault in a range of answers with scores; empty if there is none.
 
     Args:
-        event: of as many labels and stable flags as digests.
-        units_before: units that the answers before it used.
-        cutoff: the unit that ends the run; a release with scores has one.
+        event: the event, which has as many labels and stable flags as digests.
+        units_before: the number of units that the earlier answers used.
+        cutoff: the number of units after which the models stop; every release with scores has one.
 
     """
     count = len(event.stable)

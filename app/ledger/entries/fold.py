@@ -1,8 +1,8 @@
 """The state of a release, computed from its ledger entries alone (the fold).
 
-Balances are never stored.  ``fold`` is pure, takes one entry at a time and
-refuses any that does not follow from those before it, both when it is about
-to be written and whenever it is read.
+Balances are never stored. The function ``fold`` is pure, processes one entry at a time and refuses
+any entry that may not follow the earlier ones, both before the entry is written and whenever it is
+read.
 """
 
 from __future__ import annotations
@@ -60,29 +60,29 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a release, computed from its ledger entries.
 
     Attributes:
-        head: number and hash of the newest entry.
+        head: the number and hash of the newest entry.
         release: the first entry's event; None for an empty ledger.
-        charged: shares spent, in order.
-        reserved: shares set aside and not spent yet, in order.
-        answered: fresh answers given, which is also the newest query id.
-        unstable: how many of them were unstable; with scores, the units of the
-            cutoff that they used, and so wherever unstable answers are counted.
-        ended_epoch: unstable answers before those of the newest entry; None
-            where it has none.
-        refreshed_at: unstable answers at which the threshold's noise was last
-            drawn anew; None where it never was.
-        asked: vectors that are recorded as asked, where a cell is decided once.
-        ensemble: the fitted ensemble, once it stands.
-        classifier: the published classifier, once there is one; a student is one.  In a release
-            with generations, the newest.
-        halted: the event that ended the release early, if one did.
-        closed: the event that closed the ledger, while it is closed.
-        statistics: the released table of expected labels, once there is one.
-        generations: of a release that takes them; None for one that is fixed.
-        private_digests: keyed digest of every piece of private state that is still
-            read: of the threshold's noise the first and the newest, of the vectors asked the
-            newest.
-        written_at: number and hash of the entries of ``release``, ``classifier`` and
+        charged: the shares of the budget that are spent, in order.
+        reserved: the shares that are reserved and not spent yet, in order.
+        answered: the number of new answers by the models' vote, which is also the newest answer's
+            number.
+        unstable: the number of unstable answers among them; with scores, the number of units of the
+            cutoff that they used, here and in the following lines.
+        ended_epoch: the number of unstable answers before those of the newest entry; None if the
+            newest entry has none.
+        refreshed_at: the number of unstable answers after which the threshold's noise was last
+            drawn again; None if it never was.
+        asked: the number of vectors that are recorded as asked, if each cell is decided once.
+        ensemble: the event of the trained models; None before it.
+        classifier: the event of the published classifier or student; None before it. In a release
+            that accepts further rows, the newest such event.
+        halted: the event that ended the release early; None if there is none.
+        closed: the event that closed the ledger; None while the ledger is not closed.
+        statistics: the event of the released statistics table; None before it.
+        generations: the state of all batches of rows; None if the release accepts no further rows.
+        private_digests: the keyed digest of every private value that is still needed, by name: of
+            the threshold's noise the first and the newest, of the stored query vectors the newest.
+        written_at: the number and hash of the entries of ``release``, ``classifier`` and
             ``statistics``, by these names.
 
     """
@@ -107,19 +107,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the transaction may end after the newest entry, with no further entry due."""
+        """Whether no further entry must follow the newest one in its transaction."""
         return self.generations is None or self.generations.is_finished()
 
     @property
     def votes(self) -> int:
-        """The number of votes that the ensemble casts on each query."""
+        """The number of votes on each query."""
         if self.generations is not None:
             return self.generations.size
         return 0 if self.ensemble is None else self.ensemble.size
 
     @property
     def has_last_answer(self) -> bool:
-        """Whether the ensemble has given its last answer, according to the ledger entries."""
+        """Whether the models have given their last answer, according to the ledger entries."""
         if self.release is None or self.charge_of("answers") is None:
             return False
         limit, cutoff = self.release.queries, self.release.cutoff
@@ -136,26 +136,35 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_between_answers(self) -> bool:
-        """Whether the ensemble has given its first answer and not its last one."""
+        """Whether the models have given their first answer and not their last one."""
         return self.answered > 0 and not self.has_last_answer
 
     @property
     def may_open_statistics(self) -> bool:
         """Whether the statistics table may be drawn now, which is forbidden between answers.
 
-        In one account, before the first answer and the classifier, or after both.
+        With a joint privacy account, the table may be drawn before the first answer and the
+        classifier, or after the last answer and the classifier.
         """
         is_between = self.is_inside_account if self.is_joint else self.is_between_answers
         return self.statistics is None and not is_between
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier share one joint privacy account."""
+        """Whether answers, relabelling and classifier share one joint privacy account.
+
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
+        """
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether mechanisms of the joint privacy account have begun and not all ended."""
+        """Whether mechanisms of the joint privacy account have begun and not all ended.
+
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
+        """
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
@@ -164,8 +173,9 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     def classifier_waits(self) -> bool:
         """Whether the classifier, whose draw uses delta, must wait for the last answer.
 
-        In one account with the answers it takes no delta, and comes at any time; but for that
-        of a certificate, which has it after the last answer alone.
+        With a joint privacy account the classifier uses no delta and may be drawn at any time,
+        except with the calibration ``certified``, with which it may only be drawn after the last
+        answer.
         """
         opened = {} if self.release is None else self.release.parameters
         if self.is_joint:
@@ -239,12 +249,12 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
     """Return the release's state after one further ledger entry.
 
     Args:
-        state: what the entries before establish.
-        entry: the next one.
+        state: the state that the earlier entries determine.
+        entry: the next entry.
 
     Raises:
-        LedgerCorruptError: the entry does not follow: its number, its hash,
-            its kind, its body, or what it says.
+        LedgerCorruptError: the entry may not follow, because of its number, hash, kind, body or
+            contents.
 
     """
     number, found = state.head.sequence + 1, entry.sequence
@@ -262,11 +272,11 @@ def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
     """Return the state after one further entry, whose number and hash are checked.
 
     Args:
-        state: what the entries before establish.
-        entry: the next one, as ``next_entry`` has just made it.
+        state: the state that the earlier entries determine.
+        entry: the next entry, newly made by ``next_entry``.
 
     Raises:
-        LedgerCorruptError: the entry does not follow: its kind, its body, or what it says.
+        LedgerCorruptError: the entry may not follow, because of its kind, body or contents.
 
     """
     event = read_event(entry)

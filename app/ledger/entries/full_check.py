@@ -1,9 +1,9 @@
 """A repeated computation of a release's state from its first entry, to check the server's state.
 
-A start goes from the newest checkpoint, and so trusts the entries before it to be those
-that were checked when they were written.  This goes back to entry one: numbers, hashes and
-counters of every entry are checked again, and what it keeps is which answers used the
-cutoff up.  ``verify`` checks the tables beside the entries as well, and this does not.
+A server starts from the newest checkpoint, and trusts that the earlier entries are those that were
+checked when they were written. This computation begins at the first entry, checks the numbers,
+hashes and counters of every entry again, and records which answers were unstable. Unlike ``verify``
+it does not check the other tables.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Refold:
     """The progress of the repeated computation of the state, with the unstable answers so far.
 
     Attributes:
-        state: what the entries so far establish; empty before the first page.
-        hits: in order.
+        state: the state that the entries so far determine; empty before the first page.
+        hits: the unstable answers so far, in order.
 
     """
 
@@ -49,7 +49,7 @@ class Refold:
         """Process the next page of ledger entries; return whether more may follow.
 
         Raises:
-            LedgerCorruptError: an entry does not follow from those before it.
+            LedgerCorruptError: an entry may not follow the earlier ones.
             LedgerUnavailableError: the database cannot be read.
 
         """
@@ -64,7 +64,7 @@ class Refold:
         """Compare the server's state with the repeated computation, if both are at the same entry.
 
         Raises:
-            LedgerCorruptError: it is not.
+            LedgerCorruptError: the two states differ.
 
         """
         known = self.state

@@ -1,8 +1,8 @@
 """The batches of rows (generations) of a release: their state, and the allowed events.
 
-Everything is derived from entries, by pure functions that take one event and refuse it where it
-does not follow.  A hit is charged to every generation that voted; what must come next, a join
-that is due or a retirement, is part of the state, and nothing else may follow before it.
+The state is computed from ledger entries, by pure functions that process one event and refuse an
+event that may not follow. An unstable answer is charged to every generation that voted. If a
+generation must join the vote or retire next, the state says so, and no other event may come before.
 """
 
 from __future__ import annotations
@@ -61,20 +61,22 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one generation (a batch of rows with its own budget).
 
     Attributes:
-        number: from 1 without gaps.
-        slots: n_g.
-        chunks: k_g.
-        epsilon: of each of its records, exact.
-        delta: of each of its records, exact.
-        shares: as it was appended with.
-        cutoff: T_g.
-        account: by which that is paid for, where the budget is the generation's own.
-        unstable: hits that it was charged: of the answers on which it voted.
-        fingerprint: of its rows, by a key of its own.
-        joins_at: the period at whose tick it is to join.
-        kept_at: the tick in the name of the piece that holds its slots.
-        labelled_by: the generation whose labelling its rows have; None before there is one.
-        is_published: whether its part in the classifier is public.
+        number: the number of the generation, from 1 without gaps.
+        slots: n_g, the number of its records or persons.
+        chunks: k_g, the number of its models, each with one vote.
+        epsilon: the exact epsilon for each of its records.
+        delta: the exact delta for each of its records.
+        shares: the epsilon and delta of each mechanism, as charged when it was appended.
+        cutoff: T_g, the number of unstable answers after which it stops voting.
+        account: the privacy account from which T_g was computed, if the generation has its own
+            budget; otherwise None.
+        unstable: the number of unstable answers charged to it: those on which it voted.
+        fingerprint: the keyed fingerprint of its rows, with a secret of this generation.
+        joins_at: the period of the clock at whose tick (scheduled update) it is to join the vote.
+        kept_at: the number of the tick at which its rows were last stored.
+        labelled_by: the number of the generation whose labelling its rows have; None before it has
+            labels.
+        is_published: whether its contribution to the classifier is public.
         standing: whether it waits, votes, or has retired.
 
     """
@@ -112,7 +114,10 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slots_piece(self) -> str:
-        """The storage name of the records of this batch of rows."""
+        """The storage name of the records of this batch of rows.
+
+        Each record or person has a fixed place (slot) in the batch.
+        """
         return slots_name(self.number, self.kept_at)
 
 
@@ -120,13 +125,14 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
     """The state of all generations (batches of rows) of a release.
 
     Attributes:
-        all: in the order of their numbers.
-        tick: number of the newest tick; 0 before the first.
-        period: of the clock, at that tick.
-        erased: records that ticks have forgotten, where they say so.
-        active_set: number of the set that votes; every tick, join and retirement begins another.
-        joining: numbers of those that the next entry must let join.
-        is_drawing: whether the newest entry drew a labelling, which a tick follows.
+        all: all generations, in the order of their numbers.
+        tick: the number of the newest tick (scheduled update); 0 before the first.
+        period: the period of the clock at this tick.
+        erased: the number of records that were erased at ticks, if ticks publish it.
+        active_set: the number of the set of generations that votes; every tick, join and retirement
+            begins a new set.
+        joining: the numbers of the generations that must join in the next entry.
+        is_drawing: whether the newest entry drew a labelling, which a tick must follow.
 
     """
 
@@ -172,8 +178,8 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         """Return the time at which a batch of rows joins the vote; None while it is unknown.
 
         Args:
-            generation: that waits.
-            cohort: as :func:`cohort_of` says.
+            generation: a generation that waits.
+            cohort: the number of first generations that join together, as in :func:`cohort_of`.
 
         """
         first = self.all[:cohort]
@@ -185,21 +191,22 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         """Return the waiting batches of rows that join the vote at a scheduled update.
 
         Args:
-            period: of the tick.
-            cohort: as :func:`cohort_of` says.
+            period: the period of the clock at the update.
+            cohort: the number of first generations that join together, as in :func:`cohort_of`.
 
         """
         periods = [(each, self.join_period(each, cohort)) for each in self.waiting]
         return tuple(each for each, joins in periods if joins is not None and joins <= period)
 
     def is_finished(self) -> bool:
-        """Return whether the transaction may end after the newest entry."""
+        """Return whether no further entry must follow the newest one in its transaction."""
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:
         """Return the largest epsilon, and the largest delta, charged to any batch of rows.
 
-        A record lies in one generation, so that what is promised is the largest and no sum.
+        A record is in one generation only, so the promise for a record is the largest charge and
+        not the sum.
         """
         costs = [_costs(each.shares).values() for each in self.all]
         epsilons = [sum((cost for cost, _ in each), Fraction(0)) for each in costs]
@@ -229,7 +236,7 @@ def generations_of(known: Generations | None) -> Generations:
     """Return the batches of rows (generations) of a release that accepts them.
 
     Raises:
-        InvariantError: it is a fixed one.
+        InvariantError: the release accepts no further rows.
 
     """
     if known is None:
@@ -253,9 +260,9 @@ def quorum_of(opened: ReleaseOpened) -> int:
 
 
 def cohort_of(opened: ReleaseOpened) -> int:
-    """Return the number of first batches of rows that get one labelling together, else 0.
+    """Return the number of first batches of rows that get one labelling together, otherwise 0.
 
-    It is the quorum: these wait for one another, and join together.
+    The number is the quorum: these batches wait for each other, and join the vote together.
     """
     return quorum_of(opened) if opened.parameters.get(LABELLING) == COHORT else 0
 
@@ -266,7 +273,10 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return the epsilon, delta and limit of unstable answers of the release's noise table."""
+    """Return the epsilon, delta and cutoff for which the release's stability table was made.
+
+    The table has the probabilities of an unstable answer.
+    """
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
 
@@ -277,10 +287,10 @@ def hits_max_of(opened: ReleaseOpened) -> int:
 
 
 def check_due(known: Generations, event: LedgerEvent) -> None:
-    """Refuse an event if another event has to come before it.
+    """Raise an error for an event if another event has to come before it.
 
     Raises:
-        IllegalError: says which.
+        IllegalError: the message names the event that has to come first.
 
     """
     if isinstance(event, ReleaseHalted) and not known.spent:
@@ -367,7 +377,7 @@ def account_of(bought: GenerationAppended2 | Generation) -> ProfileAccount:
     """Return the privacy account of a batch of rows whose budget differs from the default.
 
     Raises:
-        IllegalError: it is none.
+        IllegalError: the recorded numbers are not a privacy account.
 
     """
     epsilon, delta = bought.shares.get(ANSWERS, ("0", "0"))
@@ -422,7 +432,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 def published(known: Generations, event: ClassifierPublished2) -> Generations:
     """Return the state after a batch of rows has improved the published classifier.
 
-    Each starts where the one before it has arrived, so that they follow in order.
+    Each batch starts with the classifier of the previous batch, so they must follow in order.
     """
     allow(event.number <= len(known.all), "is of a generation that is not there")
     generation = known.all[event.number - 1]
@@ -528,14 +538,15 @@ def forgotten(
 ) -> frozenset[str]:
     """Return the names of private values that are no longer needed after a ledger entry.
 
-    A tick leaves the slots as they were before it; a retirement leaves its generation's slots,
-    and a labelling by which no other generation is, or ever will be, labelled.
+    After a tick (scheduled update), the rows as stored before it are not needed. After the
+    retirement of a generation, its stored rows are not needed, and neither is its labelling if no
+    other generation uses it or can use it later.
 
     Args:
         before: the generations before the entry.
-        after: the same after it.
-        opened: the first entry.
-        digests: of the pieces that are bound, by their names.
+        after: the generations after the entry.
+        opened: the release's first entry.
+        digests: the keyed digests of the private values that entries mention, by name.
 
     """
     slots = {each.slots_piece for each in before.kept} - {each.slots_piece for each in after.kept}

@@ -1,4 +1,4 @@
-"""Update of a known state by later ledger entries, with a check of the answers."""
+"""Computation of the newest state from a known state, with a check of the answers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def folded_on(connection: Connection, release_number: int, known: LedgerState) -
     """Return the newest state: a known state after applying all later entries.
 
     Args:
-        connection: of one moment of the database.
-        release_number: of the release.
-        known: the state at an entry of its, or an empty one.
+        connection: a connection that sees the database at one moment.
+        release_number: the number of the release in the database.
+        known: the state at an earlier entry, or an empty state.
 
     Raises:
-        LedgerCorruptError: an entry does not follow from those before it.
+        LedgerCorruptError: an entry may not follow the earlier ones.
 
     """
     head = read_head(connection, release_number)
@@ -46,17 +46,18 @@ def check_answers(
 ) -> None:
     """Check that the answers table has exactly the answers of the entries.
 
-    A vector whose answer is lost would be answered afresh.  Of the answers before,
-    whose numbers triggers keep without gaps, only the last one is looked for.
+    A vector whose recorded answer is lost would get a new answer. Of the answers up to the known
+    state only the last one is checked, since triggers keep their numbers without gaps.
 
     Args:
-        connection: as above.
-        release_number: of the release.
-        known: the state that the entries since were folded on.
-        state: what they gave.
+        connection: a connection that sees the database at one moment.
+        release_number: the number of the release in the database.
+        known: the earlier state, from which the newest state was computed.
+        state: the newest state.
 
     Raises:
-        LedgerCorruptError: names the first answer that is missing, or one too many.
+        LedgerCorruptError: an answer is missing, or there is one too many; the message names the
+            first.
 
     """
     count, last = read_answer_count(connection, release_number, known.answered)

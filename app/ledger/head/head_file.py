@@ -1,10 +1,9 @@
 """The head file: the number and hash of a ledger's newest entry, kept outside the database.
 
-A database that was restored whole from an older copy looks sound to itself, and
-has forgotten charges and answers.  This file, replaced after commits, tells: a
-ledger that ends before the entry that is noted here, or has another one in its
-place, is not the newest that there was.  It is bound to releases by their random
-ids, so that one file serves every release of one database, and no other.
+If a whole database is restored from an older copy, it looks valid by itself, but charges and
+answers are lost. The head file, rewritten after commits, reveals this: a ledger that ends before
+the noted entry, or has a different entry in its place, is not the newest. The notes are by the
+random ids of releases, so that one file serves all releases of one database, and no other database.
 """
 
 from __future__ import annotations
@@ -55,12 +54,14 @@ _Sequence = Annotated[int, msgspec.Meta(ge=1)]
 class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A note, kept outside the database, of one release's newest ledger entry.
 
+    It reveals whether an older copy of the database was restored.
+
     Attributes:
-        release_id: the random name of the release, hexadecimal.
-        name: the operator's name for it.
-        sequence: number of the newest entry.
-        hash: its hash.
-        answered: fresh answers given up to that entry.
+        release_id: the random id of the release, hexadecimal.
+        name: the operator's name for the release.
+        sequence: the number of the newest entry.
+        hash: the hash of the newest entry.
+        answered: the number of new answers given up to this entry.
 
     """
 
@@ -80,7 +81,11 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def noted_head(state: LedgerState) -> NotedHead | None:
-    """Return the note of a ledger's newest entry; None before its release is open."""
+    """Return the note of a ledger's newest entry; None before its release is open.
+
+    The note is in a file outside the database, and reveals whether an older copy of the database
+    was restored.
+    """
     if state.release is None:
         return None
     return NotedHead(
@@ -96,13 +101,13 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
     """Return the file outside the database in which a ledger's newest entry is noted.
 
     Args:
-        url: the ledger's address.
-        setting: ``ledger.head_file``: a path; None for the file beside the database,
-            and none where that is no file; False for none.
+        url: the address of the ledger.
+        setting: the setting ``ledger.head_file``: a path, or False for no file; None for a file
+            next to the database's file, or for no file if the database is on a server.
 
     Raises:
-        HeadFileError: the path is one that the ledger needs for itself, or leads nowhere.
-        ConfigurationError: the address is malformed, or leads nowhere.
+        HeadFileError: the ledger needs the path for its own files, or the path cannot exist.
+        ConfigurationError: the address is malformed, or leads to no database.
 
     """
     if setting is False:
@@ -121,7 +126,10 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """A file that notes newest ledger entries, read and written atomically by any process."""
+    """A file that notes newest ledger entries, read and written atomically by any process.
+
+    The notes reveal whether an older copy of the database was restored.
+    """
 
     def __init__(self, path: Path) -> None:
         """Store the path of the file, which need not exist; its folder must."""
@@ -129,11 +137,11 @@ class HeadFile:
         self._is_cleared = False
 
     def read(self) -> dict[str, NotedHead]:
-        """Return the notes of newest ledger entries by release id; none if there is no file.
+        """Return the notes of newest ledger entries by release id; empty if there is no file.
 
         Raises:
-            HeadFileError: there is no such folder, or the file cannot be read or is
-                no head file.
+            HeadFileError: the file's folder does not exist, or the file cannot be read or is not a
+                head file.
 
         """
         try:
@@ -152,15 +160,15 @@ class HeadFile:
     def note(self, head: NotedHead) -> NotedHead:
         """Write one release's newest entry to the file, keeping the notes of other releases.
 
-        A head that is newer already, noted by another process, stays.
+        If another process has noted a newer entry already, that note stays.
 
         Returns:
-            What the file notes of the release now.
+            The note of the release that is in the file now.
 
         Raises:
-            HeadFileError: what is there is no head file, or notes another history of
-                this release; it is left as it is.
-            OSError: it cannot be written; what was noted before stays.
+            HeadFileError: the existing file is not a head file, or has an entry of another history
+                of this release; it is not changed.
+            OSError: the file cannot be written; the previous notes stay.
 
         """
         with self._locked_folder() as (folder, is_locked):
@@ -278,12 +286,12 @@ log = structlog.get_logger("conclave.ledger")
 class HeadKeeper:
     """A thread that notes a ledger's newest entry in a file, after each commit.
 
-    A commit only leaves its head here; a thread of its own writes it, at once after a
-    pause and otherwise once a second, so that no reply ever waits for this disk.
+    A commit only hands its newest entry to the thread. The thread writes it at once after a pause,
+    and otherwise once a second, so that no reply waits for this disk.
 
-    A note that fails is tried again, every second; the first failure of a row is one
-    warning, and so is the end of it.  Neither says more than the class of the error,
-    and nothing that is served depends on it.
+    A note that fails is tried again every second. The first of a series of failures logs a warning,
+    and so does the end of the series. The warnings contain only the class of the error, and no
+    answer depends on the notes.
     """
 
     def __init__(self, head_file: HeadFile, *, interval_seconds: float = INTERVAL_SECONDS) -> None:

@@ -1,7 +1,7 @@
 """Refusal of a ledger that is older than a note of its newest entry kept elsewhere.
 
-What is compared is the database with a head file, or with one hash that somebody
-noted; either before anything is charged or served.
+The database is compared with a head file, or with one hash that the operator noted, before anything
+is charged or served.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Compared(NamedTuple):
     """A ledger that was compared with its note outside the database, and is not older.
 
     Attributes:
-        behind: what closed releases lack of what is noted, a line each; of these the
-            file is another ledger's.
-        unnoted: that the file notes nothing of this release, in one line, or nothing.
+        behind: one line for each closed release that lacks noted entries; the head file belongs to
+            another ledger in which the release continues.
+        unnoted: one line if the head file has no note of this release; otherwise empty.
 
     """
 
@@ -61,10 +61,13 @@ class Compared(NamedTuple):
 
 
 def check_no_ledger(url: str, head_file: HeadFile) -> None:
-    """Refuse to create a database if a note outside it shows that a ledger existed before.
+    """Raise an error if a note outside a missing database shows that a ledger existed before.
+
+    The note is in a file outside the database, and reveals whether an older copy of the database
+    was restored.
 
     Raises:
-        HeadFileError: the file notes a release, or cannot be read.
+        HeadFileError: the file has a note of a release, or cannot be read.
 
     """
     if is_shared(url):
@@ -81,10 +84,10 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
     """Compare a ledger with its note outside the database, and keep the note up to date.
 
     Returns:
-        What the operator should know of a ledger that is taken, a line each.
+        Facts that the operator should know about an accepted ledger, one per line.
 
     Raises:
-        HeadFileError: as ``check_head_file``.
+        HeadFileError: as in ``check_head_file``.
         LedgerUnavailableError: the database cannot be read.
 
     """
@@ -96,14 +99,17 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
 
 
 def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
-    """Refuse a ledger that is older than its note outside the database (the head file).
+    """Raise an error for a ledger that is older than its note outside the database (the head file).
 
-    A release that is closed answers nothing afresh, so that nothing is lost on one
-    that is behind; it is told, and the file is left to the ledger that it notes.
+    The note is in a file outside the database, and reveals whether an older copy of the database
+    was restored.
+
+    A closed release gives no new answers, so it does no harm if it is older than its note: the
+    result says so, and the file is not changed.
 
     Raises:
-        HeadFileError: entries that were noted are missing, or are others; or the
-            file is that of other releases, or cannot be read.
+        HeadFileError: noted entries are missing or different, or the file belongs to other
+            releases, or cannot be read.
         LedgerUnavailableError: the database cannot be read.
 
     """
@@ -123,14 +129,14 @@ def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
 
 
 def check_expected_head(ledger: Ledger, expected: str) -> None:
-    """Refuse a ledger unless the expected hash is that of one of its entries.
+    """Raise an error unless the expected hash is that of one of the ledger's entries.
 
     Args:
-        ledger: an open one.
-        expected: 64 hexadecimal digits, in either case.
+        ledger: an open ledger.
+        expected: the hash, 64 hexadecimal digits, in either case.
 
     Raises:
-        ConfigurationError: it is no hash, or no entry has it.
+        ConfigurationError: the text is not a hash, or no entry has this hash.
         LedgerUnavailableError: the database cannot be read.
 
     """

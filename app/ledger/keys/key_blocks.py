@@ -1,15 +1,15 @@
 """The levels and blocks of the index of answers, and the rule that moves items between levels.
 
-A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
-key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
-digest's first ``4 L`` bits, so that block b of a level covers the same digests as the
-``FAN_OUT`` blocks from ``FAN_OUT * b`` of the next.  A key is in exactly one place: in the
-newest part, or in one block of one level.
+A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the key
+with the answer's number. Level L has ``FAN_OUT ** L`` blocks, one for each value of the digest's
+first ``4 L`` bits, so that block b of level L covers the same digests as the ``FAN_OUT`` blocks
+from number ``FAN_OUT * b`` of level L + 1. Each key is either among the newest items, or in one
+block of one level.
 
-When ``NEWEST_MAX`` keys are in the newest part, they go to level 1, and one block of each
-level, by turns, to the level after it, where it is at least half full.  So each commit moves a
-bounded number of keys, whatever the ledger's length.  All of it follows from how many answers
-there are and from their digests, which entries show: from nothing private.
+When there are ``NEWEST_MAX`` newest items, they are moved to level 1, and one block of each level,
+in turn, is moved to the next level if it is at least half full. So each commit moves a bounded
+number of keys, however long the ledger is. The layout depends only on the number of answers and
+their digests, which entries show, and on nothing private.
 """
 
 from __future__ import annotations
@@ -45,14 +45,26 @@ _BITS: Final = 4
 
 
 class Blocks(Protocol):
-    """The interface for reading stored blocks of the index of answers."""
+    """The interface for reading stored blocks of the index of answers.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the blocks that are not empty among ``count`` blocks of a level, by number."""
+        """Return the blocks that are not empty among ``count`` blocks of a level, by number.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
 
 
 class NoBlocks:
-    """An empty set of stored blocks, used if another server has written them since."""
+    """An empty set of stored blocks, used if another server has written them since.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
         """Return no blocks of the index."""
@@ -61,12 +73,20 @@ class NoBlocks:
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number."""
+    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block of a level in which an answer's hash belongs."""
+    """Return the number of the block of a level in which an answer's hash belongs.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
@@ -74,8 +94,11 @@ def block_of(digest: bytes, level: int) -> int:
 def items_in(body: bytes) -> list[bytes]:
     """Return every index item of a block, in order.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     Raises:
-        LedgerCorruptError: the block does not hold whole items.
+        LedgerCorruptError: the block does not consist of whole items.
 
     """
     _check_whole(body)
@@ -83,15 +106,22 @@ def items_in(body: bytes) -> list[bytes]:
 
 
 def number_of_item(item: bytes) -> int:
-    """Return the number of the answer that an index item stands for."""
+    """Return the number of the answer that an index item stands for.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     return int.from_bytes(item[PREFIX_BYTES:], "big")
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
     """Return the numbers of all answers in a block whose key matches a hash.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     Raises:
-        LedgerCorruptError: the block does not hold whole items.
+        LedgerCorruptError: the block does not consist of whole items.
 
     """
     _check_whole(body)
@@ -113,7 +143,11 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return index items grouped by their block of a level, each block sorted."""
+    """Return index items grouped by their block of a level, each block sorted.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")
@@ -149,12 +183,16 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items and first levels, as committed.
 
-    It holds what the database holds after a number of answers; whoever finds more answers
-    there adds them, in the order of their entries, or reads it anew.
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
+    The copy is the state of the index after a number of answers. Answers that other servers have
+    recorded since are added in the order of their entries, or the index is read again.
 
     Attributes:
-        answered: number of the newest answer in it.
-        earlier: answers of before there were blocks, whose numbers come first.
+        answered: the number of the newest answer in the copy.
+        earlier: the number of answers from versions without this index, which have the first
+            numbers.
         depth: the deepest level that has a block.
 
     """
@@ -168,7 +206,11 @@ class KeyImage:
         newest: bytes = b"",
         bodies: Mapping[tuple[int, int], bytes] | None = None,
     ) -> None:
-        """Take over the stored newest items and first levels of the index."""
+        """Take over the stored newest items and first levels of the index.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         self.answered = answered
         self.earlier = earlier
         self.depth = depth
@@ -183,18 +225,30 @@ class KeyImage:
 
     @property
     def is_full(self) -> bool:
-        """Whether the newest items are so many that they must be moved to blocks."""
+        """Whether there are so many newest items that they must be moved to blocks.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key matches a hash."""
+        """Return the numbers of the answers in memory whose key matches a hash.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
         further = numbers_in(self._bodies.get(place, b""), digest)
         return (known, *further) if isinstance(known, int) else (*known, *further)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Add new answers to the newest items of the index."""
+        """Add new answers to the newest items of the index.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         first = self.answered + 1
         items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
         added = b"".join(items)
@@ -205,8 +259,11 @@ class KeyImage:
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
         """Move the newest items to blocks, and return every changed block by level and number.
 
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+
         Args:
-            blocks: of the levels that are not in memory.
+            blocks: the stored blocks of the levels that are not in memory.
 
         """
         changed = _Changed(self._bodies, blocks)

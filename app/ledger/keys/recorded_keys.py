@@ -88,15 +88,23 @@ _TWO: Final = "(?, ?)"
 
 
 class StoredBlocks:
-    """The stored index blocks of one release, inside a transaction."""
+    """The stored index blocks of one release, inside a transaction.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
 
     def __init__(self, connection: Connection, release_number: int) -> None:
-        """Read index blocks by ``connection``."""
+        """Store the connection with which blocks of the index are read."""
         self._connection = connection
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
+        """Return those of ``count`` consecutive blocks of a level that are stored, by number.
+
+        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
+        items, and several levels of sorted blocks of items.
+        """
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)
@@ -107,13 +115,16 @@ class StoredBlocks:
 def read_image(connection: Connection, release_number: int, answered: int) -> KeyImage:
     """Return the stored newest items and first levels of the index.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     Args:
-        connection: inside a transaction.
-        release_number: of the release.
-        answered: number of its newest answer.
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
 
     Raises:
-        LedgerCorruptError: a block does not hold whole items.
+        LedgerCorruptError: a block does not consist of whole items.
 
     """
     blocks = fetch_all(connection, _FIRST_BLOCKS, (release_number, IMAGE_LEVELS))
@@ -133,11 +144,14 @@ def caught_up(
 ) -> KeyImage:
     """Return the in-memory index of answers, brought up to date with other servers' answers.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     Args:
-        image: of earlier; None to read it.
-        connection: inside a transaction that holds the write lock.
-        release_number: of the release.
-        answered: number of the newest answer.
+        image: an earlier copy of the index; None to read it from the database.
+        connection: a connection inside a transaction with the write lock.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
 
     """
     if image is None or not 0 <= answered - image.answered <= BEHIND_MAX:
@@ -156,8 +170,11 @@ def keep(
 ) -> None:
     """Add the answers of an entry to the index, and move items to blocks if that is due.
 
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+
     Raises:
-        SQLAlchemyError: the database did not take it.
+        SQLAlchemyError: the database refused the write.
 
     """
     image.add(digests)
@@ -178,15 +195,16 @@ def find_recorded(
     """Return the recorded answers to some vectors, by the vectors' keyed hashes.
 
     Args:
-        connection: inside a transaction.
-        release_number: of the release that answered.
-        vector_digests: keyed digests, 32 bytes each.
-        image: what the writer has in memory of this very moment; None to ask the database.
+        connection: a connection inside a transaction.
+        release_number: the number of the release that answered.
+        vector_digests: the keyed digests of the vectors, 32 bytes each.
+        image: the writer's in-memory copy of the index, up to date in this transaction; None to
+            read the database.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
-        TypeError: a row holds a value of a wrong type.
-        LedgerCorruptError: a key is there, and its answer is not.
+        TypeError: a row has a value of a wrong type.
+        LedgerCorruptError: the index has a key whose answer is missing.
 
     """
     if image is not None and len(vector_digests) == 1:
@@ -308,7 +326,10 @@ def _text(statement: str, mark: str, count: int) -> str:
 
 
 def earlier_count(connection: Connection, release_number: int, answered: int) -> int:
-    """Return the number of answers that are older than the index of answers."""
+    """Return the number of answers that are older than the index of answers.
+
+    Early versions recorded answers without this index.
+    """
     low, high = 0, answered
     while low < high:
         middle = (low + high + 1) // 2
@@ -321,13 +342,21 @@ def earlier_count(connection: Connection, release_number: int, answered: int) ->
 
 
 def newest_digests(connection: Connection, release_number: int) -> list[tuple[bytes, int]]:
-    """Return the keyed hashes and numbers of the newest answers, in order."""
+    """Return the keyed hashes and numbers of the newest answers, in order.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     rows = fetch_all(connection, _NEWEST, (release_number,))
     return [(checked_bytes(digest), _number(number)) for digest, number in rows]
 
 
 def every_block(connection: Connection, release_number: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield every block of the index: level, number and items."""
+    """Yield every block of the index: level, number and items.
+
+    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
+    and several levels of sorted blocks of items.
+    """
     level = block = -1
     while page := fetch_all(connection, _EVERY_BLOCK, (release_number, level, level, block)):
         for row in page:

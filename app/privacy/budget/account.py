@@ -1,30 +1,33 @@
 """One privacy budget, by Renyi divergence, for a release's answers and random draws of rules.
 
-**Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
-its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
+**Algorithm.** Composition of Renyi divergences at one order (Mironov 2017). The cost of the
+exponential mechanism is computed from its bounded range, the length of the interval that contains
+the logarithms of its likelihood ratios (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
 
-**Claim.** Answers by a table of order ``alpha`` that leaves room for the draws' divergences are
-with those draws (epsilon, delta)-differentially private under replacement of one record, epsilon
-being the account's, wherever the draws come and whatever is asked.
+**Claim.** Take a table of answers at Renyi order ``alpha`` that leaves room for the divergences of
+the draws. The answers and the draws together are (epsilon, delta)-differentially private under
+replacement of one record, epsilon being that of the account, whenever the draws are made and
+whatever queries are asked.
 
-**Proof.** One moment of all that comes, in the induction of Theorem A:
+**Proof.** One moment of all outputs, in the induction of Theorem A:
 ``app/privacy/budget/account_proof.md``.
 
-**Inputs and outputs.** Shares of epsilon and an order, exact rationals, all of it public.  Out:
-the log moment that the draws take, exact.
+**Inputs and outputs.** In: shares of epsilon and a Renyi order, exact rationals, all public. Out:
+the logarithm of the moment that the draws use up, exact.
 
-**Utility.** At the order of the answers' own share a draw is charged its share at most, so that
-an account is never worse than shares that add up.
+**Utility.** At the Renyi order of the answers' own share, a draw costs at most its share, so an
+account is never worse than shares that are added up.
 
-**Deviations.** A draw that is ``epsilon``-private has divergence ``epsilon`` at most.  One that
-has bounded range ``epsilon``, as the exponential mechanism has, also ``alpha epsilon^2 / 8``; any
-other that is ``epsilon``-private has range ``2 epsilon``, so that the same is
-``alpha epsilon^2 / 2``.  A noisy descent, whose noise is that of its share of epsilon and delta
-as normal noise, has divergence ``alpha G^2 / 2``, ``G`` being how many deviations one record
-moves all of its steps by, and takes no delta here.
+**Deviations.** An ``epsilon``-private draw has divergence at most ``epsilon``. If its range is at
+most ``epsilon``, as in the exponential mechanism, the divergence is also at most
+``alpha epsilon^2 / 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``,
+which gives ``alpha epsilon^2 / 2``. The noise of a gradient descent is set for its share of epsilon
+and delta, as normal noise. The divergence of the descent is ``alpha G^2 / 2``, where ``G`` is the
+distance by which one record moves all its steps, in standard deviations of the noise; it uses no
+delta in the account.
 
-**Raises.** ``InvariantError``: a draw without a share, answers without one, or a classifier
-without a learner.
+**Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
+a share but no learner.
 """
 
 from __future__ import annotations
@@ -63,13 +66,17 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 class Draw:
     """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
+
     Attributes:
-        epsilon: its share, numerical error included.
-        has_bounded_range: whether the logarithms of its likelihood ratios lie in an
-            interval of that length, and not only at that distance from zero.
-        squared_separation: of a noisy descent ``G^2``, the most that one record moves it by
-            in squared deviations of its noise; None for another draw.  With a bounded range
-            too, it may be either, as public numbers decide, and costs what the dearer does.
+        epsilon: the draw's share of epsilon, which includes the cost of numerical error.
+        has_bounded_range: whether all logarithms of the draw's likelihood ratios lie in one
+            interval of length epsilon, and not only within distance epsilon of zero.
+        squared_separation: for a noisy gradient descent ``G^2``, the largest squared distance by
+            which one record moves it, in variances of its noise; None for another draw. If the draw
+            also has a bounded range, public numbers decide later which of the two kinds it is, and
+            it costs the larger of both costs.
 
     """
 
@@ -78,13 +85,17 @@ class Draw:
     squared_separation: Fraction | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what costs nothing."""
+        """Raise an error for a draw without cost."""
         invariant(self.epsilon > 0, "a draw in an account has a share")
         separation = self.squared_separation
         invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return an upper bound on the draw's Renyi divergence of a given order."""
+        """Return an upper bound on the draw's Renyi divergence of a given order.
+
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
+        """
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
             return min(self.epsilon, alpha * self.epsilon**2 / divisor)
@@ -94,7 +105,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with ``factor`` times its epsilon, and with the noise that this needs."""
+        """Return the draw with ``factor`` times its epsilon, and with the noise for that."""
         separation = self.squared_separation
         return replace(
             self,
@@ -103,7 +114,7 @@ class Draw:
         )
 
     def to_plain(self) -> str:
-        """Return the draw as strings and lists, without loss of precision."""
+        """Return the draw as one string, without loss of precision."""
         if self.squared_separation is None:
             return f"{RANGE if self.has_bounded_range else PURE} {self.epsilon}"
         kind = EITHER if self.has_bounded_range else NORMAL
@@ -114,7 +125,7 @@ class Draw:
         """Return the draw that :meth:`to_plain` wrote.
 
         Raises:
-            ValueError: it is no draw.
+            ValueError: the text does not describe a draw.
 
         """
         kind, _, last = plain.rpartition(" ")
@@ -131,22 +142,33 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws."""
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws.
+
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
+    """
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the epsilon that the random draws leave for answers."""
+    """Return the epsilon that remains for answers after the random draws.
+
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
+    """
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The joint privacy budget of answers and random draws, accounted by Renyi divergence.
+    """The joint privacy budget of answers and random draws, computed by Renyi divergence.
+
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
 
     Attributes:
-        epsilon: of all of them.
-        draws: those that are no answers.
+        epsilon: the epsilon of all answers and draws together.
+        draws: the random draws in the account.
 
     """
 
@@ -154,11 +176,15 @@ class Account:
     draws: tuple[Draw, ...]
 
     def __post_init__(self) -> None:
-        """Refuse an account that leaves the answers nothing."""
+        """Raise an error if the account leaves no epsilon for answers."""
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws with epsilons scaled so that the account's total is ``epsilon``."""
+        """Return the draws with epsilons scaled so that the account's total is ``epsilon``.
+
+        In a joint privacy account the cost of answers is computed together with that of the draws
+        of a relabelling rule and of a classifier.
+        """
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 
@@ -166,12 +192,15 @@ class Account:
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
     """Return the joint privacy account of a release's charges, except statistics.
 
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
+
     Args:
-        charges: of the mechanisms with a share.
-        learner: ``classifier.learner`` as configured; None where that has no share.
+        charges: the charges of all mechanisms that have a share of epsilon.
+        learner: the setting ``classifier.learner``; None if the classifier has no share.
 
     Raises:
-        InvariantError: a classifier has a share and no learner.
+        InvariantError: a classifier has a share, and ``learner`` is None.
 
     """
     charged = {charge.mechanism: charge for charge in charges}

@@ -1,14 +1,14 @@
 """The privacy budget of a release: exact shares of epsilon and delta, and their sum.
 
-Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
-``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
-among them may be taken as the adversary's coins.  Those that share one account
-(``account.py``) are charged the same shares, and are one mechanism of their sum.  Every
-number is a rational, so that the sum is the budget and not a rounding of it.
+Claim: mechanisms that run on the same rows, each ``(epsilon_i, delta_i)``-private, are together
+``(sum epsilon_i, sum delta_i)``-private in any adaptive order. A pure mechanism among them may be
+treated as random coins of the adversary. Mechanisms that share one privacy account (``account.py``)
+are charged their shares as well, and count as one mechanism with the sum of these shares. Every
+number is rational, so the sum equals the budget without rounding.
 
-Exponential mechanisms are drawn by integers, at a cost in delta that is far below
-``2**-20`` of the release's; that part is withheld from the answers and split evenly
-between the exponential mechanisms that have a share.
+Exponential mechanisms are drawn with integer weights, at a cost in delta that is far below
+``2**-20`` of the release's delta. This part of delta is withheld from the answers and divided
+evenly among the exponential mechanisms that have a share.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ EXPONENTIAL: Final = frozenset({Mechanism.RELABEL, Mechanism.CLASSIFIER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Fractions of the total epsilon, one for each mechanism; zero switches it off.
+    """Fractions of the total epsilon, one for each mechanism; zero switches a mechanism off.
 
     Attributes:
-        relabel: of the exponential mechanism that relabels.
-        answers: of the ensemble's answers.
-        classifier: of the published classifier.
-        statistics: of the query release.
+        relabel: the fraction for the exponential mechanism that relabels the rows.
+        answers: the fraction for the models' answers.
+        classifier: the fraction for the published classifier.
+        statistics: the fraction for the table of statistics.
 
     """
 
@@ -59,7 +59,7 @@ class Shares:
     statistics: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        """Refuse what is no division of a whole."""
+        """Raise an error unless the fractions are non-negative and add up to at most 1."""
         parts = self.by_mechanism().values()
         invariant(all(part >= 0 for part in parts), "a share is not negative")
         invariant(sum(parts) <= 1, "shares are at most the whole")
@@ -91,15 +91,14 @@ def charges(
     Args:
         epsilon: the release's epsilon, above 0.
         delta: the release's delta, in (0, 1).
-        shares: fractions of epsilon.
-        delta_shares: fractions of what delta is left after the withheld part, for
-            answers, statistics and a classifier that is learned with noise; by
-            default all of it to the answers, or nine tenths and a tenth where
-            statistics has a share.
+        shares: the fractions of epsilon.
+        delta_shares: the fractions of delta, after the withheld part is subtracted, for answers,
+            statistics and a classifier that is learned with noise. By default the answers get all
+            of it, or nine tenths if statistics has a share, which then gets one tenth.
 
     Returns:
-        One charge for each mechanism with a share of epsilon, in charging order;
-        their sums are at most ``epsilon`` and ``delta``.
+        One charge for each mechanism with a share of epsilon, in the order in which they are
+        charged; the charges add up to at most ``epsilon`` and ``delta``.
 
     """
     invariant(epsilon > 0, "epsilon is above zero")
@@ -126,14 +125,16 @@ def mechanism_epsilon(
 ) -> Fraction:
     """Return the epsilon of an exponential mechanism, less the cost of rounding errors.
 
-    Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
-    the drawn weight and twice for the normaliser, at both neighbours.  The range of
-    its ratios, from the least to the largest, costs that at either end: ``8 eta``.
+    If the weights are correct up to a factor ``e^(+-eta)``, rounding costs ``4 eta``: ``2 eta`` for
+    the drawn weight and ``2 eta`` for the sum of weights, counting both neighbouring data sets. The
+    range of the likelihood ratios, from smallest to largest, grows by this amount at both ends, so
+    rounding costs it ``8 eta``.
 
     Args:
-        share: epsilon that the ledger charges.
-        log_weight_error: ``eta``, an upper bound.
-        is_range: whether the share bounds the range, and not only the ratio.
+        share: the epsilon that the ledger charges.
+        log_weight_error: ``eta``, an upper bound on the error of a weight's logarithm.
+        is_range: whether ``share`` bounds the range of the likelihood ratios, and not only their
+            size.
 
     """
     invariant(log_weight_error >= 0, "an error bound is not negative")

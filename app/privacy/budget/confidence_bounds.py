@@ -1,7 +1,7 @@
 """Clopper-Pearson confidence bounds on proportions, exact at every sample size.
 
-They are of scipy, which the first call loads: that takes an eighth of a second of the processor,
-and a server needs none of them until somebody asks for its outlook.
+The bounds are computed by scipy, which the first call loads; loading takes about an eighth of a
+second of processor time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def at_least(counts: Counts, trials: int, miss: float) -> Floats:
     """Return lower confidence bounds on proportions, from counts of successes.
 
     Args:
-        counts: successes, any shape.
-        trials: of each.
-        miss: probability with which one bound is above the truth.
+        counts: the numbers of successes, an array of any shape.
+        trials: the number of trials behind each count.
+        miss: the probability that a bound lies above the true proportion.
 
     """
     found = _beta_quantile(np.maximum(counts, 1), trials - counts + 1, miss)
@@ -46,9 +46,9 @@ def binomial_tail(count: int, trials: int, proportions: Floats | float) -> Float
     """Return the probability that at least ``count`` of ``trials`` succeed, for each proportion.
 
     Args:
-        count: successes, from 1 to ``trials``.
-        trials: independent, each a success with the same probability.
-        proportions: that probability, any shape.
+        count: the number of successes, from 1 to ``trials``.
+        trials: the number of independent trials.
+        proportions: the probability that one trial succeeds, of any shape.
 
     """
     from scipy.special import betainc  # noqa: PLC0415 -- see the first lines

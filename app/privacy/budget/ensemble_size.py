@@ -1,24 +1,21 @@
-"""The rule that chooses the number of learners for ``ensemble = "auto"``, by public numbers.
+"""The rule that chooses the number of models for ``ensemble = "auto"``, by public numbers.
 
-The rule reads n, the table and the configuration only, so that k tells nothing
-about the rows:
+The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
+configuration, so the number k of models reveals nothing about the rows:
 
-1. A query worth answering should be a hit with probability at most
-   ``min(1/100, T/(10 m))``: then such queries use up a tenth of the cutoff.  Without a T it
-   is 1/100.  Let d be the distance at which the table gives that.
-2. Where two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes reach d.
-3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of
-   hypotheses; with fewer, learners on different chunks no longer agree, and more of
-   them help less than better ones would.
+1. A query that deserves an answer should be unstable with probability at most
+   ``min(1/100, T/(10 m))``, T being the cutoff and m the number of answers: then m such queries use
+   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance to
+   instability at which the table reaches this probability.
+2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
+3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
+   fewer rows, models of different chunks no longer agree.
 
-Learners that vote by public cells are given a row each instead: k = n.
+Models that vote by public cells get one row each, so k = n.
 
-Theorem A's table over the reals: what a change would give, without its exact search.
-
-The integers that serve take seconds to find where epsilon is small or T is large, and a
-plot asks for dozens of tables.  In doubles a table takes a fifth of that, and differs
-from the one that serves by about 1e-5 of each probability (a test compares them).  No
-release rests on it.
+The module also computes an approximate table of these probabilities in floating point, for
+planning. It takes a fifth of the time of the exact table, and its probabilities differ from the
+exact ones by about 1e-5 (a test compares them). No release relies on the approximate table.
 """
 
 from __future__ import annotations
@@ -57,11 +54,16 @@ ENTRY_COUNT_MAX: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateProfile:
-    """Probabilities of an unstable answer by distance to another label, in floating point.
+    """Probabilities of an unstable answer at each distance, in floating point.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
 
     Attributes:
-        cutoff: unstable answers T until the halt; None for counted decisions.
-        hits: probability of a hit at each distance; beyond the end the last holds.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
+            each public cell is answered once.
+        hits: the probability of an unstable answer at each distance; the last one also applies to
+            all larger distances.
 
     """
 
@@ -69,25 +71,42 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of an unstable answer, at a distance in votes to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Chances of an unstable answer by vote distance, if each public region gets one answer."""
+    """Probabilities of an unstable answer by distance, if each public cell is answered once.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label. If each public cell is answered once, every vector in it gets the same recorded answer,
+    so one record can change at most two answers.
+    """
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate chances of an unstable answer, if each public region gets one answer."""
+    """Return approximate probabilities of an unstable answer, if each cell is answered once.
+
+    If each public cell is answered once, every vector in it gets the same recorded answer, so one
+    record can change at most two answers.
+    """
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -110,15 +129,20 @@ def approximate_profile(
 ) -> ApproximateProfile:
     """Return approximate probabilities of an unstable answer, for a new release.
 
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: T, at least 1.
-        draws: those that share one account with the answers.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: the cutoff T, at least 1.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Raises:
-        ConfigurationError: where a table that serves would be refused, or is too long
-            for a quick look.
+        ConfigurationError: no exact table exists for the budget, or the table is too long for a
+            quick computation.
 
     """
     refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
@@ -151,14 +175,20 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which the queries use a tenth of the cutoff."""
+    """Return the probability of an unstable answer at which a tenth of the cutoff is used up.
+
+    The cutoff is the number of unstable answers after which the models stop.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the chance of an unstable answer at which the queries use the whole cutoff."""
+    """Return the probability of an unstable answer at which the whole cutoff is used up.
+
+    The cutoff is the number of unstable answers after which the models stop.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -170,7 +200,7 @@ def chunk_row_min(hypothesis_count: int) -> int:
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the fewest learners whose unanimous label survives a number of changed votes."""
+    """Return the fewest models whose unanimous label survives ``distance`` changed votes."""
     return VOTES_A_DISTANCE * distance + 1
 
 
@@ -181,27 +211,42 @@ def distance_at_unanimity(ensemble_size: int) -> int:
 
 @runtime_checkable
 class HitTest(Protocol):
-    """The interface of a stability test: the chance of an unstable answer at each distance."""
+    """The interface of a stability test: the probability of an unstable answer at each distance.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+    """
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability of an unstable answer, at a distance in votes to another label."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         ...
 
 
 def tested(calibration: object) -> HitTest:
-    """Return a calibration if it is that of a stability test; raise an error otherwise.
+    """Return a mechanism's noise parameters if it has a stability test; raise an error otherwise.
+
+    In a stability test an answer is unstable with a probability that falls with the number of votes
+    that may change without changing the leading label.
 
     Raises:
-        InvariantError: its mechanism has no hits.
+        InvariantError: the mechanism has no unstable answers.
 
     """
     if not isinstance(calibration, HitTest):
@@ -210,7 +255,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of learners of whom two thirds suffice for a stable answer."""
+    """Return the number of models at which agreement of two thirds makes an answer stable."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
@@ -226,15 +271,15 @@ def ensemble_size_auto(
     wanted: int,
     hypothesis_count: int,
 ) -> int:
-    """Return the number of learners, k, by the public rule of this module.
+    """Return the number of models, k, by the public rule of this module.
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        wanted: k by the calibration of the answers' share, rows aside.
-        hypothesis_count: number of hypotheses that learners search.
+        wanted: the number of models that the noise asks for, whatever the number of rows.
+        hypothesis_count: the number of hypotheses among which a learner searches.
 
     Returns:
-        k, between 1 and n.
+        The number k of models, between 1 and n.
 
     """
     invariant(row_count >= 1, "n is at least one")

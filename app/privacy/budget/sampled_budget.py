@@ -1,16 +1,16 @@
 """The budget of relabelling and answers, adjusted for the sample of rows that they use.
 
-A release charges a share of epsilon for each.  Both run on one sample of ``q n`` rows,
-the first of a uniform permutation, and everything that they do there, answers to an
-adaptive client included, is one algorithm on that sample.
+A release charges a share of epsilon for relabelling and one for answers. Both run on one sample of
+``q n`` of the n rows, the first rows of a uniform permutation. All computations on this sample,
+including the answers to an adaptive client, count as one algorithm.
 
-Claim: if the labelling draw costs :attr:`PipelineBudget.relabel_epsilon` on the sample
-and the answers are ``(answers_epsilon, answers_delta)``-private in the relabelled rows,
-the two together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in all the
-rows, these being what is charged for them; where they share one account, the account is
-``app.privacy.budget.account``'s.  Proof: sampling, composition and Lemma L,
-``app/privacy/exponential/relabel_proof.md``; :func:`check` decides it anew with every rounding
-going against us.
+Claim: let the draw of the rule that relabels cost :attr:`PipelineBudget.relabel_epsilon` on the
+sample, and let the answers be ``(answers_epsilon, answers_delta)``-private in the relabelled rows.
+Then relabelling and answers together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in
+all rows, where (epsilon_r, delta_r) and (epsilon_a, delta_a) are their charges. If they share one
+privacy account, the budget is that of ``app.privacy.budget.account``. Proof: sampling, composition
+and Lemma L, ``app/privacy/exponential/relabel_proof.md``. :func:`check` decides whether the claim
+holds, with every rounding on the safe side.
 """
 
 from __future__ import annotations
@@ -42,19 +42,24 @@ RATE_DIGITS: Final = 3
 class PipelineBudget:
     """The budgets of relabelling and answers on the sampled rows that they use.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Attributes:
-        sampling_rate: share q of the rows that the parts are run on.
-        relabel_epsilon: what the relabelling draw may cost there, its numerical
-            error included; None where rows keep their labels.
-        relabel_delta: what the draw's integer weights may cost there.
-        relabel_is_private: whether the labelling class depends on the rows.
-        answers_epsilon: what the answering mechanism is calibrated for, in one row.
-        answers_delta: its delta.
-        copies: how many rows of the answers one record may fill; above 1 only where
-            they are drawn with replacement.
-        copies_delta: probability that a record fills more.
-        account: what the answers share with draws, the one that relabels among them; None
-            where shares add up.
+        sampling_rate: the fraction q of the rows that are sampled.
+        relabel_epsilon: the largest epsilon of relabelling on the sample, with the cost of
+            numerical error; None if rows keep their labels.
+        relabel_delta: the delta on the sample for the integer weights of the relabelling draw.
+        relabel_is_private: whether the set of hypotheses for relabelling depends on the private
+            rows.
+        answers_epsilon: the epsilon for which the answering mechanism's noise is set, per replaced
+            row.
+        answers_delta: the delta for which the answering mechanism's noise is set.
+        copies: the number of sampled rows that may be copies of one record; above 1 only if the
+            sample is drawn with replacement.
+        copies_delta: the probability that a record has more copies than that.
+        account: the privacy account that the answers share with random draws, relabelling among
+            them; None if shares of epsilon are added up.
 
     """
 
@@ -69,7 +74,7 @@ class PipelineBudget:
     account: Account | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no budget."""
+        """Raise an error for numbers out of range."""
         invariant(0 < self.sampling_rate <= 1, "a sampling rate lies above zero and up to one")
         invariant(self.relabel_epsilon is None or self.relabel_epsilon > 0, "a draw may cost")
         invariant(self.answers_epsilon > 0, "answers have a share of epsilon")
@@ -78,14 +83,18 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
+        """The joint epsilon of relabelling, answers and other draws on the sampled rows.
+
+        Relabelling gives each private row the label that a privately drawn rule predicts, before
+        the models are trained.
+        """
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
 
     @property
     def is_with_replacement(self) -> bool:
-        """Whether rows for the answers are drawn with replacement from the relabelled rows."""
+        """Whether the rows for the answers are drawn with replacement from the relabelled rows."""
         return self.copies > 1
 
     def sampled_row_count(self, row_count: int) -> int:
@@ -103,19 +112,23 @@ def pipeline_budget(
 ) -> PipelineBudget | None:
     """Return the budget, divided between relabelling and answers; None without answers.
 
-    The sample's epsilon is the largest that sampling brings under the charges, and
-    divided in their proportion.
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
+    The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
+    It is divided in proportion to the charges.
 
     Args:
-        relabel: what relabelling is charged; None where rows keep their labels.
-        answers: what the answers are charged.
-        sampling_rate: fraction q of the rows that both are run on, in (0, 1].
-        private_grid: whether labels come from the dichotomies of the rows themselves.
+        relabel: the charge for relabelling; None if rows keep their labels.
+        answers: the charge for the answers.
+        sampling_rate: the fraction q of the rows that are sampled, in (0, 1].
+        private_grid: whether relabelling chooses among the labellings that the hypothesis class
+            allows on the private rows themselves.
         class_count: the number L of labels.
 
     Raises:
-        ConfigurationError: Lemma L's least cost exceeds the part of relabelling; names
-            what would bring it under.
+        ConfigurationError: the least cost of relabelling by Lemma L exceeds its part of the budget;
+            the message names the settings that would lower it.
 
     """
     if answers is None:
@@ -142,12 +155,16 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
-    The answers are calibrated for all of it, and leave in it what its draws cost.
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
+    The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
+    the cost of the draws.
 
     Args:
-        relabel: what relabelling is charged; None where rows keep their labels.
-        answers: what the answers are charged.
-        account: what they share, with the classifier where that has a share.
+        relabel: the charge for relabelling; None if rows keep their labels.
+        answers: the charge for the answers.
+        account: the privacy account of relabelling, answers and, if it has a share, the classifier.
 
     """
     if answers is None:
@@ -166,8 +183,11 @@ def joint_budget(
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
     """Raise an error unless the budget covers the cost of relabelling and answers.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     charged = answers.epsilon + (relabel.epsilon if relabel else 0)

@@ -1,13 +1,12 @@
 """The privacy cost of an algorithm on sampled, relabelled or repeated rows.
 
-Claim: each function takes the charge of an inner algorithm and returns the one of the
-whole, or the other way round, under replacement of one record.  An algorithm here is
-also one that answers an adaptive client: with a deterministic client fixed, its whole
-transcript is a randomised function of the rows it is given, and a client's own coins
-are an average over such clients.
+Claim: each function converts the cost of an inner algorithm to the cost of the whole algorithm, or
+the cost of the whole to that of the inner one, under replacement of one record. The inner algorithm
+may answer an adaptive client. For a fixed deterministic client its whole transcript is a randomised
+function of its rows, and a client with random coins is an average over such clients.
 
-Everything is worked out in decimals of many digits; a cost is rounded up, what may be
-spent is rounded down.  Proofs: ``app/privacy/exponential/relabel_proof.md``.
+All numbers are computed in decimals of many digits; a cost is rounded up, and a permitted cost is
+rounded down. Proofs: ``app/privacy/exponential/relabel_proof.md``.
 """
 
 from __future__ import annotations
@@ -30,12 +29,15 @@ def relabelled_epsilon(
 ) -> Fraction:
     """Return the epsilon of an algorithm that runs on privately relabelled rows.
 
-    Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays the inner one.  It
-    holds for functions of the relabelled rows only, never for the drawn hypothesis.
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
+    Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays that of the inner algorithm. The
+    lemma covers functions of the relabelled rows only, never the drawn hypothesis.
 
     Args:
-        relabel_epsilon: parameter of the exponential mechanism, at least 0.
-        inner_epsilon: charge of the algorithm on the relabelled rows, at least 0.
+        relabel_epsilon: the parameter ``relabel`` of the exponential mechanism, at least 0.
+        inner_epsilon: the epsilon ``inner`` of the algorithm on the relabelled rows, at least 0.
         class_count: the number L of labels, two or more.
 
     Returns:
@@ -51,16 +53,16 @@ def relabelled_epsilon(
 
 
 def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Return the epsilon, counted over all rows, of an algorithm on a sample of them.
+    """Return the epsilon, counted over all rows, of an algorithm on a sample of the rows.
 
-    ``ln(1 + q (e^inner - 1))``, for replacement of one record.
+    It is ``ln(1 + q (e^inner - 1))``, for replacement of one record.
 
     Args:
-        inner_epsilon: charge of the algorithm on its sample, at least 0.
-        rate: fraction q of the rows that is sampled, in (0, 1].
+        inner_epsilon: the epsilon ``inner`` of the algorithm on its sample, at least 0.
+        rate: the fraction q of the rows that is sampled, in (0, 1].
 
     Returns:
-        The epsilon in all the rows, rounded up.
+        The epsilon counted over all rows, rounded up.
 
     """
     invariant(inner_epsilon >= 0, "the inner charge is not negative")
@@ -73,15 +75,18 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
     """Return the largest epsilon of an exponential mechanism that relabels at a given cost.
 
-    ``2 ln(e^(cost/2) - (L - 1))``: :func:`relabelled_epsilon` with no inner charge,
-    solved for the parameter of the exponential mechanism.
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
+    The epsilon is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon`
+    without an inner cost for the parameter of the exponential mechanism.
 
     Args:
-        cost: what relabelling may cost, at least 0.
+        cost: the epsilon that relabelling may cost, at least 0.
         class_count: the number L of labels, two or more.
 
     Returns:
-        None where the cost does not exceed ``2 ln L``, below which there is none.
+        The parameter; None if ``cost`` does not exceed ``2 ln L``, the least cost of relabelling.
 
     """
     invariant(cost >= 0, "what relabelling may cost is not negative")
@@ -93,7 +98,11 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
 
 
 def relabel_cost_floor(class_count: int) -> Fraction:
-    """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling."""
+    """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+    """
     return relabelled_epsilon(
         relabel_epsilon=Fraction(0), inner_epsilon=Fraction(0), class_count=class_count
     )
@@ -102,12 +111,12 @@ def relabel_cost_floor(class_count: int) -> Fraction:
 def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
     """Return the largest epsilon on a sample whose cost over all rows is at most ``epsilon``.
 
-    ``ln(1 + (e^epsilon - 1) / q)``, rounded down: :func:`sampled_epsilon` solved for
-    the inner charge.  Where every row is taken nothing is rounded.
+    It is ``ln(1 + (e^epsilon - 1) / q)``, rounded down, the solution of :func:`sampled_epsilon` for
+    the inner cost. If every row is in the sample, nothing is rounded.
 
     Args:
-        epsilon: what may be charged, above 0.
-        rate: fraction q of the rows that is sampled, in (0, 1].
+        epsilon: the epsilon that may be charged, above 0.
+        rate: the fraction q of the rows that is sampled, in (0, 1].
 
     """
     invariant(epsilon > 0, "a charge to divide is positive")
@@ -124,9 +133,9 @@ def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction
     """Return whether ``1 + q (e^inner - 1) <= e^epsilon``, never wrongly true by rounding.
 
     Args:
-        inner_epsilon: charge of the algorithm on its sample, at least 0.
-        rate: fraction q of the rows that is sampled, in (0, 1].
-        epsilon: what is charged in all the rows, at least 0.
+        inner_epsilon: the epsilon ``inner`` of the algorithm on its sample, at least 0.
+        rate: the fraction q of the rows that is sampled, in (0, 1].
+        epsilon: the epsilon that is charged over all rows, at least 0.
 
     """
     if rate == 1:
@@ -140,8 +149,8 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
     """Return the largest sampling rate at which an algorithm costs ``epsilon`` over all rows.
 
     Args:
-        inner_epsilon: charge of the algorithm on its sample, above 0.
-        epsilon: charge in all the rows, above 0.
+        inner_epsilon: the epsilon of the algorithm on its sample, above 0.
+        epsilon: the epsilon that is charged over all rows, above 0.
 
     Returns:
         A rate in (0, 1], rounded down.
@@ -156,16 +165,16 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
 def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
     """Return the delta of a mechanism if one record may be present several times in its rows.
 
-    Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at
-    most ``copies e^(copies epsilon) delta``.
+    Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at most
+    ``copies e^(copies epsilon) delta``.
 
     Args:
-        epsilon: charge of the mechanism for one row, above 0.
-        delta: its delta.
-        copies: rows that one record may fill, at least 1.
+        epsilon: the mechanism's epsilon for one replaced row, above 0.
+        delta: the mechanism's delta for one replaced row.
+        copies: the largest number of rows that may be copies of one record, at least 1.
 
     Returns:
-        The delta of the group, rounded up.
+        The delta for all copies together, rounded up.
 
     """
     invariant(copies >= 1, "a record that matters fills a row")
@@ -175,7 +184,7 @@ def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction
 
 
 def sampled_delta(*, inner_delta: Fraction, rate: Fraction) -> Fraction:
-    """Return the delta, counted over all rows, of an algorithm on a sample: ``q delta``."""
+    """Return ``q delta``: the delta, over all rows, of an algorithm on a fraction q of them."""
     invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
     return inner_delta * rate
 

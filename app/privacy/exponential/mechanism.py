@@ -1,35 +1,34 @@
 """The exponential mechanism over a finite hypothesis class.
 
-**Algorithm.** McSherry and Talwar's exponential mechanism with the number of
-errors as score (lecture notes, "private PAC learning"; Nandi and Bassily 2020,
-Algorithm 2, step 4, and Algorithm 7, step 6).
+**Algorithm.** McSherry and Talwar's exponential mechanism with the number of errors as score
+(lecture notes, "private PAC learning"; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm
+7, step 6).
 
-**Claim.** (epsilon, delta_truncation)-differentially private under
-replace-one, epsilon being the whole share, numerical error included: the
-mechanism runs at epsilon - 4 eta, where every weight is right within a factor
-e^(+-eta).  In an account its ratios have range epsilon, at epsilon - 8 eta, and
-truncation costs the account no more than delta_truncation.
+**Claim.** (epsilon, delta_truncation)-differentially private under replace-one. Here epsilon is the
+whole share, which includes the cost of numerical error: if every weight is correct up to a factor
+e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account
+(``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have
+range epsilon, and truncation costs the account at most delta_truncation. If a column names the
+person of each row, replace-one replaces all rows of a person, and n counts persons.
 
-Where rows are of persons, replace-one replaces all rows of a person, and n is of persons.
-
-**Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
+**Proof.** The score has sensitivity 1 and the weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
-or part by part, n along the first axis, and labels int64 (n,), secret.  ``private_weights``:
-what each row counts for among errors, where rows are of persons (``app/data/persons.py``);
-those of a person add up to 1 at most, exactly.  Out: one hypothesis,
-secret until a caller that charged for it publishes it.
+**Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
+part by part, n along the first axis, and labels int64 (n,), secret. ``private_weights``: the weight
+of each row in the count of errors, if a column names persons (``app/data/persons.py``); the weights
+of one person's rows add up to at most 1, exactly. Out: one hypothesis, which stays secret until a
+caller that charged for it publishes it.
 
-**Utility.** With probability 1 - beta its errors exceed the least by at most
-2 (ln |H| + ln(1/beta)) / epsilon.
+**Utility.** With probability 1 - beta the hypothesis makes at most 2 (ln |H| + ln(1/beta)) /
+epsilon errors more than the best hypothesis in the class H.
 
-**Deviations.** The factor 2 lost in the notes' middle line is put back
-(erratum g).  The draw is exact from the finite class, by factorisation, on
-integer weights, or over a list of all error counts; no chain.
+**Deviations.** A factor 2 that is missing in a line of the lecture notes is put back. The draw is
+exact over the finite class: by factorisation, with integer weights, or over a list of all error
+counts, and never by a Markov chain.
 
-**Raises.** ``InvariantError``: a share that numerical error uses up, or draws
-so many that truncation exceeds ``delta_truncation``.
+**Raises.** ``InvariantError``: the share does not exceed the cost of numerical error, or the class
+is so large that truncation exceeds ``delta_truncation``.
 """
 
 from __future__ import annotations
@@ -64,11 +63,12 @@ class Parameters:
     """The public parameters of one draw by the exponential mechanism.
 
     Attributes:
-        epsilon: the share, which is what the ledger charges.
-        delta_truncation: delta withheld for the integer weights.
-        row_count: the public n, of rows or of persons.
-        hypotheses: the class, fixed by public choices.
-        account_epsilon: of the account that the draw is in; None where shares add up.
+        epsilon: the share of epsilon, which the ledger charges.
+        delta_truncation: the delta that is withheld for the use of integer weights.
+        row_count: the public number n of rows, or of persons.
+        hypotheses: the hypothesis class, fixed by public choices.
+        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
+            shares of epsilon are added up.
 
     """
 
@@ -79,7 +79,7 @@ class Parameters:
     account_epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
-        """Check that numerical error and truncation fit what is set aside for them."""
+        """Check that the costs of numerical error and truncation are covered."""
         invariant(self.epsilon > 0, "a share that is drawn on is positive")
         invariant(self.epsilon <= self._whole, "a draw is a part of its account")
         invariant(self._whole <= EPSILON_MAX, "its weights stay within the range of doubles")
@@ -119,7 +119,16 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
-    """Return a hypothesis drawn with probability proportional to exp(-epsilon errors / 2)."""
+    """Return a hypothesis drawn with probability proportional to exp(-epsilon errors / 2).
+
+    Args:
+        parameters: the public parameters of the draw.
+        private_value: the private rows as the hypothesis class encodes them, and their labels;
+            secret.
+        noise: the source of randomness.
+        private_weights: the weight of each row in the number of errors; None for weight 1.
+
+    """
     encoded, labels = private_value
     if private_weights is None:
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
@@ -134,7 +143,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a hypothesis drawn as by :func:`draw`, from counts in place of rows."""
+    """Return a hypothesis with the distribution of :func:`draw`, from counts in place of rows."""
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):
@@ -147,10 +156,10 @@ def draw_counted(
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:
-    """Return a bound on the error rate of a drawn hypothesis above the best one's.
+    """Return a bound on how far a drawn hypothesis's error rate exceeds the best one's.
 
-    ``2 (ln|H| + ln(1/beta)) / (n epsilon)``, which a draw of the exponential
-    mechanism exceeds with probability at most ``beta``.
+    The bound is ``2 (ln|H| + ln(1/beta)) / (n epsilon)``, H being the class of ``hypothesis_count``
+    hypotheses and n the number of rows. A draw exceeds it with probability at most ``beta``.
     """
     return _errors(hypothesis_count, beta, epsilon) / row_count
 
@@ -158,7 +167,11 @@ def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon:
 def rows_for_excess_error(
     alpha: float, *, hypothesis_count: int, beta: float, epsilon: float
 ) -> int:
-    """Return the smallest n for which the excess error is at most ``alpha``."""
+    """Return the smallest number of rows at which the excess error is at most ``alpha``.
+
+    The excess error is how far the drawn hypothesis's error rate exceeds the best one's; it is
+    larger with probability at most ``beta``.
+    """
     return math.ceil(_errors(hypothesis_count, beta, epsilon) / alpha)
 
 

@@ -1,38 +1,38 @@
 """Relabelling: each row keeps its features and gets its label from a drawn hypothesis.
 
-**Algorithm.** A_Relabel (Nandi and Bassily 2020, Algorithm 2), over a class
-that is finite and fixed without the data (:func:`draw`), or over the
-dichotomies of the rows' own points, one hypothesis each
+**Algorithm.** A_Relabel (Nandi and Bassily 2020, Algorithm 2). The hypothesis is drawn from a
+finite class that is fixed without the data (:func:`draw`), or from one hypothesis for each
+labelling that the class allows on the private rows themselves, the rows' dichotomies
 (:func:`draw_from_dichotomies`).
 
-**Claim.** An (epsilon_inner, delta_inner)-private algorithm run on the
-relabelled rows, answers to an adaptive client included, is (epsilon +
-epsilon_inner, delta + delta_inner)-private in the original rows.  With a
-public class (epsilon, delta) is the exponential mechanism's charge, and the
-hypothesis could be released.  With the rows' own dichotomies, at parameter t,
-epsilon is 2 ln(L - 1 + e^(t/2)) + 4 eta and delta (1 + e^E) v (Lemma L), E
-being the two epsilons together, and only functions of the relabelled rows are
-covered: the hypothesis never leaves.
+**Claim.** Let an algorithm, which may answer an adaptive client, be (epsilon_inner,
+delta_inner)-private in the relabelled rows. Then the algorithm on rows relabelled here is (epsilon
++ epsilon_inner, delta + delta_inner)-private in the original rows. With a public class, (epsilon,
+delta) is the charge of the exponential mechanism, and the hypothesis could be released. With the
+rows' own dichotomies and the exponential mechanism at parameter t, epsilon is 2 ln(L - 1 + e^(t/2))
++ 4 eta, L being the number of labels and e^(+-eta) the error of a weight, and delta is (1 + e^E) v
+(Lemma L), E being epsilon + epsilon_inner and v the truncation of the draw. In this case only
+functions of the relabelled rows are covered, so the hypothesis is never released.
 
-**Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the
-common rows; both for the transcript with a fixed client:
+**Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the rows that both
+neighbouring data sets share; both for the transcript with a fixed client:
 ``app/privacy/exponential/relabel_proof.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
-or part by part, n along the first axis, and labels int64 (n,), secret; with a public class,
-``private_weights`` as in ``app.privacy.exponential.mechanism``.  Out: ``Relabelled``,
-secret: the hypothesis and labels int64 (n,).
+**Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
+part by part, n along the first axis, and labels int64 (n,), secret. With a public class there may
+be ``private_weights`` as in ``app.privacy.exponential.mechanism``. Out: ``Relabelled``, secret: the
+hypothesis and labels int64 (n,).
 
-**Utility.** The chunks become realisable by the class, so that learners on
+**Utility.** The class contains a hypothesis without error on every relabelled chunk, so models of
 different chunks agree more often.
 
-**Deviations.** A public grid is an addition, at the plain charge.  The printed
-bound (4, 4 e delta) at parameter 1 is replaced by the exact one (erratum f);
-numerical error and truncation are charged, by bounds that are public.
+**Deviations.** A public class is an addition to the paper, at the charge of the exponential
+mechanism. The printed bound (4, 4 e delta) at parameter 1 is loose and is replaced by the exact
+bound. The costs of numerical error and truncation are charged, by bounds that are public.
 
-**Raises.** ``InvariantError``: a cost that Lemma L or the numerical error uses
-up, or dichotomies so many that truncation exceeds ``delta_truncation``; what
-``app.privacy.exponential.mechanism`` raises.
+**Raises.** ``InvariantError``: the share does not exceed the cost of Lemma L or of numerical error,
+or there are so many dichotomies that truncation exceeds ``delta_truncation``; also the errors of
+``app.privacy.exponential.mechanism``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,11 @@ Parameters = exponential.Parameters
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """A drawn hypothesis with the labels that it gives to the rows; secret."""
+    """A drawn hypothesis with the labels that it gives to the rows; secret.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+    """
 
     private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
@@ -73,16 +77,19 @@ class Relabelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
-    """The public parameters of a draw among all labellings that a class can give private rows.
+    """The public parameters of a draw among all labellings that a class allows on the private rows.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
 
     Attributes:
-        epsilon: what the draw may cost by Lemma L, numerical error included.
-        composed_epsilon: what it and the inner algorithm cost together.
-        delta_truncation: delta withheld for the integer weights.
+        epsilon: the epsilon that the draw may cost by Lemma L, with the cost of numerical error.
+        composed_epsilon: the joint epsilon of the draw and of the algorithm on the relabelled rows.
+        delta_truncation: the delta that is withheld for the use of integer weights.
         row_count: the public number of rows.
         class_count: the number L of labels.
-        dichotomy_count_max: a public bound of the number of dichotomies; the number
-            itself is private.
+        dichotomy_count_max: a public upper bound on the number of labellings; the exact number is
+            private.
 
     """
 
@@ -94,7 +101,7 @@ class DichotomyParameters:
     dichotomy_count_max: int
 
     def __post_init__(self) -> None:
-        """Check that Lemma L, numerical error and truncation fit what is set aside."""
+        """Check that the costs of Lemma L, numerical error and truncation are covered."""
         invariant(0 < self.epsilon <= self.composed_epsilon, "a draw costs, and is a part")
         invariant(
             self.composed_epsilon <= exponential.EPSILON_MAX,
@@ -111,7 +118,8 @@ class DichotomyParameters:
     def mechanism_epsilon(self) -> float:
         """The epsilon of the exponential mechanism as a double; 0 if the budget is too small.
 
-        eta grows with the parameter, so the one at the whole cost bounds it.
+        The bound on numerical error grows with this epsilon, so it is computed at the largest
+        possible epsilon.
         """
         largest = self._parameter(self.epsilon)
         eta = Fraction(log_weight_error(self.row_count, float(largest)))
@@ -135,7 +143,11 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
-    """Return the rows' labels by a hypothesis drawn from a public class."""
+    """Return new labels of the rows, given by a hypothesis that is drawn from a public class.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+    """
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
@@ -147,14 +159,17 @@ def draw_from_dichotomies(
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
-    """Return labels of the rows, drawn among all labellings that a class can give them.
+    """Return labels of the rows, drawn among all labellings that a class allows on them.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
 
     Args:
-        parameters: public.
-        private_class: exactly one hypothesis for every labelling that the class
-            allows on these very rows; secret.
-        private_value: the rows as that class encodes them, and their labels; secret.
-        noise: where the draw comes from.
+        parameters: the public parameters of the draw.
+        private_class: exactly one hypothesis for every labelling that the class allows on the rows
+            in ``private_value``; secret.
+        private_value: the rows as ``private_class`` encodes them, and their labels; secret.
+        noise: the source of randomness.
 
     """
     encoded, labels = private_value

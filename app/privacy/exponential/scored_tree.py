@@ -1,32 +1,35 @@
-"""A tree that ranks: drawn by balanced errors, with noisy counts of labels in its leaves.
+"""A tree for ranking, drawn by balanced errors, with noisy counts of labels in its leaves.
 
-**Algorithm.** Three parts in turn.  The Laplace mechanism on the number of rows of each label;
-the exponential mechanism over trees, with weighted errors as score; the Laplace mechanism on the
-histogram of labels in the leaves of the tree drawn.
+**Algorithm.** Three steps: the Laplace mechanism on the number of rows of each label; the
+exponential mechanism over trees, with the weighted number of errors as score; the Laplace mechanism
+on the counts of labels in the leaves of the drawn tree.
 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, epsilon being the
-sum of the three parts.  Where rows are of persons, replace-one replaces all rows of a person, and
-n is of persons.
+sum of the epsilons of the three steps. If a column names the person of each row, replace-one
+replaces all rows of a person, and n counts persons.
 
-**Proof.** Each part is private whatever the parts before it released, and the parts add up:
+**Proof.** Each step is private whatever the earlier steps released, and the costs add up:
 ``app/privacy/exponential/scored_tree_proof.md``.
 
-**Inputs and outputs.** ``private_value``: bits of tests as :class:`TreeClass` encodes rows, whole
-or part by part, n along the first axis, and labels int64 (n,), secret.  ``private_weights``: what
-each row counts for, where rows are of persons (``app/data/persons.py``); those of a person add up
-to 1 at most, exactly.  Out: a tree, and an integer for every label in every leaf, in units of
-``1 / unit_count`` record; secret until a caller that charged for it publishes it.
+**Inputs and outputs.** ``private_value``: rows as bits of feature tests, as :class:`TreeClass`
+encodes them, all at once or part by part, n along the first axis, and labels int64 (n,), secret.
+``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
+the weights of one person's rows add up to at most 1, exactly. Out: a tree, and for every label in
+every leaf an integer in units of ``1 / unit_count`` record; secret until a caller that charged for
+it publishes it.
 
-**Utility.** With probability 1 - beta the tree's balanced errors exceed the least by at most
-2 (ln |H| + ln(1/beta)) / epsilon_tree.  A count is off by more than t with probability below
-``e^(-t epsilon_leaves / 2)``.
+**Utility.** With probability 1 - beta the tree's weighted number of errors exceeds the least by at
+most 2 (ln |H| + ln(1/beta)) / epsilon_tree, H being the class of trees and epsilon_tree the epsilon
+of the second step. A count is wrong by more than t with probability below
+``e^(-t epsilon_leaves / 2)``, epsilon_leaves being the epsilon of the third step.
 
-**Deviations.** A row of the most frequent label counts less among errors, so that two leaves with
-the same most frequent label, and different shares of it, differ in score.  The weights follow
-from the noisy numbers of rows and not from the rows.  Every leaf has noise, empty ones too.
+**Deviations.** An error on a row of the most frequent label has a smaller weight, so that two
+leaves with the same most frequent label, but different proportions of it, differ in score. The
+weights are computed from the noisy numbers of rows and not from the rows. Every leaf has noise,
+even if no row lies in it.
 
-**Raises.** ``InvariantError``: parts that are no division of epsilon, a share that numerical error
-uses up, or rows that are not of the public n.
+**Raises.** ``InvariantError``: the three fractions do not divide epsilon, the share does not exceed
+the cost of numerical error, or the number of rows is not the public n.
 """
 
 from __future__ import annotations
@@ -71,12 +74,12 @@ BINARY: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The fractions of epsilon that the three parts of the mechanism get.
+    """The fractions of epsilon for the three steps of the mechanism.
 
     Attributes:
-        labels: of the number of rows of each label.
-        tree: of the draw.
-        leaves: of the counts in the leaves.
+        labels: the fraction for the number of rows of each label.
+        tree: the fraction for the draw of the tree.
+        leaves: the fraction for the counts in the leaves.
 
     """
 
@@ -97,13 +100,15 @@ class Parameters:
     """The public parameters of one draw of a tree with noisy counts.
 
     Attributes:
-        epsilon: the share, which is what the ledger charges.
-        delta_truncation: delta withheld for the integer weights of the tree's draw.
-        row_count: the public n, of rows or of persons.
+        epsilon: the share of epsilon, which the ledger charges.
+        delta_truncation: the delta that is withheld for integer weights in the draw of the tree.
+        row_count: the public number n of rows, or of persons.
         hypotheses: the class of trees, fixed by public choices.
-        division: of epsilon over the three parts.
-        unit_count: parts of a record that are counted: 1, or of what weights are multiples.
-        account_epsilon: of the account that the draw is in; None where shares add up.
+        division: the fractions of epsilon for the three steps.
+        unit_count: the number of units in one record: 1, or a number that makes all rows' weights
+            whole numbers of units.
+        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
+            shares of epsilon are added up.
 
     """
 
@@ -116,7 +121,7 @@ class Parameters:
     account_epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts cost no more than the share, and that the tree can be drawn."""
+        """Check that the three steps cost at most the share, and that the tree can be drawn."""
         fractions = (self.division.labels, self.division.tree, self.division.leaves)
         invariant(self.unit_count >= 1, "a record has one unit or more")
         invariant(self.epsilon > 0, "a share that is drawn on is positive")
@@ -127,7 +132,10 @@ class Parameters:
 
     @property
     def tree(self) -> exponential.Parameters:
-        """The parameters of the tree's draw; its truncation is paid for at the whole epsilon."""
+        """The parameters of the draw of the tree.
+
+        The delta for integer weights is computed at the epsilon of all three steps together.
+        """
         return exponential.Parameters(
             epsilon=self.epsilon * self.division.tree,
             delta_truncation=self.delta_truncation,
@@ -138,12 +146,12 @@ class Parameters:
 
     @property
     def label_scale(self) -> Fraction:
-        """The noise's scale in the number of rows of each label, in units."""
+        """The scale of the noise on the number of rows of each label, in units."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.labels)
 
     @property
     def leaf_scale(self) -> Fraction:
-        """The noise's scale in the counts of the leaves, in units."""
+        """The scale of the noise on the counts in the leaves, in units."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.leaves)
 
 
@@ -152,8 +160,9 @@ class ScoredTree:
     """A drawn tree, and noisy counts of labels in its leaves.
 
     Attributes:
-        tree: its leaf labels are those of the draw, by balanced errors.
-        counts: int64 (leaves, L), in units of a record; may be negative.
+        tree: the drawn tree; the label of a leaf is the one drawn by balanced errors.
+        counts: the noisy counts, int64 of shape (leaves, L) for L labels, in units of
+            ``1 / unit_count`` record; a count may be negative.
 
     """
 
@@ -167,7 +176,10 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> ScoredTree:
-    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves."""
+    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves.
+
+    Errors are balanced by weights: an error on a row of the most frequent label counts less.
+    """
     encoded, labels = private_value
     invariant(len(encoded) == len(labels), "every row has bits and a label")
     is_weighed = private_weights is not None
@@ -192,13 +204,14 @@ def draw(
 
 
 def balancing_weights(parameters: Parameters, noisy_counts: list[int]) -> list[int]:
-    """Return what a row of each label counts for among errors, in :data:`WEIGHT_UNITS`.
+    """Return the weight of an error on a row of each label, in :data:`WEIGHT_UNITS`.
 
-    The rows of the most frequent label count together for as many as those of the second.
+    The weights make all rows of the most frequent label together count as much as the rows of the
+    second most frequent label.
 
     Args:
-        parameters: of the draw.
-        noisy_counts: of the rows of each label, in units of a record.
+        parameters: the public parameters of the draw.
+        noisy_counts: the noisy number of rows of each label, in units of ``1 / unit_count`` record.
 
     """
     least = math.ceil(SCALES_LEAST * parameters.label_scale)
@@ -212,10 +225,11 @@ def weighed_rows(
     labels: NDArray[np.int64],
     private_weights: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Return what each row counts for among errors: never more than its own weight.
+    """Return the weight of an error on each row, at most the row's own weight.
 
-    A function of one row, its own weight and the weights of labels; rounded down to
-    :data:`WEIGHT_UNITS`, so that sums are exact and those of a person stay below 1.
+    A row's result depends only on its label, its own weight and the weights of labels. It is
+    rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that sums are exact and the weights of
+    one person's rows add up to at most 1.
     """
     whole = np.array(label_weights, dtype=np.int64)[labels]
     if private_weights is not None:
@@ -232,7 +246,7 @@ def histogram(
     *,
     cell_count: int,
 ) -> NDArray[np.int64]:
-    """Return the exact counts of labels in all cells, shape (cells, L), in units; secret."""
+    """Return the exact counts of labels in all leaves, shape (leaves, L), in units; secret."""
     class_count = parameters.hypotheses.class_count
     places, length = cells * class_count + labels, cell_count * class_count
     if row_weights is None:
@@ -247,12 +261,13 @@ def histogram(
 def leaf_scores(counts: NDArray[np.int64], scale: Fraction) -> tuple[tuple[int, ...], ...]:
     """Return the scores of all leaves, from their noisy counts and the scale of the noise.
 
-    Of two labels a leaf has one score: the share of the second less that of the first.  Of more
-    it has a share for each.  Shares are estimated as if :data:`SCALES_ADDED` scales of rows more
-    lay in the leaf, with the labels of all rows, so that few rows say little.
+    With two labels a leaf has one score: the proportion of the second label minus that of the
+    first. With more labels a leaf has one proportion for each label. Proportions are estimated as
+    if each leaf contained additional rows, :data:`SCALES_ADDED` times the noise's scale, with the
+    labels of all rows, so that a leaf with few rows has a score near the average.
 
     Returns:
-        Whole numbers of ``1 / SCORE_UNIT``.
+        The scores as multiples of ``1 / SCORE_UNIT``.
 
     """
     held = np.maximum(counts, 0).tolist()

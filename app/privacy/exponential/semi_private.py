@@ -1,29 +1,29 @@
 """The semi-private learner: it protects rows and labels, but not public points.
 
-**Algorithm.** A_SSPP (Nandi and Bassily 2020, Algorithm 7; Alon, Bassily,
-Moran 2019).
+**Algorithm.** A_SSPP (Nandi and Bassily 2020, Algorithm 7; Alon, Bassily, Moran 2019).
 
-**Claim.** (epsilon, delta_truncation)-differentially private in the private
-rows; the public points are not protected.
+**Claim.** (epsilon, delta_truncation)-differentially private in the private rows; the public points
+are not protected.
 
-**Proof.** The class is fixed by public data, then the exponential mechanism:
+**Proof.** Public data fix the hypothesis class, from which the exponential mechanism draws:
 ``app/privacy/exponential/semi_private_proof.md``.
 
-**Inputs and outputs.** ``parameters.hypotheses``: a public class restricted
-to m public points by its ``restricted_to``.  ``private_value``: rows as that
-class encodes them (n along the first axis) and labels int64 (n,), secret;
-``private_weights`` as in ``app.privacy.exponential.mechanism``.
-Out: one hypothesis of it; whoever charged the share may publish it.
+**Inputs and outputs.** ``parameters.hypotheses``: a public class restricted to m public points by
+its method ``restricted_to``. ``private_value``: rows as the restricted class encodes them (n along
+the first axis) and labels int64 (n,), secret; ``private_weights`` as in
+``app.privacy.exponential.mechanism``. Out: one hypothesis of the restricted class, which a caller
+that charged for it may publish.
 
-**Utility.** Excess error at most 2 (ln |H~| + ln(1/beta)) / (n epsilon) over
-the best of the restricted class.
+**Utility.** The excess error over the best hypothesis of the restricted class H~ is at most 2 (ln
+|H~| + ln(1/beta)) / (n epsilon), with probability 1 - beta.
 
-**Deviations.** A class that is listed keeps one hypothesis for every dichotomy
-of the public points, as printed.  For trees one test per distinct cut of the public points is
-kept and all trees of those tests compete: several may agree on the public
-points, a public multiplicity that leaves epsilon as it is.
+**Deviations.** A class that is given as a list keeps one hypothesis for every labelling of the
+public points, as printed. A class of trees keeps one feature test for every distinct way in which a
+test divides the public points, and the draw is from all trees over these tests. Several trees may
+then label the public points in the same way; this multiplicity is public and does not change
+epsilon.
 
-**Raises.** What ``app.privacy.exponential.mechanism`` raises.
+**Raises.** The errors of ``app.privacy.exponential.mechanism``.
 """
 
 from __future__ import annotations
@@ -57,5 +57,5 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a classifier drawn as :func:`draw` does, from counts in place of rows."""
+    """Return a classifier with the distribution of :func:`draw`, from counts in place of rows."""
     return exponential.draw_counted(parameters, private_counts, noise)

@@ -1,9 +1,13 @@
 """Differential privacy of releases to which rows are added, each batch with its own budget.
 
-* ``accounts.py`` says how many unstable answers T_g a generation buys of the one table that all
-  share; ``accounts_proof.md`` is Theorem G, for them and for the quorum.
-* ``account_orders.py`` seeks the Renyi order of an account.
-* ``joint_table.py`` makes one table that several budgets accept.
-* ``pooled_labels.py`` draws the noisy counts of a generation's labels, cell by cell, and takes one
-  labelling for all from their sums; ``pooled_labels_proof.md`` says why it costs each row once.
+A generation is one such batch of rows.
+
+* ``accounts.py`` computes for how many unstable answers T_g a generation can pay, all generations
+  using one table of probabilities; ``accounts_proof.md`` has Theorem G, on these accounts and on
+  the quorum.
+* ``account_orders.py`` searches for the best order of Renyi divergence for a generation.
+* ``joint_table.py`` makes one table that is valid for several budgets.
+* ``pooled_labels.py`` draws noisy counts of the labels in each public cell of a generation, and
+  computes a label for each cell from the sums of these counts; ``pooled_labels_proof.md`` proves
+  that each row pays for this once.
 """

@@ -1,7 +1,7 @@
 """A search, in floating point, for the Renyi order that allows the most unstable answers.
 
-A search: what it finds decides nothing, and ``accounts.py`` checks the order and the number of
-hits exactly.
+No claim relies on the search: ``accounts.py`` checks the order and the number of unstable answers
+exactly.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ def best_order(
 ) -> tuple[Fraction, int]:
     """Return the Renyi order that allows the most unstable answers, and a bound on their number.
 
+    A generation (batch of rows) pays for unstable answers from its share, whose cost is computed by
+    Renyi divergence.
+
     Args:
-        thresholds: the table, words out of ``2**64`` by distance.
-        own_order: the order for which the table was made, which is tried too.
-        epsilon: the generation's share for answers.
-        delta_svt: part of delta at which hits are accounted.
+        thresholds: the stability table: for each distance, the number of 64-bit words, out of
+            ``2**64``, that make an answer unstable.
+        own_order: the Renyi order for which the table was made; it is tried too.
+        epsilon: the generation's share of epsilon for answers.
+        delta_svt: the part of delta that covers the unstable answers.
 
     """
     excesses = _excesses(own_order, epsilon=epsilon, delta_svt=delta_svt)

@@ -1,29 +1,33 @@
 """The number of unstable answers for which each added batch of rows can pay.
 
-**Algorithm.** Corollary G1: one table of Theorem A, or of Theorem C, serves for all generations; a
-generation with a budget of its own has an account from which every unstable answer takes the
-table's price, and retires with the one that uses it up.  With one table accounts are counters.
+**Algorithm.** Corollary G1: one stability table, of Theorem A or of Theorem C, serves for all
+generations, the batches of rows. A generation with its own budget has a privacy account, from which
+every unstable answer takes the price in the table. The generation stops voting with the unstable
+answer that uses the account up. Since all unstable answers have one price, the account is a
+counter.
 
-**Claim.** In a release that votes with all its active generations and charges a hit to each of
-them, what is sent out is (epsilon, delta)-differentially private in every record of a generation
-whose account :func:`check` accepts, and which retires at its hit number ``cutoff``: for any number
-of queries, generations and adaptive adversaries, under replacement of one record's whole history.
+**Claim.** Consider a release in which all active generations vote and every unstable answer is
+charged to each of them. Take a generation whose account :func:`check` accepts, and which stops
+voting at its unstable answer number ``cutoff``. The outputs of the release are (epsilon,
+delta)-differentially private in every record of this generation, for any number of queries,
+generations and adaptive adversaries, under replacement of one record's whole history.
 
-**Proof.** To a record the other generations are part of its adversary, and Renyi induction runs
-over what is left of its account: ``app/privacy/generations/accounts_proof.md``.
+**Proof.** For a record, the other generations are part of the adversary, and the Renyi induction is
+over the rest of its generation's account: ``app/privacy/generations/accounts_proof.md``.
 
-**Inputs and outputs.** The table's thresholds, 64-bit integers, and a generation's epsilon and
-delta for answers, exact rationals; all public.  Out: its account, public.  No private value is
-read here.
+**Inputs and outputs.** In: the table's thresholds, 64-bit integers, and a generation's epsilon and
+delta for answers, exact rationals; all public. Out: the generation's account, public. No private
+value is read here.
 
-**Utility.** A generation with the budget that the table was made for buys the table's T; a larger
-one buys more, up to the limit of ``thresholds[0]``, and a smaller one few or none: a table is made
-for the strictest class.
+**Utility.** A generation with the budget for which the table was made pays for T unstable answers,
+T being the table's own cutoff. A generation with a larger budget pays for more, up to a limit set
+by ``thresholds[0]``. A generation with a smaller budget pays for few or none, so a table is made
+for the smallest budget.
 
 **Deviations.** None: no paper prints it.
 
-**Raises.** ``ConfigurationError``: a budget that buys no unstable answer.  ``InvariantError``: an
-account that does not hold.
+**Raises.** ``ConfigurationError``: a budget that pays for no unstable answer. ``InvariantError``:
+an account that does not satisfy the theorem.
 """
 
 from __future__ import annotations
@@ -62,16 +66,21 @@ HITS_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAccount:
-    """The public budget of a batch of rows for answers, accounted by Renyi divergence.
+    """The public budget of a batch of rows for answers, computed by Renyi divergence.
+
+    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+    votes.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers.
-        delta: its share of delta for answers.
-        cutoff: T_g; the generation retires with so many hits.
-        alpha: its Renyi order, alpha_g.
-        ln_ratio: the price of one hit, B_g / T_g.
-        delta_release: part of delta for a differing query's label getting out.
-        delta_svt: part of delta at which hits are accounted.
+        delta: the generation's share of delta for answers.
+        cutoff: T_g, the number of unstable answers after which the generation stops voting.
+        alpha: alpha_g, the generation's order of Renyi divergence.
+        ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the logarithm of the
+            moment that the budget allows.
+        delta_release: the part of delta that covers the release of a label that differs between two
+            neighbouring data sets.
+        delta_svt: the part of delta that covers the unstable answers.
 
     """
 
@@ -92,7 +101,7 @@ class ProfileAccount:
         """Return the account that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         names = ("epsilon", "delta", "alpha", "ln_ratio", "delta_release", "delta_svt")
@@ -104,16 +113,19 @@ class ProfileAccount:
 def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
     """Return the privacy account of a batch of rows that allows the most unstable answers.
 
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each. A batch of rows is a generation.
+
     Args:
-        table: the one table of the release; it shares no account with draws.
+        table: the stability table of the release, whose answers share no account with draws.
         epsilon: the generation's share of epsilon for answers.
-        delta: its share of delta for answers.
+        delta: the generation's share of delta for answers.
 
     Returns:
         An account that :func:`check` accepts.
 
     Raises:
-        ConfigurationError: where the budget is out of range, or buys no hit.
+        ConfigurationError: the budget is out of range, or pays for no unstable answer.
 
     """
     invariant(not table.draws, "a table of generations shares no account with draws")
@@ -159,7 +171,11 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a batch's privacy account for a table."""
+    """Return whether :func:`check` accepts a batch's privacy account for a stability table.
+
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each.
+    """
     try:
         check(account, thresholds)
     except InvariantError:
@@ -170,12 +186,15 @@ def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
 def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
     """Raise an error unless a batch's account meets the privacy theorem, in exact arithmetic.
 
+    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+    each.
+
     Args:
-        account: of a generation.
-        thresholds: the table in force while it votes.
+        account: the privacy account of a generation.
+        thresholds: the thresholds of the stability table by which the generation votes.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the theorem does not hold.
 
     """
     _check(account, thresholds)
@@ -210,10 +229,13 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 class CertifiedAccount:
     """The public budget of a batch of rows for answers, proved by a numeric certificate.
 
+    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+    votes.
+
     Attributes:
-        epsilon: the generation's share of epsilon for answers; the certificate's at least.
-        delta: its share of delta for answers.
-        cutoff: T_g; the generation retires with so many hits.
+        epsilon: the generation's share of epsilon for answers, at least that of the certificate.
+        delta: the generation's share of delta for answers.
+        cutoff: T_g, the number of unstable answers after which the generation stops voting.
 
     """
 
@@ -227,8 +249,10 @@ def open_certified_account(
 ) -> CertifiedAccount:
     """Return the account of a batch of rows with the most unstable answers that delta allows.
 
+    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
+
     Raises:
-        ConfigurationError: where the budget buys no hit.
+        ConfigurationError: the budget pays for no unstable answer.
 
     """
     for cutoff in range(table.cutoff, 0, -1):
@@ -242,8 +266,10 @@ def open_certified_account(
 def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
     """Raise an error unless a certificate covers the account of a batch of rows.
 
+    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
+
     Raises:
-        InvariantError: where it does not.
+        InvariantError: the certificate does not cover the account.
 
     """
     invariant(1 <= account.cutoff <= table.cutoff, "a certificate pays for a generation's hits")

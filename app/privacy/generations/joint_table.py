@@ -1,10 +1,12 @@
 """One table of unstable answers' probabilities that keeps the budgets of several batches.
 
-A table for classes of generations with different budgets begins at the largest of their first
-thresholds and goes on greedily, each entry the smallest below the one before that *every*
-inequality accepts.  It is sound by Theorem G, since each class's inequality holds for all its
-pairs: ``app/privacy/generations/accounts_proof.md``.  The larger of two tables, entry by entry, is
-not: where one table lies above another, its steps are accepted by its own inequality only.
+The table is for generations (batches of rows) with different budgets. Its first threshold is the
+largest first threshold that any of the budgets needs. Each later threshold is the smallest one
+below its predecessor that *every* budget's inequality accepts. Theorem G applies to such a table,
+since each budget's inequality holds for all pairs of neighbouring thresholds:
+``app/privacy/generations/accounts_proof.md``. The theorem would not apply to the larger of two
+tables, threshold by threshold, because the inequality of each table accepts only that table's own
+steps.
 """
 
 from __future__ import annotations
@@ -24,17 +26,29 @@ if TYPE_CHECKING:
 
 
 class JointInequality(Inequality):
-    """The inequality that a table of probabilities must meet for several budgets at once."""
+    """The inequality that a table of probabilities must meet for several budgets at once.
+
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, for each budget.
+    """
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
-        """Prepare the inequality of every batch's budget, with logarithms by the first one."""
+        """Prepare each budget's inequality; logarithms are computed by the first one.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         invariant(len(accounts) > 0, "a joint table serves one account at least")
         self._each = [
             Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest violation of the inequality over all budgets, with its slope."""
+        """Return the largest violation of the inequality over all budgets, with its slope.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 
@@ -42,9 +56,13 @@ class JointInequality(Inequality):
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
     """Return the thresholds of a stability table that keeps every batch's budget.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Args:
-        accounts: of the classes of generations that may be active together; each one's cutoff,
-            order and price are kept.
+        accounts: the privacy accounts of all generations that may vote together; the table keeps
+            the cutoff, Renyi order and price of each account.
 
     """
     inequality = JointInequality(accounts)

@@ -1,31 +1,32 @@
-"""A label for each public region from all batches of rows, by sums of noisy label counts.
+"""A label for each public cell from all batches of rows, by sums of noisy label counts.
 
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
-histogram of labels by cell, once, when it is appended; every labelling afterwards is the largest
-running sum of each cell.
+counts of labels in each cell, once, when the generation (a batch of rows) is appended. The label of
+a cell is always the one with the largest sum of noisy counts over generations.
 
 **Claim.** The noisy counts of a generation are epsilon_r-differentially private under replace-one
-in its rows.  Rows of any generation may be relabelled by any labelling made of such counts, at any
-time and at no further cost (Lemma 3), provided that the cells are public.
+in the generation's rows. Rows of any generation may be relabelled by any labelling computed from
+such counts, at any time and without further cost (Lemma 3), provided that the cells are public.
 
 **Proof.** One record moves a generation's counts by two in sum, and a labelling is a function of
 noisy counts: ``app/privacy/generations/pooled_labels_proof.md``.
 
-**Inputs and outputs.** ``private_value``: cells int64 (n,) and labels int64 (n,) of a generation's
-rows, secret.  ``private_weights``: the count of each row, where rows are of persons
-(``app/data/persons.py``); those of a person add up to 1 at most, exactly.  Out: ``NoisyCounts``,
-int64 (C, 1) with two labels and (C, L) with more.  They, their sums and the labelling are secret:
-the claim would allow to publish them, but answers tell less, and the ledger keeps their digest
-only.
+**Inputs and outputs.** ``private_value``: the cell, int64 (n,), and the label, int64 (n,), of each
+row of a generation, secret. ``private_weights``: the weight of each row, if a column names persons
+(``app/data/persons.py``); the weights of one person's rows add up to at most 1, exactly. Out:
+``NoisyCounts``, int64 of shape (C, 1) with two labels and (C, L) with L labels, for C cells. The
+noisy counts, their sums and the labelling stay secret, although the claim would allow to publish
+them: answers reveal less. The ledger has only their digest.
 
-**Utility.** A cell's sum over G generations is off by noise of standard deviation
-``2 sqrt(2 G) / epsilon_r`` records, where its lead grows as G.
+**Utility.** The noise in a cell's sum over G generations has standard deviation
+``2 sqrt(2 G) / epsilon_r`` records, while the lead of the most frequent label grows in proportion
+to G.
 
-**Deviations.** With two labels a cell has one number, the difference of its counts.  Noise is the
-exact discrete Laplace law on integers.
+**Deviations.** With two labels a cell has one number, the difference of its two counts. The noise
+is from the exact discrete Laplace distribution on integers.
 
-**Raises.** ``InvariantError``: parameters out of range, more rows than the generation has slots,
-or persisted counts of another shape.
+**Raises.** ``InvariantError``: parameters out of range, more rows than the generation has slots, or
+stored counts of a wrong shape.
 """
 
 from __future__ import annotations
@@ -54,12 +55,15 @@ STORED: Final = np.dtype("<i8")
 class Parameters:
     """The public parameters of the noisy label counts over one batch of rows.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
-        cell_count: public cells, C.
-        class_count: number of labels, L.
-        slot_count: the generation's public number of slots, each of a row or of a person.
-        epsilon: epsilon_r, the share that the ledger charges for the draw.
-        unit_count: parts of a record that are counted: 1, or of what weights are multiples.
+        cell_count: the number C of public cells.
+        class_count: the number L of labels.
+        slot_count: the generation's public number of slots, each for one row or one person.
+        epsilon: epsilon_r, the share of epsilon that the ledger charges for the counts.
+        unit_count: the number of units in one record: 1, or a number that makes all rows' weights
+            whole numbers of units.
 
     """
 
@@ -70,7 +74,7 @@ class Parameters:
     unit_count: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what the claim does not cover."""
+        """Raise an error for parameters that the claim does not cover."""
         invariant(self.cell_count >= 1, "there is at least one cell")
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.slot_count >= 1 <= self.unit_count, "there is at least one slot")
@@ -79,12 +83,12 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise in units: 2 records, of ``unit_count`` units, over epsilon."""
+        """The scale of the noise in units: 2 records of ``unit_count`` units, over epsilon."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of the noisy label counts: cells, and counts per cell."""
+        """The shape of the noisy label counts: the number of cells, and of counts per cell."""
         return self.cell_count, number_count(self.class_count)
 
 
@@ -93,14 +97,14 @@ class NoisyCounts:
     """Noisy label counts over batches of rows, in units (fractions of a record); secret.
 
     Attributes:
-        private_noisy_counts: int64, of the parameters' shape.
+        private_noisy_counts: the counts, int64 of the shape in :attr:`Parameters.shape`.
 
     """
 
     private_noisy_counts: NDArray[np.int64]
 
     def to_bytes(self) -> bytes:
-        """Return the noisy counts as 64-bit little-endian integers, to be stored privately."""
+        """Return the noisy counts as 64-bit little-endian integers, for the private state."""
         return self.private_noisy_counts.astype(STORED).tobytes()
 
     @classmethod
@@ -108,11 +112,11 @@ class NoisyCounts:
         """Return the noisy counts that :meth:`to_bytes` wrote.
 
         Args:
-            body: private state.
-            shape: of the parameters.
+            body: the bytes from the private state.
+            shape: the shape of the counts, :attr:`Parameters.shape`.
 
         Raises:
-            InvariantError: for another number of integers.
+            InvariantError: the number of integers in ``body`` does not fit the shape.
 
         """
         whole = len(body) == shape[0] * shape[1] * STORED.itemsize
@@ -120,7 +124,7 @@ class NoisyCounts:
         return cls(np.frombuffer(body, dtype=STORED).astype(np.int64).reshape(shape))
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the label with the largest noisy count in each cell, (C,); ties to the first."""
+        """Return each cell's label with the largest noisy count, (C,); ties go to the first."""
         counts = self.private_noisy_counts
         if counts.shape[1] == 1:
             return np.asarray(counts[:, 0] > 0, dtype=np.int64)

@@ -1,6 +1,6 @@
 """Noisy gradient descent for linear scores, and its exact privacy accounting.
 
-* ``mechanism.py`` runs the descent on noisy sums.
-* ``calibration.py`` finds the noise of its steps.
-* ``descent.py`` chooses the number and length of steps, by rows and epsilon.
+* ``mechanism.py`` runs the descent on noisy sums over the rows.
+* ``calibration.py`` finds the least noise of the steps for a budget.
+* ``descent.py`` chooses the number and length of steps, from the number of rows and epsilon.
 """

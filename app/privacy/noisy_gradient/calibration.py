@@ -1,28 +1,27 @@
-"""Calibration of the noise that each step of gradient descent adds to its sum of row vectors.
+"""The least noise that each step of gradient descent must add to its sum of row vectors.
 
-Claim: adaptive steps, step t adding discrete Gaussian noise of variance ``c v / a_t + 16``
-to every coordinate of a sum that one record moves by a vector of squared length at most
-``v``, are (epsilon, delta)-differentially private under replacement of one record, where
-two normal laws of variance ``c`` whose means' squared distance is the sum of the ``a_t``
-show less than delta at epsilon.  The 16 makes up for the noise being of integers, to
-within a factor that is charged.  Proof: ``app/privacy/noisy_gradient/proof.md``.
+Claim: let step t add discrete Gaussian noise of variance ``c v / a_t + 16`` to every coordinate of
+a sum that one record moves by a vector of squared length at most ``v``. Here ``a_t`` is a positive
+weight of the step and ``c`` a constant. The steps may be adaptive. They are together (epsilon,
+delta)-differentially private under replacement of one record, if two normal distributions of
+variance ``c``, whose means have as squared distance the sum of the ``a_t``, are (epsilon,
+delta)-indistinguishable with a smaller delta. The 16 covers the rounding of noise to integers, up
+to a factor that is charged. Proof: ``app/privacy/noisy_gradient/proof.md``.
 
-The delta of two normal laws at an epsilon, bounded from above in decimals.
-
-Two normal laws of one deviation, whose means lie ``mu`` deviations apart, are
-(epsilon, delta)-indistinguishable exactly where (Balle and Wang 2018, Theorem 8)::
+Two normal distributions with the same deviation, whose means are ``mu`` deviations apart, are
+(epsilon, delta)-indistinguishable if and only if (Balle and Wang 2018, Theorem 8)::
 
     F(mu/2 - epsilon/mu) - e^epsilon F(-mu/2 - epsilon/mu) <= delta
 
-F being the standard normal distribution.  With ``q = mu^2`` and the series
-``U(y) = 1 + y/3 + y^2/(3 5) + ...``, which gives ``F(x) = 1/2 + x U(x^2) e^(-x^2/2) /
-sqrt(2 pi)`` for every x, the left side is::
+F being the standard normal distribution function. With ``q = mu^2`` and the series
+``U(y) = 1 + y/3 + y^2/(3 5) + ...``, which gives ``F(x) = 1/2 + x U(x^2) e^(-x^2/2) / sqrt(2 pi)``
+for every x, the left side is::
 
     e^(-a/2) ((epsilon + q/2) U(b) - (epsilon - q/2) U(a)) / sqrt(2 pi q) - (e^epsilon - 1)/2
 
-where ``a = (epsilon - q/2)^2 / q`` and ``b = (epsilon + q/2)^2 / q`` are rational.  It is
-computed with as many digits as the differences lose, and what all its roundings may
-come to is added.  Proof: ``app/privacy/noisy_gradient/proof.md``.
+where ``a = (epsilon - q/2)^2 / q`` and ``b = (epsilon + q/2)^2 / q`` are rational. It is computed
+in decimals, with additional digits for those that the differences lose, and a bound on all rounding
+errors is added. Proof: ``app/privacy/noisy_gradient/proof.md``.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
     """Return an upper bound on the delta between two normal distributions, to ``digits`` digits.
 
     Args:
-        epsilon: above 0, at most 1000.
-        squared_separation: q, the square of how many deviations lie between the means.
-        digits: behind the point, above 0.
+        epsilon: the epsilon at which delta is computed, above 0, at most 1000.
+        squared_separation: q, the squared distance of the means in variances.
+        digits: the number of decimal places, above 0.
 
     """
     half = squared_separation / 2
@@ -80,8 +79,9 @@ def covers(
 ) -> bool:
     """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
-    Where the answer is plain the series, which would be long, is not asked: a shift of
-    that many deviations is never hidden, and delta is below ``e^(-a/2)``.
+    If simple bounds already decide the answer, the long series is not computed: no noise covers a
+    very large separation q, the squared shift divided by the variance, and delta is always below
+    ``e^(-a/2)``, where ``a = (epsilon - q/2)^2 / q``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):
@@ -98,9 +98,10 @@ def least_ratio(*, epsilon: Fraction, delta: Fraction, squared_shift: int) -> Fr
     """Return the least noise variance that keeps epsilon and delta under a shift of the mean.
 
     Args:
-        epsilon: above 0, at most 1000.
-        delta: between 0 and 1.
-        squared_shift: the square of the shift, at least 1.
+        epsilon: the epsilon to keep, above 0, at most 1000.
+        delta: the delta to keep, between 0 and 1.
+        squared_shift: the square of the distance between the means on two neighbouring data sets,
+            at least 1.
 
     """
 
@@ -183,10 +184,12 @@ class NoisyGradientCalibration:
     """The noise variance of every gradient step, with the budget that it keeps.
 
     Attributes:
-        epsilon: of the whole descent.
-        delta: of the whole descent.
-        step_weights: ``a_t``, a positive integer for every step.
-        variance_ratio: ``c``, of a step of weight 1 to its squared sensitivity.
+        epsilon: the epsilon of the whole descent.
+        delta: the delta of the whole descent.
+        step_weights: ``a_t``, a positive integer for every step; a step with a larger weight has
+            less noise.
+        variance_ratio: ``c``, the noise variance of a step of weight 1, divided by the step's
+            squared sensitivity.
 
     """
 
@@ -196,7 +199,7 @@ class NoisyGradientCalibration:
     variance_ratio: Fraction
 
     def variance(self, step: int, *, squared_sensitivity: int) -> Fraction:
-        """Return the noise variance of each coordinate at a step, counted from 0."""
+        """Return the noise variance of each coordinate at a gradient step, counted from 0."""
         normal = self.variance_ratio * squared_sensitivity / self.step_weights[step]
         return normal + ROUNDING_VARIANCE
 
@@ -207,12 +210,12 @@ def calibrate(
     """Return the least noise with which gradient descent keeps a budget.
 
     Args:
-        epsilon: of the whole descent, from 1e-6 to 1000.
-        delta: of the whole descent, from 1e-200 to 0.5.
-        step_weights: how precise each step is, one or more positive integers.
+        epsilon: the epsilon of the whole descent, from 1e-6 to 1000.
+        delta: the delta of the whole descent, from 1e-200 to 0.5.
+        step_weights: the precision of each step, one or more positive integers.
 
     Raises:
-        ConfigurationError: where the budget is out of range.
+        ConfigurationError: the budget is out of range.
 
     """
     if not EPSILON_MIN <= epsilon <= EPSILON_MAX:
@@ -234,16 +237,17 @@ def calibrate(
 def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return how far one record can move gradient descent, in squared noise deviations.
 
-    Whatever its steps and weights: each calibration's ratio is at least the least there is, of
-    which :func:`calibrate` for one step of weight 1 is within a grid's step.  In an account of
-    order alpha all steps have divergence ``alpha / 2`` times this at most.
+    The bound holds for all numbers and weights of steps, because the noise found by
+    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a privacy
+    account of Renyi order alpha, all steps together have a divergence of at most ``alpha / 2``
+    times this bound.
 
     Args:
-        epsilon: of the whole descent, from 1e-6 to 1000.
-        delta: of the whole descent, from 1e-200 to 0.5.
+        epsilon: the epsilon of the whole descent, from 1e-6 to 1000.
+        delta: the delta of the whole descent, from 1e-200 to 0.5.
 
     Raises:
-        ConfigurationError: where the budget is out of range.
+        ConfigurationError: the budget is out of range.
 
     """
     single = calibrate(epsilon=epsilon, delta=delta, step_weights=(1,))
@@ -254,7 +258,7 @@ def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> 
     """Check that one record moves the descent no further than its privacy account allows.
 
     Raises:
-        InvariantError: it does.
+        InvariantError: a record can move the descent further.
 
     """
     moved = sum(calibration.step_weights) / calibration.variance_ratio
@@ -265,7 +269,7 @@ def check(calibration: NoisyGradientCalibration) -> None:
     """Raise an error unless the noise keeps the privacy claim, before a row is read.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     invariant(calibration.epsilon >= EPSILON_MIN, "epsilon is above zero")
@@ -284,5 +288,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the smaller budget for normal noise that leaves room for the cost of rounding it."""
+    """Return a smaller epsilon and delta for normal noise, so that rounding it is covered too."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

@@ -1,6 +1,6 @@
 """Public choices for noisy gradient descent, as functions of n and the privacy budget.
 
-No private number enters; ``docs/utility.md`` says what the constants were tried on.
+No private number is used; ``docs/utility.md`` names the data on which the constants were tried.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ class DescentChoice:
     """The public choices for one gradient descent: steps, clipping of rows, and noise.
 
     Attributes:
-        step_count: number of steps, all of one precision.
-        rate: of a step, times the mean gradient.
-        length: rows are cut to, times half the usual length of public points; a kernel
-            score's to so many times their median length.
-        ridge: added to a direction's curvature, relative to what noise allows.
+        step_count: the number of steps, all with the same noise.
+        rate: the length of a step, as a multiple of the mean gradient.
+        length: the length to which row vectors are clipped, as a multiple of half the usual length
+            of the public points' vectors; for a kernel score as a multiple of their median length.
+        ridge: the constant that is added to the curvature in each direction, as a multiple of the
+            noise's variance.
 
     """
 
@@ -72,8 +73,8 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
     """Return the descent choices for a linear score; a larger budget gives more steps.
 
     Args:
-        row_count: the public n.
-        epsilon: of the whole descent.
+        row_count: the public number n of rows.
+        epsilon: the epsilon of the whole descent.
 
     """
     wanted = _steps_wanted(row_count, epsilon)
@@ -81,7 +82,10 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the descent choices for a kernel score; a larger budget gives more steps."""
+    """Return the descent choices for a kernel score; a larger budget gives more steps.
+
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+    """
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
@@ -97,9 +101,9 @@ def score_bins(*, row_count: int, epsilon: float, number_count: int) -> int:
     """Return the default number of intervals into which a numeric feature is divided.
 
     Args:
-        row_count: the public n.
-        epsilon: of the whole descent.
-        number_count: how many numbers have no list of tests.
+        row_count: the public number n of rows.
+        epsilon: the epsilon of the whole descent.
+        number_count: the number of numeric features without feature tests in the configuration.
 
     """
     cuts = CUTS * math.pow(row_count * epsilon, CUTS_POWER)
@@ -111,17 +115,19 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
-    """Return whether a score by gradient descent is expected to be better than a drawn tree."""
+    """Return whether gradient descent is expected to give a better classifier than a drawn tree."""
     return row_count * epsilon >= LINEAR_FROM
 
 
 def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
     """Return whether a kernel score is expected to be the best classifier.
 
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+
     Args:
-        row_count: the public n; None where it is not known, which counts as many.
-        epsilon: of the classifier.
-        number_count: how many numbers there are.
+        row_count: the public number n of rows; None if it is unknown, which counts as large.
+        epsilon: the classifier's epsilon.
+        number_count: the number of numeric features.
 
     """
     if not 1 <= number_count <= NUMBERS_MAX:

@@ -1,36 +1,37 @@
 """A linear classifier by noisy gradient descent, with one noisy sum over rows per step.
 
-**Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
-(Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
-public points whitened; what is released is the mean of the later iterates.
+**Algorithm.** Gradient descent over all rows on a logistic loss, with clipped rows and Gaussian
+noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The inputs of the
+score are terms (feature tests, conjunctions of them, numbers or cosine features), made uncorrelated
+by a linear map that is computed from public points. The mean of the later iterates is released.
 
-**Claim.** (epsilon, delta)-differentially private under replace-one, for the variance
-that ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and their terms
-are not protected.  Where rows are of persons, replace-one replaces all rows of a person, and n is
-of persons.
+**Claim.** (epsilon, delta)-differentially private under replace-one, for the noise variance that
+``app.privacy.noisy_gradient.calibration`` finds and checks; public points and the terms computed
+from them are not protected. If a column names the person of each row, replace-one replaces all rows
+of a person, and n counts persons.
 
-**Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a
-bounded vector; all steps together tell no more than one normal number whose mean moves,
-but for a rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
+**Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a bounded
+vector. All steps together reveal at most as much as one normal variable whose mean moves, up to a
+cost of rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 
-**Inputs and outputs.** ``private_value``: bits of the terms on the rows, or features of
-more bits, integers of 16 bits at most (n, t), whole or part by part, and labels int64
-(n,), secret.  ``person_row_counts``: how many rows the person of each row has, where rows are of
-persons (``app/data/persons.py``), int64 (n,), secret.  Out: ``Weights`` over
-the public coordinates, public once whoever charged for it publishes it.
+**Inputs and outputs.** ``private_value``: the terms of the rows as bits or as integers of at most
+16 bits, (n, t), all at once or part by part, and labels int64 (n,), secret. ``person_row_counts``:
+for each row the number of rows of its person, if a column names persons (``app/data/persons.py``),
+int64 (n,), secret. Out: ``Weights`` of the public coordinates, which become public when a caller
+that charged for them publishes them.
 
-**Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t + 16) / (n unit WHOLE)
-a coordinate; the mean of the later iterates has less of it than the last one.
+**Utility.** Each coordinate of a mean gradient has noise of standard deviation sqrt(c v / a_t + 16)
+/ (n unit WHOLE), with c, v and a_t as in ``calibration.py`` and the constants ``unit`` and
+``WHOLE`` of the rounding. The mean of the later iterates has less noise than the last iterate.
 
-**Deviations.** What a row adds is an integer vector: its coordinates and the residual
-of its label are rounded on public grids before they are multiplied, and sums and
-noise are exact, so that no rounding depends on the rows.  A residual counts for a half
-at most, which halves the sensitivity.  The residuals of a person with r rows are divided by
-r toward zero.  Noise is the discrete Gaussian.  The whole data enter every step, so nothing
-is amplified by sampling.
+**Deviations.** A row adds an integer vector: its coordinates and the residual of its label are
+rounded to public grids before they are multiplied, and sums and noise are exact, so no rounding
+depends on the rows. A residual is clipped to at most a half, which halves the sensitivity. The
+residuals of a person with r rows are divided by r and rounded toward zero. The noise is discrete
+Gaussian. All rows are used in every step, so sampling gives no amplification.
 
-**Raises.** ``InvariantError``: parameters whose sums would not be exact or whose noise
-does not cover them, or rows that are not of the public n.
+**Raises.** ``InvariantError``: parameters at which sums would not be exact or the noise would be
+too small, or a number of rows that is not the public n.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ class Parameters:
 
     Attributes:
         features: the public map from bits, or small integers, to integer vectors.
-        rate: how far a step goes, times the mean gradient.
-        class_count: number of labels, L.
-        row_count: the public n, of rows or of persons.
-        calibration: of the noise.
-        has_holes: whether n counts slots, some of which may hold nothing: nothing is what
-            they add.
+        rate: the length of a step, as a multiple of the mean gradient.
+        class_count: the number L of labels.
+        row_count: the public number n of rows, or of persons.
+        calibration: the noise variance of every step.
+        has_holes: whether ``row_count`` counts slots, some of which may be empty; an empty slot
+            adds zero to a sum.
 
     """
 
@@ -101,7 +102,7 @@ class Parameters:
     has_holes: bool = False
 
     def __post_init__(self) -> None:
-        """Check that the noise covers every step and that every sum is exact."""
+        """Check that the number of noise values is within its limit and that every sum is exact."""
         features = self.features
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.row_count >= 1, "there is at least one row")
@@ -117,7 +118,7 @@ class Parameters:
 
     @property
     def step_count(self) -> int:
-        """The number of gradient steps, T."""
+        """The number of gradient steps."""
         return len(self.calibration.step_weights)
 
     def step_variance(self, step: int) -> Fraction:
@@ -136,7 +137,7 @@ class Weights:
     """The released weights of a linear score.
 
     Attributes:
-        values: real weights, shape ``(p, s)``.
+        values: the real weights, shape ``(p, s)`` for p coordinates and s scores.
 
     """
 
@@ -146,9 +147,10 @@ class Weights:
 def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
     """Return a bound on the squared change of a step's sum if one row or person is replaced.
 
-    A row adds the outer product of its vector and its residuals, whose squared length
-    is the product of theirs, and all rows of a person add no longer one; two rows' differ by
-    at most twice the longest.
+    A row adds the outer product of its vector and its residuals, and the squared length of this
+    product is the product of the two squared lengths. All rows of a person together add a product
+    that is no longer than the longest for one row. The contributions of two persons differ by at
+    most twice the longest.
     """
     return REPLACED**2 * features.norm_bound**2 * squared_length_bound(class_count)
 
@@ -181,10 +183,11 @@ def draw_summed(
     """Return weights as :func:`draw` does, given a function that sums gradients over rows.
 
     Args:
-        parameters: of the draw.
-        private_sum: :func:`gradient_sum` over all rows at some weights; secret.
-        noise: where the draws come from.
-        start: the first iterate, public, shape ``(p, s)``; None for zero.
+        parameters: the public parameters of the descent.
+        private_sum: :func:`gradient_sum` over all rows, as a function of the weights; secret.
+        noise: the source of randomness.
+        start: the first iterate, public, shape ``(p, s)`` for p coordinates and s scores; None for
+            zero.
 
     """
     features = parameters.features
@@ -222,7 +225,7 @@ def _check_rows(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the present weights rounded to integers, shape ``(p, s)``."""
+    """Return the weights of an iterate, rounded to integers, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 
@@ -235,13 +238,16 @@ def gradient_sum(
 ) -> NDArray[np.int64]:
     """Return the exact sum, over rows, of vectors times residuals, shape ``(p, s)``.
 
+    Here p is the number of coordinates of a vector and s the number of scores.
+
     Args:
         features: the public map that gave the vectors.
-        vectors: of the rows, shape ``(n, p)``; secret.
-        labels: of the rows, shape ``(n,)``; secret.
-        weights: of the iterate in whole steps, shape ``(p, s)``; their length stays
-            below :data:`WEIGHT_MAX` times :data:`WEIGHT_STEPS`.
-        person_row_counts: what residuals are divided by, shape ``(n,)``; secret.
+        vectors: the vectors of the rows, shape ``(n, p)``; secret.
+        labels: the labels of the rows, shape ``(n,)``; secret.
+        weights: the iterate's weights as integers, shape ``(p, s)``; their length stays below
+            :data:`WEIGHT_MAX` times :data:`WEIGHT_STEPS`.
+        person_row_counts: for each row the number of its person's rows, by which the residual is
+            divided, shape ``(n,)``; secret. None if each row is a person.
 
     """
     total = np.zeros(weights.shape, dtype=np.int64)

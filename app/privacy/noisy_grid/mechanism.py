@@ -1,28 +1,32 @@
 """Noisy counts of labels on public grids of several resolutions.
 
-**Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on histograms, at
-several resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discrete noise.
+**Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on histograms, at several
+resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discrete noise.
 
-**Claim.** epsilon-differentially private under replace-one, epsilon being the sum of the levels'
-shares.  Where rows are of persons, replace-one replaces all rows of a person, and n is of persons.
+**Claim.** epsilon-differentially private under replace-one, epsilon being the sum of the epsilons
+of all resolutions (levels). If a column names the person of each row, replace-one replaces all rows
+of a person, and n counts persons.
 
-**Proof.** One record moves a level's numbers by two in sum, noise of scale ``2 / epsilon_l``
-hides that, and levels add up: ``app/privacy/noisy_grid/proof.md``.
+**Proof.** One record moves a level's numbers by two in sum. At level l, with epsilon_l, Laplace
+noise of scale ``2 / epsilon_l`` covers this change, and the costs of levels add up:
+``app/privacy/noisy_grid/proof.md``.
 
-**Inputs and outputs.** ``private_value``: ranks of the rows, uint8 (n, d), whole or part by part,
-and labels int64 (n,), secret.  ``private_weights``: what each row counts for, where rows are of
-persons (``app/data/persons.py``); those of a person add up to 1 at most, exactly.  Out: for each
-level an integer for every public cell, in units of ``1 / unit_count`` record, public once whoever
-charged for it publishes it.
+**Inputs and outputs.** ``private_value``: for each row and feature the index of its interval in the
+finest grid, uint8 (n, d), all at once or part by part, and labels int64 (n,), secret.
+``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
+the weights of one person's rows add up to at most 1, exactly. Out: for each level and every public
+cell, integers in units of ``1 / unit_count`` record, which become public when a caller that charged
+for them publishes them.
 
-**Utility.** A cell's number is off by more than t with probability below ``e^(-t epsilon_l / 2)``.
+**Utility.** The number of a cell at level l is wrong by more than t with probability below
+``e^(-t epsilon_l / 2)``.
 
-**Deviations.** With two labels a cell has one number, the difference of their counts, which one
-record moves as far as the two counts together.  Every cell has its noise, whether rows lie in it
-or not.  Noise is the exact discrete Laplace law on integers.
+**Deviations.** With two labels a cell has one number, the difference of its two label counts. One
+record changes this difference as much as it changes the two counts together. Every cell gets noise,
+even if no row lies in it. The noise is from the exact discrete Laplace distribution on integers.
 
-**Raises.** ``InvariantError``: shares that are no division of epsilon, or rows that are not of
-the public n.
+**Raises.** ``InvariantError``: the epsilons of the levels do not divide epsilon, or the number of
+rows is not the public n.
 """
 
 from __future__ import annotations
@@ -57,13 +61,16 @@ SCALE_MAX: Final = 1 << 40
 class Parameters:
     """The public parameters of one draw of noisy grid counts.
 
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+
     Attributes:
         grid: the public cells.
-        class_count: number of labels, L.
-        row_count: the public n, of rows or of persons.
-        epsilon: the share, which is what the ledger charges.
-        level_epsilons: its division over the levels, coarsest first.
-        unit_count: parts of a record that are counted: 1, or of what weights are multiples.
+        class_count: the number L of labels.
+        row_count: the public number n of rows, or of persons.
+        epsilon: the share of epsilon, which the ledger charges.
+        level_epsilons: the division of epsilon over the levels (resolutions), coarsest first.
+        unit_count: the number of units in one record: 1, or a number that makes all rows' weights
+            whole numbers of units.
 
     """
 
@@ -75,7 +82,7 @@ class Parameters:
     unit_count: int = 1
 
     def __post_init__(self) -> None:
-        """Check that the levels cost no more than the share."""
+        """Check that the levels together cost at most the share of epsilon."""
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.row_count >= 1 <= self.unit_count, "there is at least one row")
         invariant(len(self.level_epsilons) == len(self.grid.sides), "every level has a share")
@@ -85,12 +92,12 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The noise's scale at each resolution; a record counts as ``unit_count`` units."""
+        """The scale of the noise at each resolution, in units of ``1 / unit_count`` record."""
         return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
     def draw_count(self) -> int:
-        """The number of noise values in the draw."""
+        """The number of random noise values that one draw needs."""
         cells = sum(map(self.grid.cell_count, self.grid.sides))
         return cells * number_count(self.class_count)
 
@@ -101,7 +108,7 @@ def number_count(class_count: int) -> int:
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Return a budget divided evenly over the grids of different resolution."""
+    """Return a budget divided evenly over the levels (resolutions) of the grid."""
     return (epsilon / level_count,) * level_count
 
 
@@ -111,7 +118,12 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` each."""
+    """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` for each grid.
+
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+
+    Here s is the number of counts per cell, :func:`number_count`.
+    """
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -129,7 +141,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: Tally, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], ...]:
-    """Draw as :func:`draw` does, from the counts that :func:`tally` returned."""
+    """Return noisy counts as :func:`draw` does, from the exact counts that :func:`tally` gave."""
     is_same = private_counts.unit_count == parameters.unit_count
     invariant(is_same, "weights are counted in their units")
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
@@ -145,7 +157,8 @@ def tally(
 ) -> NDArray[np.int64]:
     """Return the exact counts of all cells at all resolutions in one array; secret and additive.
 
-    Each row counts for 1; rows of one weight are counted together, and then weighed.
+    Each row counts as 1. To count weighted rows, call this function for the rows of one weight at a
+    time, and multiply the results by the weights.
     """
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])
@@ -174,7 +187,10 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact counts of every cell of every grid; secret."""
+    """Return the exact counts of every cell of every grid; secret.
+
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+    """
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     unit_count = 1 if row_weights is None else parameters.unit_count

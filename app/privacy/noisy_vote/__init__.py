@@ -1,10 +1,10 @@
 """The noisy vote: each of m answers has a label, by noisy counts of the models' votes.
 
-* ``bit_vote.py`` is one step with two labels, by a table over the votes; ``vote_table.py`` builds
-  and checks the table in integers, and ``vote_curve.py`` has it in doubles, for planning.
-* ``decision_votes.py`` is the table where each cell is answered once.
-* ``mechanism.py`` is one step with more labels, by Gaussian noise on the counts;
-  ``calibration.py`` finds and checks the noise.
-* ``answering_row.py`` has the rows of ``app/privacy/mechanisms.py``: calibrate, check, step,
-  explain.
+* ``bit_vote.py`` is one step with two labels, by a table of label probabilities; ``vote_table.py``
+  builds and checks this table in integers, and ``vote_curve.py`` approximates it in floating point,
+  for planning.
+* ``decision_votes.py`` is the table for releases that answer each public cell once.
+* ``mechanism.py`` is one step with more labels, by Gaussian noise on the counts; ``calibration.py``
+  finds and checks the noise's variance.
+* ``answering_row.py`` has this mechanism's entries in the table ``app/privacy/mechanisms.py``.
 """

@@ -1,6 +1,7 @@
 """The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
 
-Either has a row more, for releases that decide each public cell once.
+There are four entries: for two labels and for more labels, each also for releases that decide each
+public cell once.
 """
 
 from __future__ import annotations
@@ -210,13 +211,19 @@ NOISY_BIT_OF_CELLS: Final = replace(
 def quick_bit_of_cells(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities of the two-label vote, with one answer per cell."""
+    """Return approximate label probabilities of the two-label vote, with one answer per cell.
+
+    The table gives the probability of each label by its number of votes.
+    """
     draws = asked.draws_at(epsilon)
     return decision_votes.quick_table(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
-    """Return approximate label probabilities of the two-label vote, for planning."""
+    """Return approximate label probabilities of the two-label vote, for planning.
+
+    The table gives the probability of each label by its number of votes.
+    """
     return vote_table.quick(
         epsilon=epsilon,
         delta=delta,

@@ -1,27 +1,29 @@
 """The noisy vote for two labels: a table gives each label's probability by its vote count.
 
-**Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4) with a
-table in place of the distance and its test: with v votes for label 1 that label is answered
-with probability ``P(v) / 2^64``, else label 0.
+**Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4), with a table
+in place of the distance to instability and the stability test. If v models vote for label 1, label
+1 is answered with probability ``P(v) / 2^64``, otherwise label 0.
 
-**Claim.** With a table that passes ``app.privacy.noisy_vote.vote_table.check``, m adaptive
-queries are (epsilon, delta)-differentially private under replacement of one record, provided
-that it moves v by at most 1.
+**Claim.** With a table that passes ``app.privacy.noisy_vote.vote_table.check``, the answers to m
+adaptive queries are (epsilon, delta)-differentially private under replacement of one record,
+provided that replacing a record changes v by at most 1.
 
 **Proof.** Induction over answers for a Renyi moment: ``app/privacy/noisy_vote/bit_vote_proof.md``.
 
-**Inputs and outputs.** ``private_vote_count``: votes of both labels, summing to k, secret.
-Outcome: a class index, public.  ``half``: 64-bit integers, public; entry j is the word of a
-label that is j votes short of the half, rounded down.
+**Inputs and outputs.** ``private_vote_count``: the votes for both labels, k in total, secret.
+Outcome: the index of a label, public. ``half``: half of the table, 64-bit integers, public; entry j
+is for a label that is j votes short of half the votes, rounded down, and counts the 64-bit random
+words that give this label.
 
-**Utility.** A label with v votes is answered with probability exactly ``P(v) / 2^64``, or what
-that leaves of 1.
+**Utility.** Label 1 with v votes is answered with probability exactly ``P(v) / 2^64``, and label 0
+with the remaining probability.
 
-**Deviations.** No count is noised, so that no count is paid for.  Every query is answered and
-none is a hit; the run ends after m.  The tie of an even k is a fair coin.
+**Deviations.** The label is drawn by the table, without noise on the counts, so no count is paid
+for. Every query is answered and no answer is unstable; the run ends after m answers. A tie of an
+even number k of votes is decided by a fair coin.
 
-**Raises.** ``InvariantError``: parameters out of range, counts that are not k votes, or a step
-after answer m; nothing is changed by it.
+**Raises.** ``InvariantError``: parameters out of range, counts that do not add up to k votes, or a
+step after answer m; the state does not change.
 """
 
 from __future__ import annotations
@@ -44,10 +46,13 @@ WORD_RANGE = 1 << 64
 class Parameters:
     """The public parameters of the two-label noisy vote.
 
+    The table gives the probability of each label by its number of votes.
+
     Attributes:
-        half: the half table of this k, from the middle outwards.
+        half: half of the table of label probabilities, for k votes, from a tie outwards.
         ensemble_size: the number k of votes.
-        answer_limit: m, the answers until the halt; None where decisions are counted.
+        answer_limit: m, the number of answers after which the models stop; None if each public cell
+            is answered once.
 
     """
 
@@ -56,7 +61,7 @@ class Parameters:
     answer_limit: int | None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
+        """Raise an error for parameters that are out of range."""
         invariant(len(self.half) > 0, "the half table has an entry")
         invariant(all(0 < word < WORD_RANGE for word in self.half), "words lie inside their range")
         falls = all(b <= a for a, b in zip(self.half, self.half[1:], strict=False))
@@ -70,7 +75,10 @@ class Parameters:
         return
 
     def words_of_one(self, vote_count: int) -> int:
-        """Return how many 64-bit random words give label 1 if v votes are for it, ``P(v)``."""
+        """Return how many 64-bit random words give label 1 if v votes are for it, ``P(v)``.
+
+        The table of the vote gives the probability of label 1 as a number of 64-bit random words.
+        """
         middle, last = self.ensemble_size // 2, len(self.half) - 1
         if vote_count <= middle:
             return self.half[min(middle - vote_count, last)]
@@ -79,7 +87,7 @@ class Parameters:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 
@@ -90,7 +98,7 @@ def step(
     private_vote_count: Sequence[int],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return the next state and the label of a query with ``private_vote_count`` votes."""
+    """Return the next state and the label of a query whose labels have these vote counts."""
     limit = parameters.answer_limit
     if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"

@@ -1,25 +1,25 @@
-"""Calibration of the noisy vote's Gaussian noise: the least variance for all its answers.
+"""The least variance of the noisy vote's Gaussian noise, for all its answers together.
 
-Claim: ``m`` adaptive queries, each adding discrete Gaussian noise of variance ``s^2`` to
-counts that one record moves by a vector of squared length ``v``, are (epsilon,
-delta)-differentially private under replacement of one record, where one of two conditions
-holds.  One vote moves from a count to another: ``v = 2``.  (Releases of two labels that
-earlier versions opened add noise to one count: ``v = 1``.)
+Claim: let each of ``m`` adaptive queries add discrete Gaussian noise of variance ``s^2`` to counts
+that one record moves by a vector of squared length ``v``. The answers are (epsilon,
+delta)-differentially private under replacement of one record, if one of two conditions holds. A
+record moves one vote from one count to another, so ``v = 2``. (Releases of two labels that earlier
+versions opened add noise to one count, so ``v = 1``.)
 
 * By Renyi divergence: for some order ``alpha > 1`` and ``r = m v / (2 s^2)``::
 
       exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
 
-* As normal noise: ``s^2 > 16``, there are at most 2^40 draws, and two normal laws of variance
-  ``s^2 - 16`` whose means' squared distance is ``m v`` show less than delta at epsilon, as
-  ``app.privacy.noisy_gradient.calibration`` decides it.  It asks for a seventh less noise,
-  except where the 16 weighs.
+* As normal noise: ``s^2 > 16``, there are at most 2^40 draws of noise, and two normal distributions
+  of variance ``s^2 - 16``, whose means have squared distance ``m v``, are (epsilon,
+  delta)-indistinguishable with a smaller delta, as ``app.privacy.noisy_gradient.calibration``
+  decides. This condition needs about a seventh less noise, except if 16 is a large part of ``s^2``.
 
-Proof: ``app/privacy/noisy_vote/proof.md``.  Both are looked at, and the smaller variance
-serves; a calibration says which condition it keeps, and that one is checked again.  The order
-is found in doubles, which only costs a little noise where it is not the best one; it is then
-fixed as a rational, and the variance is rounded up and checked from rationals, every rounding
-going against us.
+Proof: ``app/privacy/noisy_vote/proof.md``. The smaller variance of the two conditions is used; the
+stored parameters say which condition they satisfy, and :func:`check` tests this condition. The
+Renyi order is searched in floating point, where an error costs at most a little noise. It is then
+fixed as a rational, and the variance is rounded up and checked exactly, with every rounding on the
+safe side.
 """
 
 from __future__ import annotations
@@ -69,13 +69,17 @@ def least_variance(
 ) -> tuple[Fraction, Fraction]:
     """Return the Renyi order, and the least noise variance with which a run keeps its budget.
 
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+
     Args:
-        epsilon: of the run, from 1e-6 to 1000.
-        delta: of the run, from 1e-200 to 0.5.
-        squared_shift: ``v``, summed over the steps, at least 1.
+        epsilon: the epsilon of the run, from 1e-6 to 1000.
+        delta: the delta of the run, from 1e-200 to 0.5.
+        squared_shift: ``v``, the squared distance by which one record moves the counts, summed over
+            all answers, at least 1.
 
     Returns:
-        A variance at most 1e-9 relative above the smallest real one;
+        The order, and a variance at most 1e-9 relative above the smallest real one;
         :func:`variance_covers` accepts it.
 
     """
@@ -94,7 +98,11 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Return whether a noise variance keeps the budget of a run, in exact arithmetic."""
+    """Return whether a noise variance keeps the budget of a run, in exact arithmetic.
+
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+    """
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -109,9 +117,10 @@ def variance_covers(
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the Renyi order at which the least Gaussian noise keeps a budget.
 
-    The logarithm of the claim's left side is convex in alpha, so its minimum is where
-    the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
-    the minimum falls as alpha grows, and it has to be ``ln delta``.
+    The logarithm of the left side of the module's first condition is convex in alpha, so it is
+    smallest where its derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero. With the
+    r that solves this equation, the minimum falls as alpha grows; the order returned is the one at
+    which the minimum is ``ln delta``.
     """
     ln_delta = math.log(delta)
     low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND
@@ -150,26 +159,40 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of a noisy vote's calibration: how often the winning label is lost."""
+    """The interface of the noisy vote's parameters: how often noise changes the winning label.
+
+    In the noisy vote every answer has a label, which random noise may change.
+    """
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead in votes that noise overturns with at most this chance."""
+        """Return the smallest lead, in votes, that noise overturns with at most this chance.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise changes the label, if ``answers`` share the budget."""
+        """Return the probability that noise changes the label, if ``answers`` share the budget.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with which noise changes at most 1 label in 100."""
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         ...
 
 
 def voted(calibration: object) -> VoteCalibration:
-    """Return a calibration if it is the noisy vote's; raise an error for another mechanism's.
+    """Return the noise parameters of a noisy vote; raise an error for another mechanism's.
+
+    In the noisy vote every answer has a label, which random noise may change.
 
     Raises:
-        InvariantError: its mechanism is another.
+        InvariantError: the parameters belong to another mechanism.
 
     """
     if not isinstance(calibration, VoteCalibration):
@@ -235,14 +258,17 @@ def _law(variance: float) -> _Law:
 class NoisyVoteCalibration:
     """The noise of the noisy vote on counts, with the budget that it keeps.
 
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+
     Attributes:
-        epsilon: share of epsilon that the answers may use.
-        delta: share of delta that the answers may use.
-        answer_limit: answers m until the halt.
+        epsilon: the answers' share of epsilon.
+        delta: the answers' share of delta.
+        answer_limit: m, the number of answers after which the models stop.
         class_count: the number L of labels.
-        alpha: the Renyi order at which the run is accounted; None where it is accounted
-            as normal noise.
-        variance: ``s^2``, in votes squared.
+        alpha: the order of the Renyi divergence by which the cost of the answers is computed; None
+            if they are accounted as normal noise.
+        variance: ``s^2``, the variance of the noise, in squared votes.
 
     """
 
@@ -259,13 +285,15 @@ class NoisyVoteCalibration:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead in votes that noise overturns with at most this chance.
+        """Return the smallest lead, in votes, that noise overturns with at most this probability.
 
-        All other labels are that far behind, which is the worst for a plurality, and win
-        ties.
+        The lead of a label is its number of votes minus that of the next label.
+
+        All other labels are assumed to be behind the leading label by exactly this lead and to win
+        ties, which is the worst case.
 
         Args:
-            probability: of another label's being answered, in (0, 1).
+            probability: the largest probability that another label is answered, in (0, 1).
 
         """
         law = _Law.of(float(self.variance))
@@ -278,13 +306,16 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise changes the label, if ``answers`` share the budget.
+        """Return the probability that noise changes the label, if ``answers`` share the budget.
 
-        By the normal law, against one other label: for planning.
+        The lead of a label is its number of votes minus that of the next label.
+
+        The result is an approximation for planning, by the normal distribution and against one
+        other label.
 
         Args:
-            leads: of the plurality, in votes.
-            answers: m.
+            leads: the leads of the label with the most votes, in votes.
+            answers: the number m of answers.
 
         """
         from scipy.special import erfc  # noqa: PLC0415 -- slow to load, and no server asks this
@@ -295,7 +326,10 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with which noise changes at most 1 label in 100."""
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -319,7 +353,7 @@ class NoisyVoteCalibration:
         return law.outdone(lead, others=self.class_count - 1)
 
     def to_plain(self) -> dict[str, str]:
-        """Return the noise parameters as strings, without loss; an unused order is absent."""
+        """Return the noise parameters as strings, without loss; an unused Renyi order is absent."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: str(value) for name, value in named.items() if value is not None}
 
@@ -328,7 +362,7 @@ class NoisyVoteCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         with reading("parameters of the noisy vote"):
@@ -347,17 +381,21 @@ def calibrate(
 ) -> NoisyVoteCalibration:
     """Return the smallest noise variance with which the vote keeps a budget.
 
+    The mechanism adds noise to each label's number of votes, and answers the label with the largest
+    sum.
+
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
-        delta: share of delta for the answers, from 1e-200 to 0.5.
-        answer_limit: answers m until the halt, at least 1.
-        class_count: labels L, at least 2.
+        epsilon: the answers' share of epsilon, from 1e-6 to 1000.
+        delta: the answers' share of delta, from 1e-200 to 0.5.
+        answer_limit: m, the number of answers after which the models stop, at least 1.
+        class_count: the number L of labels, at least 2.
 
     Returns:
-        The smaller variance of both conditions; :func:`check` accepts it.
+        The noise parameters with the smaller variance of both conditions; :func:`check` accepts
+        them.
 
     Raises:
-        ConfigurationError: where the budget is out of range.
+        ConfigurationError: the budget is out of range.
 
     """
     return _calibrated(epsilon, delta, answer_limit, class_count)
@@ -391,7 +429,7 @@ def check(calibration: NoisyVoteCalibration) -> None:
     """Raise an error unless the noise keeps the privacy claim, before it is used.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     invariant(calibration.epsilon > 0, "epsilon is above zero")
@@ -435,7 +473,7 @@ def _squared_shift(class_count: int) -> int:
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> None:
-    """Refuse a budget for which no variance exists, and name the setting to change."""
+    """Raise an error for a budget that no variance can keep, and name the setting to change."""
     if not EPSILON_MIN <= epsilon <= EPSILON_MAX:
         raise ConfigurationError(EPSILON_KEY, f"must be from 0.000001 to {EPSILON_MAX}")
     if not DELTA_MIN <= delta <= DELTA_MAX:

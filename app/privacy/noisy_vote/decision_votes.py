@@ -1,11 +1,12 @@
-"""The noisy vote if each region is answered once, so that a record can change only two answers.
+"""The noisy vote if each public cell is answered once, so a record can change only two answers.
 
-Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
-neighbouring data sets.  A table, or noise, that passes the check of its module for so many
-answers keeps all of them (epsilon, delta)-differentially private.  Proof:
-``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted decisions*.
+Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have different votes on
+neighbouring data sets. Take a table, or a noise variance, that passes its module's check for
+``DECISIONS_MOVED`` answers. Then all answers together are (epsilon, delta)-differentially private.
+Proof: ``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted decisions*.
 
-It is sound for decisions that are counted, and for nothing else: asked twice, a cell is two.
+The claim requires that each cell is decided once and its answer reused. If a cell were decided
+twice, it would count as two.
 """
 
 from __future__ import annotations
@@ -32,60 +33,93 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """Approximate label probabilities for two labels, if each region is answered once."""
+    """Approximate label probabilities for two labels, if each public cell is answered once.
+
+    The table gives the probability of each label by its number of votes.
+    """
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label vote's table of label probabilities, if each region is answered once."""
+    """The two-label vote's table of label probabilities, if each public cell is answered once.
+
+    The table gives the probability of each label by its number of votes.
+    """
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise of a vote among three or more labels, if each region is answered once."""
+    """The noise of a vote among three or more labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return the probability that noise changes the label, for any number of answers.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with at most 1 label in 100 changed by noise: no limit, or 0."""
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
+
+        The lead of a label is its number of votes minus that of the next label. If each public cell
+        is answered once, the noise does not depend on the number of answers.
+        """
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBits(bit_vote.Parameters):
-    """The public parameters of a two-label vote that answers each region once."""
+    """The public parameters of a two-label vote that answers each public cell once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionCounts(noisy_vote.Parameters):
-    """The public parameters of a vote among three or more labels that answers each region once."""
+    """The public parameters of a vote among three or more labels that answers each cell once."""
 
 
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities of a two-label vote with one answer per region."""
+    """Return approximate label probabilities of a two-label vote with one answer per cell.
+
+    The table gives the probability of each label by its number of votes.
+    """
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -95,15 +129,19 @@ def quick_table(
 def calibrate_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> DecisionVotes:
-    """Return the two-label table of a budget, if each public region is answered once.
+    """Return the two-label table for a budget, if each public cell is answered once.
+
+    The table gives the probability of each label by its number of votes.
 
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
-        delta: share of delta for the answers, from 1e-200 to 0.5.
-        draws: those that share one account with the answers.
+        epsilon: the answers' share of epsilon, from 1e-6 to 1000; if there are draws, the epsilon
+            of answers and draws together.
+        delta: the answers' share of delta, from 1e-200 to 0.5.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Raises:
-        ConfigurationError: where the budget is out of range or its table too long.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     found = vote_table.calibrate(
@@ -113,7 +151,7 @@ def calibrate_table(
 
 
 def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
-    """Return the noise of a vote on three or more labels, if each region is answered once."""
+    """Return the noise of a vote on three or more labels, if each public cell is answered once."""
     found = accounting.calibrate(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
     )
@@ -123,8 +161,10 @@ def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> 
 def check_table(table: DecisionVotes) -> None:
     """Raise an error unless a two-label table keeps the privacy claim, before it is used.
 
+    The table gives the probability of each label by its number of votes.
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     invariant(table.answer_limit == DECISIONS_MOVED, "the table is for the decisions that differ")
@@ -132,7 +172,7 @@ def check_table(table: DecisionVotes) -> None:
 
 
 def check_noise(noise: DecisionNoise) -> None:
-    """Raise an error unless the noise of three or more labels keeps the privacy claim."""
+    """Raise an error unless the noise for three or more labels keeps the privacy claim."""
     invariant(noise.answer_limit == DECISIONS_MOVED, "the noise is for the decisions that differ")
     accounting.check(noise)
 

@@ -1,30 +1,31 @@
-"""The noisy vote: Gaussian noise on every label's count, then the label of the largest.
+"""The noisy vote: Gaussian noise on every label's vote count, then the label with the largest.
 
-**Algorithm.** Report-noisy-plurality with Gaussian noise, on the votes of
-sub-sample and aggregate (in place of Bassily, Thakkar, Thakurta 2018, Algorithm 4,
-steps 5 and 6).  Noise is added to every count.  New releases of two labels have a table
-in its place (``app.privacy.noisy_vote.bit_vote``); those that earlier versions opened add
-noise to the count of the second alone, which is the whole of the votes.
+**Algorithm.** Gaussian noise is added to the vote count of every label, and the label with the
+largest noisy count is answered, on the votes of sub-sample and aggregate (in place of Bassily,
+Thakkar, Thakurta 2018, Algorithm 4, steps 5 and 6). New releases with two labels use a table
+instead (``app.privacy.noisy_vote.bit_vote``). Two-label releases that earlier versions opened add
+noise to the count of the second label only, since both counts add up to k.
 
-**Claim.** When one vote is replaced, any m adaptive queries are (epsilon,
-delta)-differentially private for the variance that ``app.privacy.noisy_vote.calibration``
-finds and checks.
+**Claim.** If one vote is replaced, the answers to any m adaptive queries are (epsilon,
+delta)-differentially private for the variance that ``app.privacy.noisy_vote.calibration`` finds and
+checks.
 
-**Proof.** Renyi divergences of the discrete Gaussian add up, or it is accounted as normal
+**Proof.** Renyi divergences of the discrete Gaussian add up, or the noise is accounted as normal
 noise: ``app/privacy/noisy_vote/proof.md``.
 
-**Inputs and outputs.** ``private_vote_count``: one integer a class, summing to
-k, secret.  Outcome: a class index, public.
+**Inputs and outputs.** ``private_vote_count``: one integer for each label, k in total, secret.
+Outcome: the index of a label, public.
 
-**Utility.** With two labels, a plurality that leads by a gap of 2 x votes loses
-with probability at most e^(-x^2 / (2 s^2)).
+**Utility.** With two labels and noise of variance s^2, a label that leads by 2 x votes loses with
+probability at most e^(-x^2 / (2 s^2)).
 
-**Deviations.** Every query is answered and none is a hit; the run halts after
-m.  The noise is the exact discrete Gaussian: it is not Gaussian-DP with s = sqrt(m)/mu, and
-is accounted as normal noise of a variance that is less by 16.
+**Deviations.** Every query is answered and no answer is unstable; the run ends after m answers. The
+noise is the exact discrete Gaussian. It does not satisfy Gaussian differential privacy (GDP) with
+parameter mu at s = sqrt(m)/mu, as normal noise does; it is accounted as normal noise of variance
+s^2 - 16.
 
-**Raises.** ``InvariantError``: parameters out of range, counts that are not k
-votes, or a step after answer m; nothing is changed by it.
+**Raises.** ``InvariantError``: parameters out of range, counts that do not add up to k votes, or a
+step after answer m; the state does not change.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ class Parameters:
     """The public parameters of the noisy vote on counts.
 
     Attributes:
-        vote_noise: the law of one count's noise, of variance s^2.
+        vote_noise: the distribution of the noise on one count, of variance s^2.
         class_count: the number L of labels.
         ensemble_size: the number k of votes.
-        answer_limit: m, the answers until the halt; None where decisions are counted.
+        answer_limit: m, the number of answers after which the models stop; None if each public cell
+            is answered once.
 
     """
 
@@ -61,7 +63,7 @@ class Parameters:
     answer_limit: int | None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
+        """Raise an error for parameters that are out of range."""
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.ensemble_size >= 1, "there is a vote")
         invariant(self.answer_limit is None or self.answer_limit >= 1, "there is an answer")
@@ -87,7 +89,7 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query; no randomness is drawn."""
     del parameters, noise
     return State()
 

@@ -1,13 +1,13 @@
 """A floating-point model of the two-label vote's probabilities, for planning.
 
-Between two neighbours of a table the logit falls by a step that depends on the logit alone.
-How many votes lie between the tie and a logit is the sum of those steps, which is an integral
-and a correction (Euler and Maclaurin): ``N(l) = integral of 1/s + ln(s(l) / s(0)) / 2``.  Both
-parities of k are then alike: a label that leads by g votes loses with the probability at
-``N = g / 2``.
+The log-odds of a label fall from one vote count to the next by a step s(l) that depends on the
+log-odds l alone. The number of votes between a tie and log-odds l is a sum over these steps,
+computed as an integral with a correction (Euler and Maclaurin):
+``N(l) = integral of 1/s + ln(s(l) / s(0)) / 2``. The model does not distinguish even and odd
+numbers of votes: a label that leads by g votes loses with the probability at ``N = g / 2``.
 
-No claim rests on it.  It chooses the order at which the table that serves is built, and says
-for other numbers of answers what their tables would be, within a vote or so.
+No claim relies on the model. It chooses the Renyi order for the exact table, and estimates the
+tables for other numbers of answers, to within about one vote.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ NEWTON_STEPS: Final = 5
 class VoteCurve:
     """A floating-point model of the two-label vote's probabilities.
 
+    The model gives the probability of each label by its number of votes.
+
     Attributes:
-        alpha: the order at which it is the shortest.
-        logits: falling from 0.
-        votes: how many votes short of the tie each of them lies.
+        alpha: the Renyi order at which the table is the shortest.
+        logits: log-odds of the losing label, falling from 0.
+        votes: for each of the log-odds, the number of votes by which the label is short of a tie.
 
     """
 
@@ -59,18 +61,27 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead, in votes, at which the losing label is given with this probability."""
+        """Return the lead, in votes, at which the losing label is given with this probability.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that noise changes a label that leads by some votes."""
+        """Return the probability that noise changes a label with a given lead in votes.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return the Renyi divergence that a run's budget allows, times ``alpha - 1``, by order."""
+    """Return the Renyi divergence that a budget allows, times ``alpha - 1``, at orders alpha.
+
+    The Renyi divergence is that of all answers of the run together.
+    """
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -87,12 +98,16 @@ def vote_curve(
 ) -> VoteCurve:
     """Return a model of the label probabilities that a budget allows, best for close votes.
 
+    The model gives the probability of each label by its number of votes.
+
     Args:
-        epsilon: of all answers.
-        delta: of all answers.
-        answers: m.
-        gaussian_order: that of the Gaussian vote at this budget, near which the best one is.
-        draws: those that share one account with the answers.
+        epsilon: the epsilon of all answers together.
+        delta: the delta of all answers together.
+        answers: the number m of answers.
+        gaussian_order: the best Renyi order for Gaussian noise at this budget; the model searches
+            near it.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     """
     excess = (gaussian_order - 1) * ORDERS
@@ -111,12 +126,15 @@ def vote_curve(
 
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
-    """Return at how many votes from a tie a label has given log-odds, (orders, logits).
+    """Return the votes between a tie and each of the given log-odds, shape (orders, logits).
+
+    The log-odds are those of the label with fewer votes.
 
     Args:
-        excess: orders less one, shape (orders,).
-        price: ``(alpha - 1) r`` of one answer at each, shape (orders,).
-        logits: from 0 down, evenly, shape (logits,).
+        excess: Renyi orders alpha, each less one, shape (orders,).
+        price: the price ``(alpha - 1) r`` of one answer at each order, r being the Renyi divergence
+            of one answer, shape (orders,).
+        logits: log-odds, evenly spaced from 0 down, shape (logits,).
 
     """
     steps = _steps(excess[:, None], price[:, None], logits[None, :])
@@ -163,17 +181,21 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the most answers with which noise rarely changes a label with this lead.
+    """Return the most answers at which noise rarely changes a label with this lead.
 
-    The lead grows nearly as the root of the answers, so a few steps get there.
+    The lead of a label is its number of votes minus that of the next label.
+
+    The lead needed grows nearly as the square root of the number of answers, so a few steps of
+    iteration suffice.
 
     Args:
-        lead: in votes.
-        epsilon: of all answers.
-        delta: of all answers.
-        gaussian_order: as in :func:`vote_curve`.
-        start: a number of answers to begin with.
-        draws: as in :func:`vote_curve`.
+        lead: the lead of the label with the most votes, in votes.
+        epsilon: the epsilon of all answers together.
+        delta: the delta of all answers together.
+        gaussian_order: the best Renyi order for Gaussian noise at this budget.
+        start: the number of answers at which the iteration begins.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     """
     if lead <= 0:

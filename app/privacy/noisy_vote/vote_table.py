@@ -1,16 +1,18 @@
 """The table of integer label probabilities by which the two-label noisy vote answers.
 
-Claim: a mechanism that answers label 1 exactly where a fresh uniform 64-bit word is below
-``P(v)``, v being the votes for label 1, and that ends after answer m, is (epsilon,
-delta)-differentially private for any adaptive queries under replacement of one record.
-``P(k - v) = 2^64 - P(v)``, so that half of it is kept, from the middle outwards: entry j is
-the word of the label that is j votes short of the half, rounded down.  Where k is even the
-first entry is 2^63; where it is odd, the two labels of the closest vote are neighbours of each
-other.  Proof: ``app/privacy/noisy_vote/bit_vote_proof.md``.
+Claim: let a mechanism answer label 1 if and only if a new uniform 64-bit word is below ``P(v)``, v
+being the number of votes for label 1, and let it end after answer m. With a table P that
+:func:`check` accepts, the mechanism is (epsilon, delta)-differentially private for any adaptive
+queries under replacement of one record. Since ``P(k - v) = 2^64 - P(v)``, only half of the table is
+stored, from a tie outwards: entry j is the number of words that give a label that is j votes short
+of half of the k votes, rounded down. If k is even the first entry, for a tie, is 2^63. If k is odd,
+the two labels in the closest vote are each other's neighbours. Proof:
+``app/privacy/noisy_vote/bit_vote_proof.md``.
 
-k is chosen by the table, so that both halves are built, at one order and one price an answer.
-Parameters are rationals, fixed before a table is built; :func:`check` decides everything that
-the claim needs on what was persisted, every rounding going against us.
+The number k is chosen after the table, so the table is built for even and for odd k, at one Renyi
+order and one price per answer. The parameters are rationals, fixed before a table is built.
+:func:`check` decides from the stored table every condition of the claim, with every rounding on the
+safe side.
 """
 
 from __future__ import annotations
@@ -52,11 +54,15 @@ TABLES_KEPT: Final = 64
 class QuickVoteTable:
     """Approximate label probabilities of the two-label vote, for planning only.
 
+    The table gives the probability of each label by its number of votes.
+
     Attributes:
-        epsilon: share of epsilon that the answers may use; with draws, of all together.
-        delta: share of delta that the answers may use.
-        answer_limit: answers m until the halt.
-        draws: those that share one account with the answers; none where shares add up.
+        epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
+            together.
+        delta: the answers' share of delta.
+        answer_limit: m, the number of answers after which the models stop.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers; empty if shares of epsilon are added up.
 
     """
 
@@ -71,31 +77,41 @@ class QuickVoteTable:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead in votes that noise overturns with at most this chance.
+        """Return the smallest lead, in votes, that noise overturns with at most this probability.
+
+        The lead of a label is its number of votes minus that of the next label.
 
         Args:
-            probability: of the other label's being answered, in (0, 1/2).
+            probability: the largest probability that the other label is answered, in (0, 1/2).
 
         """
         return max(1, math.ceil(self.curve.lead(probability)))
 
     @property
     def curve(self) -> VoteCurve:
-        """The floating-point model of the table of label probabilities."""
+        """The floating-point model of the table of label probabilities.
+
+        The table gives the probability of each label by its number of votes.
+        """
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise changes the label, if ``answers`` share the budget.
+        """Return the probability that noise changes the label, if ``answers`` share the budget.
+
+        The lead of a label is its number of votes minus that of the next label.
 
         Args:
-            leads: of the plurality, in votes.
-            answers: m.
+            leads: the leads of the label with the most votes, in votes.
+            answers: the number m of answers.
 
         """
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers with which noise changes at most 1 label in 100."""
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
+
+        The lead of a label is its number of votes minus that of the next label.
+        """
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -125,11 +141,14 @@ class QuickVoteTable:
 class VoteTable(QuickVoteTable):
     """The integer table by which the two-label vote answers, with the budget that it keeps.
 
+    The table gives the probability of each label by its number of votes.
+
     Attributes:
-        alpha: the Renyi order at which the run is accounted.
-        ln_ratio: ``(alpha - 1) r``, the price of one answer.
-        even: words of the label that is 0, 1, ... votes short of half of an even k.
-        odd: the same of an odd k, whose closest vote is half a vote short.
+        alpha: the order of the Renyi divergence by which the cost of the answers is computed.
+        ln_ratio: ``(alpha - 1) r``, the price of one answer, r being its Renyi divergence.
+        even: for an even k, the number of 64-bit words that give a label that is 0, 1, ... votes
+            short of half the votes.
+        odd: the same for an odd k, where in the closest vote a label is half a vote short.
 
     """
 
@@ -139,16 +158,21 @@ class VoteTable(QuickVoteTable):
     odd: tuple[int, ...]
 
     def half(self, ensemble_size: int) -> tuple[int, ...]:
-        """Return the trailing label's probabilities, from a tie on, as 64-bit integers."""
+        """Return the losing label's probabilities, from a tie outwards, as 64-bit integers.
+
+        The table gives the probability of each label by its number of votes.
+        """
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead in votes that noise overturns with at most this chance.
+        """Return the smallest lead, in votes, that noise overturns with at most this probability.
 
-        Where the table is held above that probability, the lead of its last entry.
+        The lead of a label is its number of votes minus that of the next label.
+
+        If all probabilities in the table are larger, return the lead of its last entry.
 
         Args:
-            probability: of the other label's being answered, in (0, 1/2).
+            probability: the largest probability that the other label is answered, in (0, 1/2).
 
         """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
@@ -160,7 +184,7 @@ class VoteTable(QuickVoteTable):
         return max(1, max(ends) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Return the table as strings and lists of strings, without loss."""
+        """Return the table as strings and lists of strings, without loss of precision."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -178,7 +202,7 @@ class VoteTable(QuickVoteTable):
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         with reading("table of the noisy vote"):
@@ -199,17 +223,21 @@ def calibrate(
 ) -> VoteTable:
     """Return the table of label probabilities with which a two-label vote keeps a budget.
 
+    The table gives the probability of each label by its number of votes.
+
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
-        delta: share of delta for the answers, from 1e-200 to 0.5.
-        answer_limit: answers m until the halt, at least 1.
-        draws: those that share one account with the answers.
+        epsilon: the answers' share of epsilon, from 1e-6 to 1000; if there are draws, the epsilon
+            of answers and draws together.
+        delta: the answers' share of delta, from 1e-200 to 0.5.
+        answer_limit: m, the number of answers after which the models stop, at least 1.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Returns:
         A table that :func:`check` accepts.
 
     Raises:
-        ConfigurationError: where the budget is out of range or its table too long.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     return _calibrated(epsilon, delta, answer_limit, draws)
@@ -244,7 +272,10 @@ def _calibrated(
 def quick(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> QuickVoteTable:
-    """Return an approximate table of the two-label vote's label probabilities, for planning."""
+    """Return an approximate table of the two-label vote's label probabilities, for planning.
+
+    The table gives the probability of each label by its number of votes.
+    """
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
@@ -259,16 +290,19 @@ def quick(
 
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
-    """Return the trailing label's probabilities, from a tie on until they are negligible.
+    """Return the losing label's probabilities, from a tie on until they are negligible.
+
+    The table gives the probability of each label by its number of votes.
 
     Args:
         alpha: the Renyi order.
-        ln_ratio: ``(alpha - 1) r``.
-        is_odd: whether k is odd.
+        ln_ratio: ``(alpha - 1) r``, the price of one answer, r being its Renyi divergence.
+        is_odd: whether the number k of votes is odd.
 
     Returns:
-        Words, each the smallest for which the inequality holds in both orders; the last is
-        the first below ``1e-12 * 2**64``.
+        Probabilities as 64-bit integers, each the smallest for which the theorem's inequality holds
+        in both orders of neighbouring entries; the last entry is the first one below ``1e-12 *
+        2**64``.
 
     """
     inequality = _inequality(alpha, ln_ratio)
@@ -310,8 +344,10 @@ def _first_at_most(words: tuple[int, ...], wanted: int) -> int:
 def check(table: VoteTable) -> None:
     """Raise an error unless a table keeps the privacy claim, before it is used.
 
+    The table gives the probability of each label by its number of votes.
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check(table)

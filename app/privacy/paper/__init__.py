@@ -1,7 +1,7 @@
-"""The parameters that the research papers print (with errata), and their theorems.
+"""The parameters that the research papers print (with errors corrected), and their theorems.
 
-* ``paper.py`` has the parameters as printed.
-* ``paper_pipeline.py`` makes them serve as calibration ``paper``, each one checked.
-* ``sample_complexity_theorems.py`` has the numbers of rows that the theorems ask for.
-* ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
+* ``paper.py`` computes the parameters as printed.
+* ``paper_pipeline.py`` makes them usable in a release, as calibration ``paper``, and checks them.
+* ``sample_complexity_theorems.py`` computes the numbers of rows that the theorems require.
+* ``answering_row.py`` has the mechanism's entry in the table ``app/privacy/mechanisms.py``.
 """

@@ -1,4 +1,4 @@
-"""The table entry of the sparse vector with the constants that the papers print."""
+"""The table entry of the sparse vector technique with the constants that the papers print."""
 
 from __future__ import annotations
 

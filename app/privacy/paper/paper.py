@@ -1,12 +1,12 @@
-"""The parameters of the mechanisms as the papers print them, after the errata.
+"""The parameters of the mechanisms as the papers print them, with errors corrected.
 
-Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta
-2018, Algorithms 3 to 6, after errata b (T is an integer), d (epsilon is split into
-shares by the caller), e (delta-hat) and h (the soft-label threshold).  The integer
-T enters lambda, w and k; n' is rounded down, T, k and m_o up.
+Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018, Algorithms
+3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into shares, and
+delta-hat and the threshold for soft labels have other values. The integer T enters lambda, w and k;
+n' is rounded down, and T, k and m_o are rounded up.
 
-These are real numbers for planning and for a faithful run; what they claim is
-argued in the papers.
+The parameters are real numbers, for planning and for a release as in the papers; their privacy is
+proved in the papers.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class SparseVectorParameters:
     """The parameters of Algorithms 3, 4 and 6 of Bassily, Thakkar and Thakurta (BTT).
 
     Attributes:
-        laplace_scale: lambda, in votes.
-        threshold: w, in votes.
-        ensemble_size_real: k before it is rounded up.
-        ensemble_size: k.
-        soft_laplace_scale: lambda of Algorithm 6.
-        soft_threshold: w of Algorithm 6 after erratum h.
+        laplace_scale: lambda, the scale of the noise, in votes.
+        threshold: w, the threshold of the distance to instability, in votes.
+        ensemble_size_real: the number k of models before it is rounded up.
+        ensemble_size: the number k of models.
+        soft_laplace_scale: lambda of Algorithm 6, for answers with scores.
+        soft_threshold: w of Algorithm 6, with an error in the paper corrected.
 
     """
 
@@ -52,17 +52,18 @@ class PaperParameters:
     """The parameters of Algorithms 3 to 5 of Nandi and Bassily (NB), named as in the paper.
 
     Attributes:
-        sampled_row_count: n'.
-        cutoff_real: T before it is rounded up.
-        cutoff: T.
-        epsilon_prime: what group privacy of the bootstrap may cost.
-        epsilon_hat: epsilon of the sparse vector for one copy of a record.
-        delta_hat: its delta.
-        laplace_scale: lambda, in votes.
-        threshold: w, in votes.
-        ensemble_size: k.
+        sampled_row_count: n', the number of sampled rows.
+        cutoff_real: the cutoff T before it is rounded up.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop.
+        epsilon_prime: the epsilon that all copies of a record in the bootstrap sample may cost
+            together.
+        epsilon_hat: the epsilon of the sparse vector technique for one copy of a record.
+        delta_hat: the delta of the sparse vector technique for one copy of a record.
+        laplace_scale: lambda, the scale of the noise, in votes.
+        threshold: w, the threshold of the distance to instability, in votes.
+        ensemble_size: the number k of models.
         public_query_count_real: m_o before it is rounded up.
-        public_query_count: m_o, the queries that the semi-private learner needs.
+        public_query_count: m_o, the number of queries that the semi-private learner needs.
 
     """
 
@@ -85,11 +86,11 @@ def sparse_vector_parameters(
     """Return the parameters of the paper's sparse vector algorithm, for labels and for scores.
 
     Args:
-        epsilon: budget of the answers, above 0.
-        delta: budget of the answers, in (0, 1).
-        beta: failure probability, in (0, 1).
-        query_count: m, at least 1.
-        cutoff: T, at least 1.
+        epsilon: the epsilon of the answers, above 0.
+        delta: the delta of the answers, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        query_count: the number m of queries, at least 1.
+        cutoff: the cutoff T, at least 1.
 
     """
     ln_delta = math.log(2 / delta)
@@ -110,10 +111,13 @@ def sparse_vector_parameters(
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
     """Return the paper's limit of unstable answers, T, before rounding (BTT Corollary 4.1).
 
+    BTT is Bassily, Thakkar and Thakurta 2018.
+
     Args:
-        alpha: error of the chunks' learner, its class's own error included.
-        beta: failure probability, in (0, 1).
-        query_count: m, at least 1.
+        alpha: the error rate of the learner on a chunk, which includes the least error rate in its
+            hypothesis class.
+        beta: the failure probability, in (0, 1).
+        query_count: the number m of queries, at least 1.
 
     """
     return 3 * (alpha * query_count + math.sqrt(query_count * math.log(query_count / beta) / 2))
@@ -132,16 +136,16 @@ def paper_parameters(
     """Return the parameters of the papers' agnostic learner, and its number of queries.
 
     Args:
-        epsilon: of relabelling and answers together, in (0, 5].
-        delta: of the answers, in (0, .036].
-        alpha: accuracy target, in (0, 1).
-        beta: failure probability, in (0, 1).
-        query_count: m, at least 1.
+        epsilon: the joint epsilon of relabelling and answers, in (0, 5].
+        delta: the delta of the answers, in (0, .036].
+        alpha: the accuracy target, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        query_count: the number m of queries, at least 1.
         row_count: n, the public number of rows.
-        dimension: the class's VC dimension d.
+        dimension: d, the VC dimension of the hypothesis class.
 
     Raises:
-        ConfigurationError: where the paper's privacy claim does not hold.
+        ConfigurationError: the paper's privacy claim does not hold at this budget.
 
     """
     refuse_out_of_range(epsilon=epsilon, delta=delta)
@@ -173,20 +177,24 @@ def paper_parameters(
 
 
 def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
-    """Return the smallest n for which a sample has at least one row for each of k chunks."""
+    """Return the smallest n at which the sample has at least one row for each of k chunks."""
     return math.ceil(SAMPLING_DIVISOR * ensemble_size / epsilon)
 
 
 def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4)."""
+    """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4).
+
+    NB is Nandi and Bassily 2020.
+    """
     return 32 * (dimension * math.log(1 / alpha) + math.log(1 / beta)) / alpha
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction) -> None:
-    """Refuse a budget for which the papers' proofs do not hold.
+    """Raise an error for a budget at which the papers' proofs do not hold.
 
     Raises:
-        ConfigurationError: naming ``privacy.epsilon`` or ``privacy.delta``.
+        ConfigurationError: the budget is out of range; the error names ``privacy.epsilon`` or
+            ``privacy.delta``.
 
     """
     if not 0 < epsilon <= EPSILON_MAX:

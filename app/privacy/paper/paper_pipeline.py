@@ -1,12 +1,12 @@
 """Relabelling and answers with the constants of the papers, checked in every step.
 
-The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
-that rounding makes them no cheaper; what they claim is not taken from the papers but
-decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw
-with replacement, relabelling and sampling by :func:`app.privacy.budget.sampled_budget.check`.
+The parameters are the printed ones (:mod:`app.privacy.paper.paper`), as rationals that are rounded
+to the safe side. Their privacy is not taken from the papers but decided here: for the sparse vector
+technique by :func:`app.privacy.sparse_vector.calibration.check`, and for the draw with replacement,
+relabelling and sampling by :func:`app.privacy.budget.sampled_budget.check`.
 
-Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper".  Neither
-depends on k: with fewer chunks than printed only the labels get worse.
+Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper". The claim does
+not depend on the number k of chunks: with fewer chunks than printed, only accuracy suffers.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class PaperTargets:
     """The inputs of Algorithm 3 of Nandi and Bassily apart from the budget.
 
     Attributes:
-        alpha: accuracy target, in (0, 1).
-        beta: failure probability, in (0, 1).
-        query_count: m, at least 1.
+        alpha: the accuracy target, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        query_count: the number m of queries, at least 1.
 
     """
 
@@ -64,11 +64,15 @@ def paper_budget(
 ) -> PipelineBudget | None:
     """Return the budget of relabelling and answers as in the paper; None without answers.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Args:
-        targets: the accuracy asked for.
-        relabel: what relabelling is charged; None where rows keep their labels.
-        answers: what the answers are charged.
-        private_grid: whether labels come from the dichotomies of the rows themselves.
+        targets: the accuracy target, failure probability and number of queries.
+        relabel: the charge for relabelling; None if rows keep their labels.
+        answers: the charge for the answers.
+        private_grid: whether relabelling chooses among the labellings that the hypothesis class
+            allows on the private rows themselves.
         class_count: the number L of labels.
 
     Raises:
@@ -106,25 +110,29 @@ def paper_budget(
 def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
-    """Return the sparse vector with the constants that the paper prints (NB Algorithm 5).
+    """Return the sparse vector's parameters with the paper's constants (NB Algorithm 5).
 
-    It passes :func:`app.privacy.sparse_vector.calibration.check` wherever ``T <= 3 m / 2``.  With
-    ``e = epsilon-hat < 1`` and ``D = delta-hat``:
+    NB is Nandi and Bassily 2020.
 
-    * An epoch costs ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced
-      composition at ``D/2`` the T of them cost ``e/2`` plus at most
-      ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is less than e.  The exact
-      composition that is checked costs no more.
-    * With ``a = e^(-1/b2)`` and ``b1 = b2/2`` the bound ``P(nu > x) <= a^(x+1)/(1+a)``
-      (all integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give ``P(nu - rho > w) <=
-      a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T labels cost at most
-      ``T D / (3m) <= D/2``.
+    The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
+    ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``
+    and ``D = delta-hat``, and let ``b1`` and ``b2`` be the scales of the noise rho on the threshold
+    w and of the noise nu on a query:
 
-    T exceeds ``3 m / 2`` only for a handful of queries at a beta near ``e^(-10 m)``;
-    that is refused.
+    * The queries up to and including one unstable answer cost
+      ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T
+      times this cost is ``e/2`` plus at most ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is
+      less than e.  The exact composition that is checked costs no more.
+    * With ``a = e^(-1/b2)`` and ``b1 = b2/2`` the bound ``P(nu > x) <= a^(x+1)/(1+a)`` (all
+      integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give
+      ``P(nu - rho > w) <= a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T released
+      labels cost at most ``T D / (3m) <= D/2``.
+
+    T exceeds ``3 m / 2`` only for very few queries at a beta near ``e^(-10 m)``; such targets are
+    refused.
 
     Raises:
-        ConfigurationError: the printed parameters do not keep what they claim.
+        ConfigurationError: the printed parameters do not satisfy the privacy claim.
 
     """
     found = printed(targets, relabel=relabel, answers=answers)
@@ -153,7 +161,7 @@ def printed(
 ) -> PaperParameters:
     """Return the parameters as the paper prints them, for given budgets and targets.
 
-    One sampled pipeline relabels and answers, so it has both shares of epsilon.
+    Relabelling and answers run on one sample, so the paper's epsilon is the sum of both shares.
     """
     epsilon = pipeline_epsilon(relabel, answers)
     refuse_out_of_range(epsilon=epsilon, delta=answers.delta)
@@ -169,15 +177,20 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return the joint epsilon of relabelling and answers."""
+    """Return the joint epsilon of relabelling and answers.
+
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+    """
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 
 def copies_max(delta: Fraction) -> int:
     """Return the most copies of a record in a sample, except with probability ``delta/2``.
 
-    A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
-    DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').
+    A record is drawn ``Binomial(n', 1/n')`` times, n' being the sample's size. For delta up to
+    :data:`~app.privacy.paper.paper.DELTA_MAX` the claim of Lemma 8 of Nandi and Bassily 2020 holds,
+    with an error corrected.
     """
     return math.floor(math.log(2 / delta) * (1 - 2.0**-40))
 

@@ -1,43 +1,24 @@
 """The papers' theorems on sample complexity, evaluated as numbers.
 
-Each theorem gives private rows that are enough.  Where it says ``O(...)`` the value
-here is what stands in the brackets, times the constant of the proof where the proof
-states one (:attr:`Constant.PROVED`), else once (:attr:`Constant.NOT_STATED`).  Beside
-it, ``rows_explicit`` leaves no constant open.
+Each theorem states a number of private rows that is sufficient. If a theorem says ``O(...)``, the
+value ``rows`` is the expression in brackets, times the constant of the proof if the proof states
+one (:attr:`Constant.PROVED`), otherwise times one (:attr:`Constant.NOT_STATED`). The value
+``rows_explicit`` is the number of rows with every constant stated; it uses k as printed, and bounds
+from textbooks for results that the papers call "standard".
 
-Sources: NB Theorems 7 and 11; BTT Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; PAP
-Theorem 10 by Lemma 7; the lecture notes' private PAC learner.  What differs from the
-print is in ``docs/planning.md``, "What the theorems say, and where they slip".
+Sources: Nandi and Bassily 2020 (NB), Theorems 7 and 11; Bassily, Thakkar, Thakurta 2018 (BTT),
+Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020 (PAP),
+Theorem 10 by Lemma 7; the lecture notes' private PAC learner. Differences from the printed theorems
+are listed in ``docs/planning.md``, "What the theorems say, and where they slip".
 
-These are real numbers for planning; no promise of a release rests on them.
-
-It has the requirements that a theorem is given, and the numbers of rows that follow.
-
-Rows that learning takes without privacy, every constant stated.
-
-The papers leave these to "standard results"; here are such results with constants.
-``d`` is the VC dimension, at least 1, and ln the natural logarithm.  Each value is a
-real number, to be rounded up, and is large enough for the growth function to be at
-most ``(2 e n / d)^d``, by Sauer's lemma.
-
-Sources: Blumer, Ehrenfeucht, Haussler, Warmuth, *Learnability and the
-Vapnik-Chervonenkis dimension*, 1989 (BEHW), Theorem 2.1 and the bound that proves it;
-Anthony, Bartlett, *Neural Network Learning: Theoretical Foundations*, 1999 (AB),
+In the textbook bounds ``d`` is the VC dimension, at least 1, and ln the natural logarithm. Each
+bound is a real number, to be rounded up, and is large enough for the growth function to be at most
+``(2 e n / d)^d``, by Sauer's lemma. The textbooks are: Blumer, Ehrenfeucht, Haussler, Warmuth,
+*Learnability and the Vapnik-Chervonenkis dimension*, 1989 (BEHW), Theorem 2.1 and the bound that
+proves it; Anthony, Bartlett, *Neural Network Learning: Theoretical Foundations*, 1999 (AB),
 Theorems 4.2 and 4.3.
 
-NB Theorems 7 and 11, and BTT Theorems 4.3 to 4.7: rows for an ensemble's answers.
-
-Where a theorem says ``O(...)`` its ``rows`` are what stands in the brackets, times the
-constant of the proof where the proof states one.  ``rows_explicit`` are those of the
-construction itself, with k as printed and every "standard result" by
-:mod:`app.privacy.paper.sample_complexity_theorems`.
-
-What differs from the print is in ``docs/planning.md``, "What the theorems say, and
-where they slip".
-
-PAP Theorem 10 and the lecture notes' learner: rows for a class as a whole.
-
-``rows`` and ``rows_explicit`` are as in :mod:`app.privacy.paper.sample_complexity_theorems`.
+The numbers are for planning; no promise of a release relies on them.
 """
 
 from __future__ import annotations
@@ -64,7 +45,7 @@ ROWS_MAX: Final = 10**18
 
 
 class Setting(enum.Enum):
-    """A theorem's setting: a rule is right (realizable), none need be (agnostic), or statistics."""
+    """The setting of a theorem: realizable (some rule has no error), agnostic, or statistics."""
 
     REALIZABLE = "realizable"
     AGNOSTIC = "agnostic"
@@ -80,20 +61,20 @@ class Constant(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """The accuracy, confidence and other targets that the theorems are evaluated at.
+    """The accuracy, confidence and other targets at which the theorems are evaluated.
 
     Attributes:
-        epsilon: of the release, above 0 and at most 5.
-        delta: of the release, in (0, .036].
-        alpha: accuracy, in (0, 1).
-        beta: failure probability, in (0, 1).
-        query_count: m, at least 1.
-        dimension: d, at least 1.
-        best_error: gamma, the least error rate in the class, in [0, 1).
-        dual_dimension: p, at least 1; None takes ``2^(d+1) - 1``, the most there is
-            (PAP Fact 4).
-        hypothesis_count: size of the finite class of the lecture notes; None takes
-            ``(e m_o/d)^d``, the labellings of m_o public points (Sauer).
+        epsilon: the release's epsilon, above 0 and at most 5.
+        delta: the release's delta, in (0, .036].
+        alpha: the accuracy target, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        query_count: the number m of queries, at least 1.
+        dimension: d, the VC dimension of the hypothesis class, at least 1.
+        best_error: gamma, the least error rate in the hypothesis class, in [0, 1).
+        dual_dimension: p, the dual VC dimension, at least 1; None for ``2^(d+1) - 1``, the largest
+            possible value.
+        hypothesis_count: the size of the finite class of the lecture notes; None for
+            ``(e m_o/d)^d``, the number of labellings of m_o public points (Sauer).
 
     """
 
@@ -113,14 +94,15 @@ class Bound:
     """The number of rows that one theorem requires; None above :data:`ROWS_MAX`.
 
     Attributes:
-        rows: private rows of the printed bound, rounded up.
-        constant: where its constant is from.
-        rows_explicit: private rows with every constant of a textbook.
-        query_count: queries answered, or public points; None where there are none.
-        cutoff: T, or None.
-        ensemble_size: k, or None.
+        rows: the private rows of the printed bound, rounded up.
+        constant: the origin of the printed bound's constant factor.
+        rows_explicit: the private rows with every constant stated, as in a textbook.
+        query_count: the number of queries answered, or of public points; None if there are none.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
+            the theorem has none.
+        ensemble_size: the number k of models; None if the theorem has none.
         error: the error that is promised.
-        failure: probability at which it is exceeded.
+        failure: the probability that the error is exceeded.
 
     """
 
@@ -136,13 +118,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A theorem with its required number of rows; None if that exceeds every double.
+    """A theorem with its required number of rows; None if that number exceeds every double.
 
     Attributes:
-        name: paper and number.
-        setting: what it assumes of the labels.
+        name: the paper, and the theorem's number in it.
+        setting: what the theorem assumes about the labels.
         promise: the error promised, in the papers' symbols.
-        bound: what it asks for.
+        bound: the number of rows that the theorem requires.
 
     """
 
@@ -153,19 +135,21 @@ class Theorem:
 
 
 def rounded(count: float | Fraction) -> int | None:
-    """Return a number rounded up; None above the largest number that is printed."""
+    """Return a number of rows rounded up; None if it is above :data:`ROWS_MAX`."""
     return math.ceil(count) if count <= ROWS_MAX else None
 
 
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the number of rows at which a rule right on all of them errs at rate alpha at most.
+    """Return the rows at which a rule without error on them has error rate at most alpha.
 
-    ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
+    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
+
+    The number is ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
     Args:
-        alpha: error rate, in (0, 1).
-        beta: probability at which it fails, in (0, 1).
-        dimension: d of the class, in which one hypothesis makes no error at all.
+        alpha: the error rate, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        dimension: d, the VC dimension of the hypothesis class, which contains a rule without error.
 
     """
     confidence = 4 * math.log2(2 / beta)
@@ -176,12 +160,14 @@ def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
 def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the number of rows at which the best rule on them is nearly the best of all.
 
-    ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
+    AB is Anthony and Bartlett 1999.
+
+    The number is ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
 
     Args:
-        alpha: excess error rate, in (0, 1).
-        beta: probability at which it fails, in (0, 1).
-        dimension: d of the class.
+        alpha: the excess error rate, in (0, 1).
+        beta: the failure probability, in (0, 1).
+        dimension: d, the VC dimension of the hypothesis class.
 
     """
     terms = 2 * dimension * math.log(12 / alpha) + math.log(4 / beta)
@@ -191,16 +177,19 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many rows estimate the disagreement of any two rules to within alpha.
 
-    ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``.  Pairs have at most the square of
-    the class's growth, so AB Theorem 4.3 asks for ``n alpha^2 / 8 >= 2 d ln(2 e n / d)
-    + ln(4/beta)``; and ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2))``.
+    AB is Anthony and Bartlett 1999.
 
-    The error rates of single hypotheses are then right within alpha as well.
+    The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``. The growth function of pairs of
+    rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires
+    ``n alpha^2 / 8 >= 2 d ln(2 e n / d) + ln(4/beta)``; and
+    ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2))``.
+
+    The error rates of single hypotheses are then estimated to within alpha as well.
 
     Args:
-        alpha: how far a rate may be off, in (0, 1).
-        beta: probability at which one is further off, in (0, 1).
-        dimension: d of the class.
+        alpha: the largest error of an estimated rate, in (0, 1).
+        beta: the probability that an estimate has a larger error, in (0, 1).
+        dimension: d, the VC dimension of the hypothesis class.
 
     """
     terms = 4 * dimension * math.log(8 / alpha) + math.log(4 / beta)
@@ -210,14 +199,17 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many points ensure that rules equal on them differ on at most alpha of all.
 
-    ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``.  BEHW's bound for pairs asks for
-    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and ``2 d ln n <=
-    n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
+    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
+
+    The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
+    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
+    ``2 d ln n <= n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
 
     Args:
-        alpha: share of the population, in (0, 1).
-        beta: probability at which two such hypotheses disagree on more, in (0, 1).
-        dimension: d of the class.
+        alpha: the fraction of the population on which the rules may differ, in (0, 1).
+        beta: the probability that some two rules that are equal on the points differ on more, in
+            (0, 1).
+        dimension: d, the VC dimension of the hypothesis class.
 
     """
     terms = math.log2(2 / beta) + 2 * dimension * math.log2(24 / alpha)
@@ -233,9 +225,14 @@ ACCURACY_PARTS: Final = 24
 def agnostic_queries(targets: Targets) -> Bound:
     """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
 
-    ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
-    min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for
-    ``m >= 8 ln(1/(alpha beta)) / alpha``; fewer queries are planned as so many.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    NB is Nandi and Bassily 2020.
+
+    ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha / min(delta, beta/2)) max(1,
+    sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for ``m >= 8 ln(1/(alpha beta)) / alpha``; for fewer
+    queries the number is that at the smallest such m.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     least = math.ceil(8 * math.log(1 / (alpha * beta)) / alpha)
@@ -273,8 +270,10 @@ def agnostic_queries(targets: Targets) -> Bound:
 def universal_queries(targets: Targets) -> Bound:
     """Return the row count for a published classifier with any number of answers (NB Theorem 11).
 
-    Epsilon is halved between the answers and the classifier (erratum d), whose draw
-    needs fewer rows than the answers do.
+    NB is Nandi and Bassily 2020.
+
+    Epsilon is halved between the answers and the classifier, which corrects the paper, and the
+    classifier's draw needs fewer rows than the answers do.
     """
     public = public_query_count(alpha=targets.alpha, beta=targets.beta, dimension=targets.dimension)
     halved = replace(targets, epsilon=targets.epsilon / 2, query_count=math.ceil(public))
@@ -284,9 +283,15 @@ def universal_queries(targets: Targets) -> Bound:
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
 
-    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
-    (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
-    Corollary 4.1; explicitly ``k n(alpha, beta/k)`` with BEHW's n.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
+    1989. T is the number of unstable answers after which the models stop.
+
+    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
+    alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
+    n(alpha, beta/k)``, where n(alpha, beta) is the number of :func:`realizable_rows`.
     """
     return _ensemble(targets, Setting.REALIZABLE)
 
@@ -294,9 +299,15 @@ def ensemble_realizable(targets: Targets) -> Bound:
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
-    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
-    alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly
-    ``k n(alpha, beta/k)`` with AB's n.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
+    of unstable answers after which the models stop.
+
+    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
+    >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)``, where n(alpha, beta) is
+    the number of :func:`agnostic_rows`.
     """
     return _ensemble(targets, Setting.AGNOSTIC)
 
@@ -304,7 +315,12 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 def ensemble_as_classifier(targets: Targets) -> Bound:
     """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
-    On the rows of Theorem 4.4; beta is at most alpha.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    BTT is Bassily, Thakkar and Thakurta 2018.
+
+    The number of rows is that of Theorem 4.4; beta is at most alpha.
     """
     bound = _ensemble(_confident(targets), Setting.AGNOSTIC)
     return replace(bound, error=7 * targets.alpha + 3 * targets.best_error)
@@ -313,8 +329,13 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
-    The rows of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; explicitly
-    at the m that AB's n asks of the student.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
+
+    The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
+    explicit number takes as m the number of :func:`agnostic_rows`, for training the student.
     """
     return replace(_student(_confident(targets), Setting.REALIZABLE), error=15 * targets.alpha)
 
@@ -322,7 +343,12 @@ def student_realizable(targets: Targets) -> Bound:
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
-    The rows of Theorem 4.4, m as of Theorem 4.6.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
+
+    BTT is Bassily, Thakkar and Thakurta 2018.
+
+    The number of rows is that of Theorem 4.4, with m as in Theorem 4.6.
     """
     error = 15 * targets.alpha + 7 * targets.best_error
     return replace(_student(_confident(targets), Setting.AGNOSTIC), error=error)
@@ -385,10 +411,14 @@ def _confident(targets: Targets) -> Targets:
 def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (query release, Theorem 10).
 
-    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
-    ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a
-    cover at alpha/4, and Lemma 7 at alpha/4 (erratum i) and beta/2 with ``ln|H~| =
-    d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``.
+    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
+    queries, d the VC dimension, p the dual VC dimension, H~ the class restricted to the public
+    points and X the set of its cells.
+
+    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
+    ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
+    and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
+    ``ln|X| = p ln(e |H~|/p)``.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     epsilon, delta = float(targets.epsilon), float(targets.delta)
@@ -420,9 +450,12 @@ def query_release(targets: Targets) -> Bound:
 def private_learner(targets: Targets) -> Bound:
     """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
 
-    With ``a = alpha/3`` and ``b = beta/2`` the larger of ``2 (ln|H| + ln(1/b)) /
-    (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, for all error
-    rates on the rows to be right within a.
+    In the formulas alpha is the accuracy target, beta the failure probability and |H| the number of
+    hypotheses.
+
+    With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of
+    ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at
+    which all error rates on the rows are within a of the true ones.
     """
     accuracy, confidence = targets.alpha / 3, math.log(2 / targets.beta)
     size = _ln_hypotheses(targets)
@@ -478,7 +511,7 @@ def _ln_labellings(*, points: int, dimension: int) -> float:
 
 
 def sample_complexity(targets: Targets) -> tuple[Theorem, ...]:
-    """Return every theorem evaluated at the given targets, in the papers' order."""
+    """Return the numbers of rows that all theorems require, in the order of the papers."""
     return tuple(
         Theorem(name=name, setting=setting, promise=promise, bound=_within_doubles(bound, targets))
         for name, setting, promise, bound in (

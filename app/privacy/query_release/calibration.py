@@ -1,22 +1,26 @@
-"""Calibration of a query release: its noise, threshold and number of updates.
+"""The noise, threshold and number of updates of a query release.
 
-Claim: the mechanism of ``app.privacy.query_release.mechanism``, with U updates, threshold
-noise of scale ``b1``, test noise of scale ``b2`` and answers' noise of scale ``s``, is
+Claim: take the mechanism of ``app.privacy.query_release.mechanism`` with U updates, threshold noise
+of scale ``b1``, test noise of scale ``b2`` and noise of scale ``s`` on each noisy count. For counts
+that move by at most 1 between neighbours the mechanism is
 
-* *one threshold*: ``(1/b1 + 2U/b2 + U/s)``-differentially private, with delta 0;
-* *refreshed*: what U adaptive ``(1/b1 + 2/b2 + 1/s)``-private mechanisms compose to,
+* *one threshold* (threshold noise drawn once): ``(1/b1 + 2U/b2 + U/s)``-differentially private,
+  with delta 0;
+* *refreshed* (threshold noise drawn again after each update): as private as U adaptive
+  ``(1/b1 + 2/b2 + 1/s)``-private mechanisms together.
 
-for counts that move by at most 1 between neighbours.  Proof and the accuracy below:
-``app/privacy/query_release/proof.md``.
+The proof, and that of the accuracy below, is in ``app/privacy/query_release/proof.md``.
 
-Queries are tested in passes, against n/2 rows, then n/4, and so on down to
-``threshold``.  Except with probability ``failure``, no test's noise exceeds L and no
-answer's A.  An answer given by a test against t rows is then within ``t + L``, and the
-updates last for all passes if ``2 U a^2 > ln(cells)``, ``a n = threshold - L - 1/2``.
+A query is the number of the n rows that a hypothesis labels 1. Queries are tested in passes, for
+errors of n/2 rows, then n/4, and so on down to ``threshold``. Except with probability ``failure``,
+no test's noise exceeds L and no noisy count's noise exceeds A. A count that passes a test for
+errors of t rows is then within ``t + L`` rows. The updates suffice for all passes if
+``2 U a^2 > ln(cells)``, where ``a n = threshold - L - 1/2`` and ``cells`` is the number of public
+cells.
 
-Scales are rationals, rounded up; what the claim needs is decided from them with every
-rounding going against us, and again by :func:`check`.  How epsilon is divided, L and A
-only serve accuracy and are computed in doubles.
+Scales are rationals, rounded up. :func:`check` decides every condition of the privacy claim from
+them, with every rounding on the safe side. The division of epsilon, L and A only affect accuracy
+and are computed in doubles.
 """
 
 from __future__ import annotations
@@ -49,15 +53,15 @@ WORST_CASE_FACTOR: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReleaseBudget:
-    """The public inputs to the calibration of a query release.
+    """The public numbers from which the noise of a query release is computed.
 
     Attributes:
-        epsilon: share of epsilon that the statistics may use.
-        delta: share of delta that the statistics may use.
-        row_count: private rows n.
-        query_count: hypotheses in H~.
-        cell_count: cells of H~ on the public feature space.
-        failure: probability at which the accuracy may fail.
+        epsilon: the statistics' share of epsilon.
+        delta: the statistics' share of delta.
+        row_count: the number n of private rows.
+        query_count: the number of hypotheses in H~, the class restricted to the public points.
+        cell_count: the number of cells into which H~ divides the public feature space.
+        failure: the probability with which the accuracy may fail.
 
     """
 
@@ -69,7 +73,7 @@ class QueryReleaseBudget:
     failure: Fraction
 
     def __post_init__(self) -> None:
-        """Refuse a budget for which there are no parameters, naming what to change."""
+        """Raise an error for a budget that no parameters can keep, naming the setting to change."""
         if not 0 < self.epsilon <= EPSILON_MAX:
             raise ConfigurationError(EPSILON_KEY, f"must be above 0 and at most {EPSILON_MAX}")
         if not 0 < self.delta < 1:
@@ -83,21 +87,24 @@ class QueryReleaseBudget:
 class QueryReleaseCalibration:
     """The parameters of a query release, with the budget that they keep.
 
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
+
     Attributes:
-        epsilon: as in the budget.
-        delta: as in the budget.
-        row_count: as in the budget.
-        query_count: as in the budget.
-        cell_count: as in the budget.
-        failure: as in the budget.
-        update_count: U, answers with noise of their own until the tests end.
-        variant: how often the threshold's noise is drawn.
-        threshold_scale: ``b1``, in rows.
-        query_scale: ``b2``, in rows.
-        answer_scale: ``s``, in rows.
-        threshold: error in rows from which the last test is meant to fail.
-        test_deviation: L, in rows.
-        answer_deviation: A, in rows.
+        epsilon: the statistics' share of epsilon.
+        delta: the statistics' share of delta.
+        row_count: the number n of private rows.
+        query_count: the number of hypotheses in H~, the class restricted to the public points.
+        cell_count: the number of cells into which H~ divides the public feature space.
+        failure: the probability with which the accuracy may fail.
+        update_count: U, the number of noisy counts after which the tests end.
+        variant: whether the threshold's noise is drawn once or again after each update.
+        threshold_scale: ``b1``, the scale of the threshold's noise, in rows.
+        query_scale: ``b2``, the scale of a test's noise, in rows.
+        answer_scale: ``s``, the scale of a noisy count's noise, in rows.
+        threshold: the error, in rows, from which a query is meant to fail the last test.
+        test_deviation: L, a bound on a test's noise, in rows.
+        answer_deviation: A, a bound on a noisy count's noise, in rows.
 
     """
 
@@ -118,29 +125,45 @@ class QueryReleaseCalibration:
 
     @property
     def error_count(self) -> int:
-        """The largest error of a count after the last pass, in rows, if nothing fails."""
+        """The largest error of a count after the last pass, in rows, if noise keeps its bounds.
+
+        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+        (updates), in passes that test for smaller and smaller errors.
+        """
         return self.threshold + self.test_deviation
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """The error of a count, in rows, that is tested for in each pass over the queries."""
+        """The error of a count, in rows, for which each pass over the queries tests.
+
+        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+        (updates), in passes that test for smaller and smaller errors.
+        """
         return _passes(self.row_count, self.threshold)
 
     @property
     def accuracy(self) -> Fraction:
-        """The paper's alpha for the error of counts: four times its fraction of the rows."""
+        """The paper's alpha: four times the largest error of a count, as a fraction of the rows.
+
+        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+        (updates), in passes that test for smaller and smaller errors.
+        """
         return Fraction(ACCURACY_PARTS * self.error_count, self.row_count)
 
     @property
     def lasts(self) -> bool:
-        """Whether the limited number of updates suffices for all passes over the queries."""
+        """Whether the number of updates suffices for all passes over the queries.
+
+        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+        (updates), in passes that test for smaller and smaller errors.
+        """
         if self.update_count >= self.query_count:
             return True
         proven = (self.threshold - self.test_deviation - 0.5) / self.row_count
         return 2 * self.update_count * proven * proven > math.log(self.cell_count)
 
     def to_plain(self) -> dict[str, str]:
-        """Return the parameters as strings, without loss."""
+        """Return the parameters as strings, without loss of precision."""
         return to_plain(self)
 
     @classmethod
@@ -148,7 +171,7 @@ class QueryReleaseCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         with reading("parameters of the query release"):
@@ -171,17 +194,21 @@ class QueryReleaseCalibration:
 
 
 def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseCalibration:
-    """Return the calibration with the smallest error for a number of updates.
+    """Return the parameters with the smallest error for a number of updates.
+
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
 
     Args:
-        budget: what may be spent, and on how much.
-        update_count: U, at most 1024; those beyond the number of queries are not used.
+        budget: the privacy budget, and the numbers of rows, queries and cells.
+        update_count: the number U of updates, at most 1024; a number above that of queries is
+            reduced to it.
 
     Returns:
-        The variant with the smaller error; whether the updates last is not promised.
+        The variant with the smaller error; the updates need not suffice for all passes.
 
     Raises:
-        ConfigurationError: a number of updates for which there are no parameters.
+        ConfigurationError: no parameters exist for this number of updates.
 
     """
     if not 1 <= update_count <= UPDATE_COUNT_MAX:
@@ -196,14 +223,18 @@ def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseC
 def calibrate_accuracy(
     budget: QueryReleaseBudget, *, accuracy: Fraction
 ) -> QueryReleaseCalibration:
-    """Return the calibration with the fewest updates that answers each query accurately.
+    """Return the parameters with the fewest updates that answer each query accurately.
+
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
 
     Args:
-        budget: what may be spent, and on how much.
-        accuracy: the paper's alpha; answers are within ``alpha n / 4`` rows.
+        budget: the privacy budget, and the numbers of rows, queries and cells.
+        accuracy: the paper's alpha; counts are then within ``alpha n / 4`` rows.
 
     Raises:
-        ConfigurationError: the budget does not reach it; says what it reaches.
+        ConfigurationError: the budget does not reach this accuracy; the message says which accuracy
+            it reaches.
 
     """
     candidates = [_lasting(calibrate(budget, update_count=count)) for count in _ladder(budget)]
@@ -218,10 +249,14 @@ def calibrate_accuracy(
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
     """Return the largest number of updates that improve the table by more than their noise.
 
-    Few updates leave errors that are not mended, many need noise: the most of a ladder
-    of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which
-    is what U updates leave where each gains as little as it can; at least 1.  It
-    promises nothing; it is a function of public numbers.
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
+
+    With few updates errors remain, and many updates need more noise. The result is the largest
+    number U of updates, from a fixed list of numbers, at which ``threshold + L``, L being a bound
+    on the noise of a test, is at most a sixth of ``n sqrt(ln C / 2U)``; this is the error that
+    remains after U updates in the worst case, n being the number of rows and C that of cells. It is
+    at least 1. The choice is a function of public numbers, and no promise relies on it.
     """
     chosen = 1
     for updates in _ladder(budget):
@@ -237,7 +272,7 @@ def check(calibration: QueryReleaseCalibration) -> None:
     """Raise an error unless the parameters keep the privacy claim, before they are used.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     invariant(calibration.epsilon > 0, "epsilon is above zero")

@@ -1,37 +1,39 @@
 """Query release with public data: one noisy table of mean outcomes for a class of rules.
 
-**Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3)
-with private multiplicative weights (Hardt and Rothblum 2010) over H~, one
-hypothesis for every dichotomy of the public points, and over all cells of H~.
+**Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3) with private
+multiplicative weights (Hardt and Rothblum 2010). The queries are the hypotheses in H~, which has
+one hypothesis for every labelling of the public points. The weights are over all cells of H~, the
+sets of feature vectors on which every hypothesis in H~ is constant.
 
-**Claim.** (epsilon, delta)-differentially private under replace-one, for
-parameters that ``app.privacy.query_release.calibration`` finds and checks; the public
-points are not protected.  The table answers every hypothesis of the class, without
-limit and without a further charge.  Where rows are of persons, replace-one replaces all rows
-of a person, and n is of persons.
+**Claim.** (epsilon, delta)-differentially private under replace-one, for parameters that
+``app.privacy.query_release.calibration`` finds and checks; the public points are not protected. The
+table has an answer for every hypothesis of the class, and reading it costs nothing further. If a
+column names the person of each row, replace-one replaces all rows of a person, and n counts
+persons.
 
-**Proof.** A sparse vector over errors of counts, each of its hits followed by one
-noisy count: ``app/privacy/query_release/proof.md``.
+**Proof.** A sparse vector over errors of counts, in which each failed test is followed by one noisy
+count: ``app/privacy/query_release/proof.md``.
 
-**Inputs and outputs.** ``private_cell_count``: int64 (C,), rows in every cell,
-sums to n, secret; where rows are of persons float64 (C,), their weights
-(``app/data/persons.py``), of which a person's add up to 1 at most, exactly.  Out: ``Table``,
-public: for every query the rows, or persons, labelled 1.
+**Inputs and outputs.** ``private_cell_count``: int64 (C,), the number of rows in each of C cells, n
+in total, secret. If a column names persons it is float64 (C,), the sum of the rows' weights
+(``app/data/persons.py``), where the weights of one person's rows add up to at most 1, exactly. Out:
+``Table``, public: for every query the number of rows, or persons, that it labels 1.
 
-**Utility.** Unless noise exceeds its deviation, every answer is within t + L rows
-once the pass that tests against t is complete; if ``2 U a^2 > ln C``, all are.
+**Utility.** Unless noise exceeds its bound, every count is within t + L rows after the pass that
+tests for errors of t rows, L being the bound on a test's noise. If ``2 U a^2 > ln C``, U being the
+number of updates and ``a`` as in ``calibration.py``, all passes are completed.
 
-**Deviations.** A query is (1+h)/2 at accuracy alpha/4: as {-1,+1} it would move by
-2/n (erratum i).  One integer test a query in place of two; its noise is discrete
-and exact, the U answers' too, and epsilon is composed exactly.  Queries are tested
-in passes against ever smaller errors, so that the U updates go to large ones first.
-An update moves the query's weight to where the noisy count proves it at least,
-which gains no less than a step of fixed size.  After update U the table keeps what
-was tested before, and says how far.  n is public.  What persons count for is rounded to
-whole persons, query by query.
+**Deviations.** A query is (1+h)/2 at accuracy alpha/4, h being the hypothesis with values -1 and
++1, since the mean of h itself would move by 2/n, which the paper misses. Each query has one integer
+test in place of two. The noise of tests and of the U noisy counts is discrete and exact, and
+epsilon is composed exactly. Queries are tested in passes for smaller and smaller errors, so that
+the U updates are first used for large errors. An update moves the query's count in the table to the
+nearest value that the noisy count proves possible, which improves the table at least as much as a
+step of fixed size. After update U the table keeps all counts tested so far, and says how many
+passes are complete. n is public. If rows are weighted, each count is rounded to whole persons.
 
-**Raises.** ``InvariantError``: parameters out of range, or counts that are not of
-n rows, or persons, in C cells.
+**Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
+persons, in C cells.
 """
 
 from __future__ import annotations
@@ -69,15 +71,20 @@ SHARE_MIN = 1e-12
 class Parameters:
     """The public parameters of drawing one query-release table.
 
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
+
     Attributes:
-        labels: of every query on every cell, 0 or 1, uint8, shape ``(N, C)``.
-        row_count: the public n, of rows or of persons.
-        thresholds: errors in rows that the passes test against, descending.
-        test: of a threshold less an error, against 0; its cutoff is the number U of
-            updates.
-        answer_noise: the law of a failed query's noise, of scale s.
-        test_deviation: L, what a test's noise stays within, in rows.
-        answer_deviation: A, what an answer's noise stays within, in rows.
+        labels: the label, 0 or 1, that each of N queries gives to each of C cells, uint8, shape
+            ``(N, C)``.
+        row_count: the public number n of rows, or of persons.
+        thresholds: the errors, in rows, for which the passes test, descending.
+        test: the parameters of the sparse vector technique by which a count's error is compared
+            with the threshold; its cutoff is the number U of updates.
+        answer_noise: the distribution of the noise on the count of a query that fails its test, of
+            scale s.
+        test_deviation: L, a bound on a test's noise, in rows.
+        answer_deviation: A, a bound on a noisy count's noise, in rows.
 
     """
 
@@ -90,7 +97,7 @@ class Parameters:
     answer_deviation: int
 
     def __post_init__(self) -> None:
-        """Refuse what no calibration and no domain looks like."""
+        """Raise an error for parameters that are out of range."""
         invariant(self.labels.ndim == TABLE_DIMENSIONS, "labels are a table of queries and cells")
         invariant(self.labels.size > 0, "there is a query and a cell")
         invariant(int(self.labels.max()) <= LABEL_MAX, "a query counts the rows labelled 1")
@@ -106,7 +113,7 @@ class Parameters:
     def calibrated(
         cls, calibration: QueryReleaseCalibration, labels: NDArray[np.uint8]
     ) -> Parameters:
-        """Return the parameters of a draw with calibrated noise over given public cells."""
+        """Return the parameters of a draw, for given noise and given public cells."""
         shape = (calibration.query_count, calibration.cell_count)
         invariant(labels.shape == shape, "the queries and cells are those calibrated for")
         test = sparse_vector.Parameters(
@@ -131,11 +138,15 @@ class Parameters:
 class Table:
     """The released table, which has a noisy answer for every rule of a class.
 
+    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+    (updates), in passes that test for smaller and smaller errors.
+
     Attributes:
-        row_count: the public n.
-        counts: for every query, rows that it labels 1, in [0, n].
-        update_count: queries answered with noise of their own.
-        pass_count: complete passes; at none, the counts carry no promise.
+        row_count: the public number n of rows, or of persons.
+        counts: for every query, the number of rows that it labels 1, in [0, n].
+        update_count: the number of noisy counts that were drawn.
+        pass_count: the number of complete passes over the queries; if it is 0, the counts have no
+            promised accuracy.
 
     """
 
@@ -145,7 +156,7 @@ class Table:
     pass_count: int
 
     def expectation(self, index: int) -> Fraction:
-        """Return the mean of a rule's outcomes, -1 and +1, over the rows, from the table."""
+        """Return a rule's mean outcome (-1 for label 0, +1 for label 1) over the rows."""
         return Fraction(2 * self.counts[index], self.row_count) - 1
 
 

@@ -1,38 +1,36 @@
 """Answers with scores: the interval (bin) on which enough models' scores agree, or none.
 
-**Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018,
-Algorithms 6 to 8), corrected.  The k learners' scores of a query are put into a
-histogram of equal bins.  A stability test passes, and the largest bin is
-released, or it costs one of T units; the scores are then put into the histogram
-whose edges are shifted by half a bin, which is tested in the same way.  The run
-halts at unit T.
+**Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018, Algorithms 6 to
+8), corrected. The k models' scores of a query are counted in a histogram of equal bins. If a
+stability test passes, the bin with the most scores is released. If it fails, the query uses one of
+T units, and the scores are counted in a second histogram, whose edges are shifted by half a bin and
+which is tested in the same way. The run ends when T units are used.
 
-**Claim.** As private as the inner stability test is for T hits and any number
-of queries: ``app.privacy.stability.mechanism`` with its hit profile, or
-``app.privacy.sparse_vector.mechanism``, as calibrated for labels.
+**Claim.** As private as the inner stability test is for T unstable answers and any number of
+queries: ``app.privacy.stability.mechanism`` with its table of probabilities, or
+``app.privacy.sparse_vector.mechanism``, with the same noise as for labels.
 
-**Proof.** Both histograms satisfy Lemma S, and both tests of a query are
-queries of one run of the inner mechanism: ``app/privacy/soft_labels/proof.md``.
+**Proof.** Both histograms satisfy Lemma S, and both tests of a query are queries of one run of the
+inner mechanism: ``app/privacy/soft_labels/proof.md``.
 
-**Inputs and outputs.** Scores float64 (B, k) in [0, 1], secret; anything else
-counts as 0.  ``bin_counts``: the precision of each query, the number of bins, 2
-to 1000, public.  Outcome, public: the released bin, an index in one of the two
-histograms, or none; and how many units the query cost.
+**Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k models for B queries, secret; a value
+that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, the number of bins,
+2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
+none; and the number of units that the query used.
 
-**Utility.** Where two thirds of k scores lie within r <= 1/(4 bins) of a value,
-one of the tests is at distance ceil(k/6) - 1 or more, and the mid-point released
-is within half a bin and r of the value (Theorem 5.14).
+**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has
+distance ceil(k/6) - 1 or more to instability, and the released mid-point is within half a bin plus
+r of the value (Theorem 5.14).
 
-**Deviations.** Bins are half-open, so that a score is in one; the two half bins
-at the ends of the shifted histogram stay, so that every learner has one vote
-there too.  One counter of T units: ``c < T`` (erratum b), and the unit that is
-the last one ends the run.  Distances are Lemma S's and the noise is the inner
-mechanism's (errata a, h).  Theorem 5.14 prints half a bin without r, which fails
-where a value and its scores lie on two sides of an edge, and T queries outside
-the first histogram's reach, which the corrected counter makes T - 1.
+**Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
+the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
+counts the units, and unit T ends the run. Distances are those of Lemma S and the noise is that of
+the inner mechanism. All three correct errors in the paper. Theorem 5.14 prints half a bin without
+r, which is false if a value and its scores lie on different sides of an edge. It also prints T for
+the number of queries that need the second histogram, which is T - 1 with the corrected counter.
 
-**Raises.** ``InvariantError``: a precision out of range, or a step after the
-last unit; nothing is changed by it.
+**Raises.** ``InvariantError``: a precision out of range, or a step after the last unit; the state
+does not change.
 """
 
 from __future__ import annotations
@@ -70,9 +68,10 @@ class ScoreBin:
     """An interval of scores, closed below and open above, except at 1.
 
     Attributes:
-        bin_count: bins of the histogram that is not shifted.
-        index: from 0; below ``bin_count``, or at most that where shifted.
-        shifted: whether the edges are shifted by half a bin.
+        bin_count: the number of bins of the histogram that is not shifted.
+        index: the bin's index from 0, below ``bin_count`` in the histogram that is not shifted and
+            at most ``bin_count`` in the shifted one.
+        shifted: whether the bin belongs to the histogram whose edges are shifted by half a bin.
 
     """
 
@@ -97,7 +96,7 @@ class ScoreBin:
 
     @property
     def label(self) -> int:
-        """The class index of the interval's mid-point: the second class from 1/2 on."""
+        """The class index of the interval's mid-point: the second class if it is at least 1/2."""
         return int(2 * self.midpoint >= 1)
 
     def _half_edge(self, number: int) -> Fraction:
@@ -110,8 +109,9 @@ class PrivateBins:
 
     Attributes:
         bin_count: the query's precision, public.
-        plain: the largest bin's index and its distance to instability, secret.
-        shifted: those of the shifted histogram, secret.
+        plain: in the histogram that is not shifted, the index of the bin with the most scores and
+            its distance to instability, secret.
+        shifted: the same two numbers in the shifted histogram, secret.
 
     """
 
@@ -125,8 +125,8 @@ class Outcome:
     """The released outcome of a query: an interval of scores, or none.
 
     Attributes:
-        released_bin: the bin agreed on; None where the query is unstable.
-        hit_count: units that the query used.
+        released_bin: the bin on which the models agree; None if the query is unstable.
+        hit_count: the number of units of the cutoff that the query used, 0 to 2.
 
     """
 
@@ -140,12 +140,13 @@ def histogram(
     """Return how many of a query's scores lie in each bin of a histogram; secret.
 
     Args:
-        private_scores: one a learner, shape ``(k,)``; what is not in [0, 1] counts as 0.
+        private_scores: one score from each of k models, shape ``(k,)``; a value that is not in [0,
+            1] counts as 0.
         bin_count: the query's public precision.
-        shifted: which histogram.
+        shifted: whether the histogram's edges are shifted by half a bin.
 
     Returns:
-        Shape ``(bin_count,)``, or one longer where shifted; sums to k.
+        Shape ``(bin_count,)``, or ``(bin_count + 1,)`` if shifted; the counts add up to k.
 
     """
     invariant(BIN_COUNT_MIN <= bin_count <= BIN_COUNT_MAX, "a precision is 2 to 1000 bins")
@@ -165,8 +166,8 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
     """Return the fullest bin of each query's scores, of a histogram and of a shifted one.
 
     Args:
-        private_scores: shape ``(B, k)``, secret.
-        bin_counts: the public precision of each query, B of them.
+        private_scores: the scores of k models for B queries, shape ``(B, k)``, secret.
+        bin_counts: the public precision of each of the B queries.
 
     """
     return [
@@ -180,14 +181,14 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, which is that of the stability test."""
+    """Return the state before the first query: no units used, and the threshold's noise if any."""
     return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome of up to two stability tests on the scores."""
+    """Return the next state and the outcome of up to two stability tests on a query's scores."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

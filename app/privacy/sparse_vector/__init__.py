@@ -1,5 +1,6 @@
 """The sparse vector technique for answering queries, with proved constants.
 
-* ``mechanism.py`` is one step; ``calibration.py`` finds its scales and threshold.
-* ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
+* ``mechanism.py`` is one step; ``calibration.py`` finds the noise scales and the threshold for a
+  budget.
+* ``answering_row.py`` has the mechanism's entry in the table ``app/privacy/mechanisms.py``.
 """

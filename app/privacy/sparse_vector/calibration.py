@@ -1,32 +1,32 @@
-"""Calibration of the sparse vector technique: proved noise scales and threshold.
+"""The noise scales and the threshold of the sparse vector technique, with proof.
 
-Claim (Theorem B): the mechanism of ``app.privacy.sparse_vector.mechanism`` over distances to
-instability, whose labels leave at every query that is no hit, is (epsilon,
-delta_svt + delta_release)-differentially private for any number of adaptive queries
-under replacement of one record.  Proof: ``app/privacy/sparse_vector/proof.md``.
+Claim (Theorem B): let the mechanism of ``app.privacy.sparse_vector.mechanism`` test each query's
+distance to instability, and let it release the label of every stable query. It is (epsilon,
+delta_svt + delta_release)-differentially private for any number of adaptive queries under
+replacement of one record. Proof: ``app/privacy/sparse_vector/proof.md``. Below, T is the cutoff,
+the number of unstable answers after which the models stop. There are two variants:
 
-* *Refreshed*: the threshold's noise is drawn anew at each hit.  An epoch is
-  ``(1/b1 + 2/b2)``-private and the T of them compose optimally.
-* *One threshold*: its noise is drawn once; the hits are ``(1/b1 + 2T/b2)``-private,
-  purely, and all of delta is left for the labels.
+* *Refreshed*: the threshold's noise is drawn again after each unstable answer. The queries up to
+  and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T such runs are
+  composed optimally.
+* *One threshold*: the threshold's noise is drawn once. The unstable answers are
+  ``(1/b1 + 2T/b2)``-private, with delta 0, and the whole delta covers the labels.
 
-In both a differing query's label gets out with probability at most
-``T P(nu - rho > w)``.  Scales are rationals, rounded up; everything that the claim
-needs is decided from them with every rounding going against us, and again by
-:func:`check` whenever a release opens.
+In both variants a label that differs between two neighbouring data sets is released with
+probability at most ``T P(nu - rho > w)``, w being the threshold. The scales are rationals, rounded
+up. :func:`check` decides every condition of the claim, with every rounding on the safe side,
+whenever a release opens.
 
-Tails of the difference of two discrete Laplace variables, rounded up.
-
-``nu`` has scale ``b2`` and ``rho`` scale ``b1``; with ``a = e^(-1/b)`` the design's
-closed form is::
+The noise ``nu`` on a query is discrete Laplace of scale ``b2`` and the noise ``rho`` on the
+threshold of scale ``b1``. With ``a1 = e^(-1/b1)`` and ``a2 = e^(-1/b2)``::
 
     P(nu - rho > w) = C [ g (a2^(w+1)/(1-a2) + a1^(w+1)/(1-a1)) + H ]
     C = product of (1-a)/(1+a),  g = a1 a2 / (1 - a1 a2),
     H = (a2^(w+2)/(1-a2) - a1^(w+2)/(1-a1)) / (a2 - a1)
 
-``H`` sums ``a1^x a2^(z-x)`` over ``z > w`` and ``0 <= x <= z``.  Summed by ``z`` first
-it has positive terms only, so that equal and nearly equal scales need no care and
-every operation can be rounded up::
+``H`` is the sum of ``a1^x a2^(z-x)`` over ``z > w`` and ``0 <= x <= z``. If it is summed by ``z``
+first it has positive terms only, so that every operation can be rounded up, even if the two scales
+are equal or nearly equal::
 
     H = (a2 G + a1^(w+1)/(1-a1)) / (1-a2),  G = sum of a1^x a2^(w-x), 0 <= x <= w
 """
@@ -68,8 +68,8 @@ class DifferenceTail:
         """Compute the bounds that are the same at every point of the tail.
 
         Args:
-            threshold_scale: scale ``b1`` of ``rho``, above 0.
-            query_scale: scale ``b2`` of ``nu``, above 0.
+            threshold_scale: the scale ``b1`` of the threshold's noise ``rho``, above 0.
+            query_scale: the scale ``b2`` of a query's noise ``nu``, above 0.
 
         """
         invariant(threshold_scale > 0 < query_scale, "scales are above zero")
@@ -83,7 +83,11 @@ class DifferenceTail:
         self._cross = UP.divide(product, DOWN.subtract(_ONE, product))
 
     def above(self, point: int) -> Decimal:
-        """Return ``P(nu - rho > point)`` for a point of at least -1, rounded up."""
+        """Return ``P(nu - rho > point)`` for a point of at least -1, rounded up.
+
+        The variables ``nu`` and ``rho`` are discrete Laplace, with the scales given at
+        construction.
+        """
         invariant(point >= -1, "the closed form begins at zero")
         geometric, first_power, second_power = _power_sum(self._first, self._second, point + 1)
         first_rest = UP.divide(first_power, DOWN.subtract(_ONE, self._first))
@@ -97,6 +101,8 @@ class DifferenceTail:
 
     def smallest_point(self, limit: Decimal) -> int:
         """Return the smallest point, -1 or more, at which the tail is at most ``limit``.
+
+        The tail at a point is the probability that the difference exceeds the point.
 
         Args:
             limit: a probability above 0.
@@ -152,18 +158,19 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvtCalibration:
-    """The calibrated sparse vector mechanism, with the budget that it keeps.
+    """The parameters of the sparse vector technique, with the budget that they keep.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use.
-        delta: share of delta that the answers may use.
-        cutoff: unstable answers T until the halt.
-        variant: how often the threshold's noise is drawn.
-        threshold_scale: ``b1``, scale of the threshold's noise, in votes.
-        query_scale: ``b2``, scale of a query's noise, in votes.
-        threshold: ``w``, in votes.
-        delta_svt: part of delta at which the hits are accounted.
-        delta_release: part of delta for a differing query's label getting out.
+        epsilon: the answers' share of epsilon.
+        delta: the answers' share of delta.
+        cutoff: T, the number of unstable answers after which the models stop.
+        variant: whether the threshold's noise is drawn once or again after each unstable answer.
+        threshold_scale: ``b1``, the scale of the threshold's noise, in votes.
+        query_scale: ``b2``, the scale of a query's noise, in votes.
+        threshold: ``w``, the threshold of the distance to instability, in votes.
+        delta_svt: the part of delta that covers the unstable answers.
+        delta_release: the part of delta that covers the release of a label that differs between two
+            neighbouring data sets.
 
     """
 
@@ -178,10 +185,13 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the chance of an unstable answer, by distance to another label, for display.
+        """Return the probability that the answer to a query at ``distance`` is unstable.
 
-        It is the one before any hit is known: with one threshold the hits of a run
-        depend on each other.
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+
+        The result is the probability before any unstable answer is known. With one threshold, the
+        unstable answers of a run depend on each other.
         """
         excess = distance - self.threshold
         if excess > 0:
@@ -189,7 +199,11 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 
@@ -197,7 +211,7 @@ class SvtCalibration:
         return DifferenceTail(threshold_scale=self.threshold_scale, query_scale=self.query_scale)
 
     def to_plain(self) -> dict[str, str]:
-        """Return the parameters as strings, without loss."""
+        """Return the parameters as strings, without loss of precision."""
         return to_plain(self)
 
     @classmethod
@@ -205,7 +219,7 @@ class SvtCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         with reading("parameters of the sparse vector"):
@@ -226,16 +240,16 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibrat
     """Return the sparse vector's variant with the smaller threshold, by public numbers only.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: unstable answers T until the halt, at least 1.
+        epsilon: the answers' share of epsilon, above 0.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: T, the number of unstable answers after which the models stop, at least 1.
 
     Returns:
-        Parameters that :func:`check` accepts; one threshold where both variants
-        need the same.
+        Parameters that :func:`check` accepts; if both variants need the same threshold, the variant
+        with one threshold.
 
     Raises:
-        ConfigurationError: where the budget is out of range.
+        ConfigurationError: the budget is out of range.
 
     """
     candidates = [
@@ -248,7 +262,11 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibrat
 def calibrate_variant(
     variant: Variant, *, epsilon: Fraction, delta: Fraction, cutoff: int
 ) -> SvtCalibration:
-    """Return noise scales and threshold of one variant; see :func:`calibrate`."""
+    """Return noise scales and threshold of one variant; see :func:`calibrate`.
+
+    The variants differ in whether the threshold's noise is drawn once, or again after each unstable
+    answer.
+    """
     _refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_svt = delta * HITS_PART_REFRESHED if variant is Variant.REFRESHED else Fraction(0)
     if variant is Variant.REFRESHED:
@@ -274,7 +292,7 @@ def check(calibration: SvtCalibration) -> None:
     """Raise an error unless the parameters keep the privacy claim, before they are used.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     invariant(calibration.epsilon > 0, "epsilon is above zero")

@@ -1,35 +1,36 @@
 """The sparse vector technique: which integers of a stream, with noise, exceed a noisy threshold.
 
-**Algorithm.** A_sparseVec (Bassily, Thakkar, Thakurta 2018, Algorithm 1),
-corrected.  A query of value q is released iff q + nu > w + rho: nu is fresh for
-every query, rho is drawn once or anew at each hit, and the run halts at the
-T-th hit.  Over distances to instability, with the label let out at every query
-that is no hit, it is A_OQR (Algorithm 3), and A_stab (Algorithm 2) for a single
-query.
+**Algorithm.** A_sparseVec (Bassily, Thakkar, Thakurta 2018, Algorithm 1), corrected. A query of
+value q is released if q + nu > w + rho, w being the threshold, nu a new noise for every query and
+rho the noise of the threshold. A query that is not released is a hit. rho is drawn once, or again
+after each hit, and the run ends at hit number T. If the values are distances to instability, and
+the label of every released query is given out, this is A_OQR (Algorithm 3), and for a single query
+A_stab (Algorithm 2).
 
-**Claim.** Provided that a query's value moves by at most 1 between neighbours,
-the hits of any number of adaptive queries are (1/b1 + 2T/b2)-private where rho
-is drawn once, and otherwise what T mechanisms of 1/b1 + 2/b2 compose to.  If
-values are 0 on both sides wherever a label differs, labels may be let out for
-T P(nu - rho > w) of delta more; ``app.privacy.sparse_vector.calibration`` chooses the parameters.
+**Claim.** Let nu have scale b2 and rho scale b1, and let a query's value move by at most 1 between
+neighbours. If rho is drawn once, the hits of any number of adaptive queries are together (1/b1 +
+2T/b2)-private. If rho is drawn after each hit, they are as private as T mechanisms of 1/b1 + 2/b2
+together. If the values are 0 on both neighbours whenever their labels differ, labels may be
+released for T P(nu - rho > w) more delta; ``app.privacy.sparse_vector.calibration`` chooses the
+parameters.
 
 **Proof.** Couple rho with rho - 1 and pay for each hit's nu:
 ``app/privacy/sparse_vector/proof.md``.
 
-**Inputs and outputs.** ``private_value``: an integer in the query's own unit,
-here votes, secret.  Outcome: whether the query is a hit, public.  rho is
-secret, must survive a restart, and is never drawn again otherwise.
+**Inputs and outputs.** ``private_value``: an integer in the query's own unit, here votes, secret.
+Outcome: whether the query is a hit, public. rho is secret, is kept over restarts, and is never
+drawn at any other time.
 
-**Utility.** A query of value d > w is a hit with probability P(nu - rho >=
-d - w); ``app.privacy.sparse_vector.calibration.SvtCalibration.hit_probability`` computes it.
+**Utility.** A query of value d > w is a hit with probability P(nu - rho >= d - w);
+``app.privacy.sparse_vector.calibration.SvtCalibration.hit_probability`` computes it.
 
-**Deviations.** The loop runs while ``c < T`` (erratum b).  Noise is discrete
-Laplace, drawn exactly, in place of a real number that floats would round.  The
-scales are those of the claim, not ``sqrt(32 T ln(1/delta))/epsilon``, and w
-accounts for the noise of the threshold (erratum c).
+**Deviations.** The loop runs while there were fewer than T hits, which corrects an error in the
+paper. The noise is discrete Laplace, drawn exactly, in place of a real number that floating point
+would round. The scales are those of the claim, not ``sqrt(32 T ln(1/delta))/epsilon``, and w
+accounts for the noise of the threshold, which corrects the paper.
 
-**Raises.** ``InvariantError``: parameters out of range, or a step after the
-T-th hit; nothing is changed by it.
+**Raises.** ``InvariantError``: parameters out of range, or a step after hit T; the state does not
+change.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class Parameters:
     """The public parameters of the sparse vector technique.
 
     Attributes:
-        threshold: w, in the unit of the queries.
-        threshold_noise: the law of rho, of scale b1.
-        query_noise: the law of nu, of scale b2.
-        cutoff: hits T until the halt.
-        refreshed: whether each hit draws the next rho.
+        threshold: w, the threshold, in the unit of the queries.
+        threshold_noise: the distribution of the threshold's noise rho, of scale b1.
+        query_noise: the distribution of a query's noise nu, of scale b2.
+        cutoff: T, the number of hits (unstable answers) after which the run ends.
+        refreshed: whether rho is drawn again after each hit.
 
     """
 
@@ -64,7 +65,7 @@ class Parameters:
     refreshed: bool
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
+        """Raise an error for parameters that are out of range."""
         invariant(self.cutoff >= 1, "the cutoff is at least 1")
 
 
@@ -93,7 +94,8 @@ def step(
 ) -> tuple[State, Outcome]:
     """Return the next state, and whether a query's noisy value was below the noisy threshold.
 
-    Until the next state is durable, nothing that depends on the outcome may leave.
+    Nothing that depends on the outcome may leave the server before the next state is stored
+    durably.
     """
     if state.hit_count >= parameters.cutoff:
         message = "no step after the cutoff"

@@ -1,14 +1,15 @@
-"""A stability table if each region is answered once, so that a record changes two answers.
+"""A stability table if each public cell is answered once, so that a record changes two answers.
 
-Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
-votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with
-"unstable" when a fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else
-with the plurality label, is then (epsilon, delta_svt + delta_release)-differentially
-private, without a cutoff.  Proof: ``app/privacy/stability/proof.md``, *Counted decisions*.
+Claim: a decision is the answer given for one cell. Of any number of adaptive decisions, let at most
+``DECISIONS_MOVED`` have different votes on neighbouring data sets. Let a mechanism make a decision
+at distance ``d`` to instability "unstable" if a new uniform 64-bit word is below
+``thresholds[min(d, last)]``, and otherwise release the label with the most votes. It is then
+(epsilon, delta_svt + delta_release)-differentially private, without a cutoff. Proof:
+``app/privacy/stability/proof.md``, *Counted decisions*.
 
-It is sound for decisions that are counted, and for nothing else: asked twice, a cell is two
-of them.  It serves releases that decide each public cell once (``answers.replayed_by``), whose
-first entry says so (``answers.rule``).
+The claim requires that each cell is decided once and its answer reused; if a cell were decided
+twice, it would count as two decisions. The table is used by releases that decide each public cell
+once (``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
 """
 
 from __future__ import annotations
@@ -55,19 +56,27 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTable:
-    """The stability table if each region is answered once, with the budget that it keeps.
+    """The stability table if each public cell is answered once, with the budget that it keeps.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
+    gets the same recorded answer, so one record can change at most two answers.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use; with draws, of all together.
-        delta: share of delta that the answers may use.
-        decisions: how many may differ.
-        draws: those that share one account with the answers; none where shares add up.
-        alpha: the Renyi order at which they are accounted.
-        ln_ratio: ``ln R``, the price of one differing decision.
-        delta_release: part of delta for the label of a differing plurality getting out.
-        delta_svt: part of delta at which the decisions are accounted.
-        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the end the
-            last one holds.
+        epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
+            together.
+        delta: the answers' share of delta.
+        decisions: the number of decisions that one record may change.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers; empty if shares of epsilon are added up.
+        alpha: the order of the Renyi divergence by which the cost of the decisions is computed.
+        ln_ratio: ``ln R``, the price of one decision that differs between neighbours.
+        delta_release: the part of delta that covers the release of a label that differs between two
+            neighbouring data sets.
+        delta_svt: the part of delta that covers the decisions.
+        thresholds: ``P[d]``, the number of 64-bit random words, out of ``2**64``, that make an
+            answer at distance ``d`` unstable; the last one also applies to all larger distances.
 
     """
 
@@ -83,21 +92,29 @@ class DecisionTable:
 
     @property
     def cutoff(self) -> None:
-        """None, since unstable answers are not limited if each region is answered once."""
+        """None, since unstable answers are not limited if each public cell is answered once."""
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the chance of an unstable answer, by distance to another label, for display."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Return the table as strings and lists of strings, without loss."""
+        """Return the table as strings and lists of strings, without loss of precision."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -116,7 +133,7 @@ class DecisionTable:
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         with reading("table of decisions"):
@@ -142,17 +159,24 @@ def calibrate(
 ) -> DecisionTable:
     """Return the stability table for a budget, given how many answers one record can change.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
+    gets the same recorded answer, so one record can change at most two answers.
+
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        decisions: at least 1.
-        draws: those that share one account with the answers.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        decisions: the number of answers that one record can change, at least 1.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
 
     Returns:
         A table that :func:`check` accepts.
 
     Raises:
-        ConfigurationError: where the budget is out of range or its table too long.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     return _calibrated(epsilon, delta, decisions, draws)
@@ -205,8 +229,12 @@ def _calibrated(
 def check(table: DecisionTable) -> None:
     """Raise an error unless the table keeps the privacy claim.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check(table)

@@ -1,16 +1,14 @@
 """The stability test's table: how many 64-bit words make an answer unstable, by distance.
 
-Claim: a mechanism that answers a query at distance ``d`` with "unstable" when a
-fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else with the
-plurality label, and that halts at the T-th unstable answer, is (epsilon,
-delta_svt + delta_release)-differentially private for any number of adaptive
-queries under replacement of one record.  Proof: ``app/privacy/stability/proof.md``.
+Claim: let a mechanism make the answer to a query at distance ``d`` to instability "unstable" if a
+new uniform 64-bit word is below ``thresholds[min(d, last)]``, and otherwise release the label with
+the most votes; let it stop at unstable answer T. It is (epsilon, delta_svt +
+delta_release)-differentially private for any number of adaptive queries under replacement of one
+record. Proof (Theorem A): ``app/privacy/stability/proof.md``.
 
-Parameters are fixed as rationals before the table is built, and what the claim
-needs is checked on those rationals with every rounding going against us:
-:func:`check` does so again whenever a release opens.
-
-The search for Theorem A's table: from the first threshold, entry by entry.
+The table's parameters are rationals, fixed before the table is built. Whenever a release opens,
+:func:`check` decides from them every condition of the claim, with every rounding on the safe side.
+The table is then built from the first threshold on, entry by entry.
 """
 
 from __future__ import annotations
@@ -78,21 +76,26 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Return a stability table, built from its first threshold; refuse one that is too long.
+    """Return a stability table, built from its first threshold.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Args:
         alpha: the Renyi order.
-        ln_ratio: ``ln R``.
-        first: ``P_0``.
-        ln_answer_ratio: the same of a stable answer; ``ln R`` in a table of decisions.
+        ln_ratio: ``ln R``, the price of an unstable answer.
+        first: ``P_0``, the first threshold.
+        ln_answer_ratio: the price of a stable answer; equal to ``ln_ratio`` in a table for releases
+            that answer each cell once.
 
     Returns:
-        ``P_0, P_1, ...``, each the smallest integer below the one before for which
-        the inequality holds in both orders; the last is the first below
-        ``1e-12 * 2**64``.
+        Thresholds ``P_0, P_1, ...``, each the smallest integer below its predecessor for which the
+        theorem's inequality holds in both orders; the last one is the first below ``1e-12 *
+        2**64``.
 
     Raises:
-        ConfigurationError: where the table would be too long.
+        ConfigurationError: the table would be too long.
 
     """
     inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio, ln_answer_ratio=ln_answer_ratio)
@@ -104,10 +107,14 @@ def find_thresholds(
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
     """Return a table in which each threshold is the smallest that the inequality accepts.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Args:
-        inequality: decides about two entries.
-        curve: the same in doubles, for a guess.
-        first: ``P_0``.
+        inequality: the inequality between two neighbouring thresholds, decided exactly.
+        curve: the same inequality in floating point, for a first guess.
+        first: ``P_0``, the first threshold.
 
     """
     entries, step = [inequality.entry(first)], 1.0
@@ -166,17 +173,24 @@ TABLES_KEPT: Final = 64
 class ProfileTable:
     """The stability table in use, with the budget that it keeps.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Attributes:
-        epsilon: share of epsilon that the answers may use; with draws, of all together.
-        delta: share of delta that the answers may use.
-        cutoff: unstable answers T until the halt.
-        draws: those that share one account with the answers; none where shares add up.
-        alpha: the Renyi order at which the run is accounted.
+        epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
+            together.
+        delta: the answers' share of delta.
+        cutoff: T, the number of unstable answers after which the models stop.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers; empty if shares of epsilon are added up.
+        alpha: the order of the Renyi divergence by which the cost of the answers is computed.
         ln_ratio: ``ln R``, the price of one unstable answer.
-        delta_release: part of delta for a differing query's label getting out.
-        delta_svt: part of delta at which the hits are accounted.
-        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the
-            end the last one holds.
+        delta_release: the part of delta that covers the release of a label that differs between two
+            neighbouring data sets.
+        delta_svt: the part of delta that covers the unstable answers.
+        thresholds: ``P[d]``, the number of 64-bit random words, out of ``2**64``, that make an
+            answer at distance ``d`` unstable; the last one also applies to all larger distances.
 
     """
 
@@ -191,24 +205,34 @@ class ProfileTable:
     draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
-        """Return the number of 64-bit words that make an answer unstable at a distance."""
+        """Return the number of 64-bit words that make an answer unstable at a distance.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the chance of an unstable answer, by distance to another label, for display."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer.
+        """Return the smallest distance at which an answer is unstable with this probability.
 
-        Where the table is held above that probability, its last distance.
+        The distance of a query is the number of votes that may change without changing the leading
+        label. The result is the smallest distance with at most ``probability``, or the table's last
+        distance if all probabilities in the table are larger.
         """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Return the table as strings and lists of strings, without loss."""
+        """Return the table as strings and lists of strings, without loss of precision."""
         draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
@@ -227,7 +251,7 @@ class ProfileTable:
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         try:
@@ -258,21 +282,28 @@ def calibrate(
 ) -> ProfileTable:
     """Return the stability table for a budget.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: unstable answers T until the halt, at least 1.
-        draws: those that share one account with the answers.
-        is_by_cutoff: whether order and split of delta are those of new releases, which look
-            for the shortest table at this T; without draws they differ from the first rule's.
-        hits_max: the most unstable answers for which ``P_0`` is to do, where accounts of larger
-            budgets are opened at the table; ``cutoff`` for None.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: T, the number of unstable answers after which the models stop, at least 1.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
+        is_by_cutoff: whether to use the rule of new releases for the Renyi order and the split of
+            delta, which seeks the shortest table at this T; without draws it differs from the first
+            rule.
+        hits_max: the largest number of unstable answers for which ``P_0`` must be valid, if
+            generations with larger budgets use the table; None for ``cutoff``.
 
     Returns:
         A table that :func:`check` accepts.
 
     Raises:
-        ConfigurationError: where the budget is out of range or its table too long.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     return _calibrated(
@@ -340,17 +371,23 @@ def order_of(
 ) -> Fraction:
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
-    With draws, or for T, it is the one of :data:`ORDERS_TRIED` whose table is the shortest down
-    to one hit in a hundred, by an estimate in doubles; draws cost the more, the higher the order.
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
+    With draws, or with ``is_by_cutoff``, the result is the order in :data:`ORDERS_TRIED` at which
+    the table needs the fewest entries to reach a probability of 1/100, by an estimate in floating
+    point. A draw costs more at a higher order.
 
     Args:
-        epsilon: of the answers; with draws, of all together.
-        delta_svt: part of delta at which the hits are accounted.
-        cutoff: T, or the decisions that may differ.
-        draws: those that share one account with the answers.
-        slope: of alpha's excess over 1, without draws.
-        is_answer_priced: whether a stable answer has the price of a hit.
-        is_by_cutoff: whether it is looked for without draws too.
+        epsilon: the epsilon of the answers; if there are draws, of answers and draws together.
+        delta_svt: the part of delta that covers the unstable answers.
+        cutoff: the cutoff T, or the number of decisions that one record may change.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
+        slope: a factor of alpha - 1 in the rule for releases without draws.
+        is_answer_priced: whether a stable answer has the price of an unstable one.
+        is_by_cutoff: whether to seek the order without draws too.
 
     """
     if not draws and not is_by_cutoff:
@@ -387,8 +424,12 @@ def _ln_ratio(
 def check(table: ProfileTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check(table)
@@ -428,15 +469,21 @@ def real_valued_hit_probability(
 ) -> tuple[CurvePoint, ...]:
     """Return the stability table's probabilities in real numbers, for comparison.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: T, at least 1.
-        draws: those that share one account with the answers.
-        count_max: entries after which the table is given up.
-        slope: of alpha's excess over 1; None where the order is looked for.
-        release_part: part of delta for differing labels.
-        is_answer_priced: whether a stable answer has the price of a hit.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: the cutoff T, at least 1.
+        draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
+            with that of the answers.
+        count_max: the number of entries after which the computation is given up.
+        slope: a factor of alpha - 1 in the rule for the Renyi order; None to seek the order.
+        release_part: the part of delta that covers the release of differing labels.
+        is_answer_priced: whether a stable answer has the price of an unstable one.
 
     """
     delta_svt = delta * (1 - release_part)
@@ -487,7 +534,12 @@ def _check_shape(table: ProfileTable) -> None:
 
 
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless all neighbouring thresholds of a table meet the inequality."""
+    """Raise an error unless all neighbouring thresholds of a table meet the inequality.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):
         invariant(following.hit <= previous.hit, "thresholds do not rise")

@@ -1,32 +1,30 @@
 """The stability test: a random coin makes an answer unstable, likelier if few votes decide it.
 
-**Algorithm.** The corrected A_stab with a hit profile in place of threshold
-noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
-Algorithm 2, is the ancestor).  A query at distance d from instability is a hit
-with probability p_d, decided by a fresh coin; the run halts at the T-th hit, or at
-none where decisions are counted.
+**Algorithm.** The corrected A_stab with a table of probabilities in place of threshold noise
+(Theorem A of ``proof.md``; Bassily, Thakkar, Thakurta 2018, Algorithm 2, is the origin). A query at
+distance d to instability is a hit (unstable) with probability p_d, decided by a new coin. The run
+ends at hit T; it has no end if each public cell is answered once.
 
-**Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any
-number of adaptive queries is (epsilon, delta)-differentially private under
-replace-one, provided that the distance moves by at most 1 between neighbours
-and is 0 on both sides wherever the answer differs.  Without a T the table is one that passes
-``app.privacy.stability.decision_table.check``, and the queries that differ are counted.
+**Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any number of
+adaptive queries is (epsilon, delta)-differentially private under replace-one, provided that the
+distance moves by at most 1 between neighbours and is 0 on both whenever their answers differ.
+Without a T the table must pass ``app.privacy.stability.decision_table.check``, and one record may
+change only a limited number of queries.
 
-**Proof.** Renyi induction over queries and hits left, or over decisions left:
+**Proof.** Renyi induction over queries and over hits left, or over changed queries left:
 ``app/privacy/stability/proof.md``.
 
-**Inputs and outputs.** ``distance``: non-negative integer, secret.  Outcome:
-whether the query is a hit, public.  ``thresholds``: 64-bit integers, public; a
-hit iff a fresh uniform word is below ``thresholds[min(distance, last)]``.
+**Inputs and outputs.** ``distance``: non-negative integer, secret. Outcome: whether the query is a
+hit, public. ``thresholds``: 64-bit integers, public; a query is a hit if and only if a new uniform
+word is below ``thresholds[min(distance, last)]``.
 
-**Utility.** A query at distance d is stable with probability exactly
-1 - thresholds[d] / 2^64.
+**Utility.** A query at distance d is stable with probability exactly 1 - thresholds[d] / 2^64.
 
-**Deviations.** No threshold noise and no limit on the number of queries; the
-only state is the hit counter.  The loop runs while ``c < T`` (erratum b).
+**Deviations.** There is no threshold noise and no limit on the number of queries; the only state is
+the number of hits. The loop runs while fewer than T answers were unstable, which corrects an error
+in the paper.
 
-**Raises.** ``InvariantError``: parameters out of range, a distance below 0, or
-a step after the T-th hit.
+**Raises.** ``InvariantError``: parameters out of range, a distance below 0, or a step after hit T.
 """
 
 from __future__ import annotations
@@ -48,17 +46,22 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HitProfile:
-    """The public stability table, without a limit of unstable answers."""
+    """The public stability table, without a limit of unstable answers.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
 
     thresholds: tuple[int, ...]
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         return None
 
     def __post_init__(self) -> None:
-        """Refuse what no table looks like."""
+        """Raise an error unless the thresholds are in range and do not rise with the distance."""
         invariant(len(self.thresholds) > 0, "the hit profile has an entry")
         invariant(
             all(0 < threshold < 1 << WORD_BITS for threshold in self.thresholds),
@@ -72,12 +75,17 @@ class HitProfile:
 
 @dataclass(frozen=True, slots=True)
 class Parameters(HitProfile):
-    """The public parameters: the stability table, and the limit T of unstable answers."""
+    """The public parameters: the stability table, and the cutoff T of unstable answers.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
 
     cutoff: int
 
     def __post_init__(self) -> None:
-        """Refuse what no table of Theorem A looks like."""
+        """Raise an error for a table or a cutoff that is out of range."""
         invariant(self.cutoff >= 1, "the cutoff is at least 1")
         HitProfile.__post_init__(self)
 
@@ -90,7 +98,10 @@ class State:
 
 
 def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
-    """Return the state before the first query, without drawing randomness."""
+    """Return the state before the first query, without drawing randomness.
+
+    The state is the number of unstable answers so far.
+    """
     del parameters, noise
     return State()
 
@@ -98,7 +109,11 @@ def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
 def step(
     parameters: HitProfile, state: State, distance: int, noise: NoiseSource
 ) -> tuple[State, bool]:
-    """Return the next state, and whether the answer to a query at ``distance`` is unstable."""
+    """Return the next state, and whether the answer to a query at ``distance`` is unstable.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+    """
     _check(parameters, state, least_distance=distance)
     thresholds = parameters.thresholds
     last = len(thresholds) - 1
@@ -111,17 +126,17 @@ def steps(
 ) -> tuple[State, NDArray[np.bool_]]:
     """Return the results of several queries at once, up to the last allowed unstable answer.
 
-    A word is drawn for each query, and those beyond the T-th hit are forgotten.
+    One random word is drawn for each query, and the words after unstable answer T are discarded.
 
     Args:
-        parameters: of the run.
-        state: before the first of them.
-        distances: of one query or more, shape ``(B,)``.
-        noise: whence a fresh word comes for each.
+        parameters: the public parameters of the run.
+        state: the state before the first of the queries.
+        distances: the distances to instability of B queries, at least one, shape ``(B,)``.
+        noise: the source of randomness.
 
     Returns:
-        The state after the last query that was decided, and which are hits, shape
-        ``(b,)`` with ``b`` at most B.
+        The state after the last query that was decided, and for each decided query whether it is
+        unstable, shape ``(b,)`` with ``b`` at most B.
 
     """
     _check(parameters, state, least_distance=int(distances.min()))

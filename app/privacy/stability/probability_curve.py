@@ -1,9 +1,8 @@
 """A floating-point model of the probabilities of unstable answers, by distance.
 
-It is what the integer table that serves approximates; it gives that table's search
-its starting points, gives planning a quick look, and carries no claim itself.  A
-probability is carried as its logit, so that both it and its complement keep their
-full relative precision at either end.
+It approximates the integer table by which queries are answered. The search for this table starts
+from it, and planning uses it; no claim relies on it. A probability is stored as its log-odds
+(logit), so that the probability and its complement both have full relative precision near 0 and 1.
 """
 
 from __future__ import annotations
@@ -24,11 +23,15 @@ _LOGIT_TOLERANCE: Final = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The probability of an unstable answer at one distance, with that of a stable one.
+    """The probabilities of an unstable and a stable answer at one distance.
+
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
 
     Attributes:
-        hit: probability in (0, 1).
-        answer: ``1 - hit``, computed apart so that it is precise near ``hit = 1``.
+        hit: the probability of an unstable answer, in (0, 1).
+        answer: the probability ``1 - hit`` of a stable answer, computed separately so that it is
+            precise near ``hit = 1``.
 
     """
 
@@ -37,7 +40,7 @@ class CurvePoint:
 
 
 def point(logit: float) -> CurvePoint:
-    """Return the probability with given log-odds, and one minus it."""
+    """Return the probabilities of an unstable and a stable answer, given the log-odds."""
     return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
 
 
@@ -50,10 +53,13 @@ def logit_of(probability: float) -> float:
 class CurveInequality:
     """The inequality between neighbouring probabilities, in floating point, for estimates.
 
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, which is how far they may differ between neighbouring data sets.
+
     Attributes:
         alpha: the Renyi order, above 1.
-        ln_ratio: ``ln R``, above 0.
-        ln_answer_ratio: the same of an answer that is no hit.
+        ln_ratio: ``ln R``, the price of an unstable answer, above 0.
+        ln_answer_ratio: the price of a stable answer.
 
     """
 
@@ -62,7 +68,10 @@ class CurveInequality:
     ln_answer_ratio: float = 0.0
 
     def excess(self, previous: float, following: float) -> float:
-        """Return how far two neighbouring log-odds violate the inequality, in the worse order."""
+        """Return how far two neighbouring log-odds violate the inequality, in the worse order.
+
+        The log-odds are those of an unstable answer at two distances that differ by one vote.
+        """
         return max(self._side(previous, following), self._side(following, previous))
 
     def _side(self, first: float, second: float) -> float:
@@ -75,12 +84,15 @@ class CurveInequality:
     def following_logit(self, previous: float, *, step: float) -> float:
         """Return the smallest log-odds below ``previous`` that the inequality accepts.
 
+        The log-odds are those of an unstable answer, at a distance one vote larger than that of
+        ``previous``.
+
         Args:
-            previous: logit of the entry before.
-            step: a guess of how far below it the next one lies, above 0.
+            previous: the log-odds at the previous distance.
+            step: a guess of the difference to the next log-odds, above 0.
 
         Returns:
-            The root, to about 1e-14 relative.
+            The log-odds at which the inequality is an equation, to about 1e-14 relative.
 
         """
         width = step
@@ -101,12 +113,15 @@ def curve_points(
 ) -> tuple[float, ...]:
     """Return log-odds of an unstable answer by vote distance, until it is negligibly rare.
 
+    The distance of a query is the number of votes that may change without changing the leading
+    label.
+
     Args:
         alpha: the Renyi order, above 1.
-        ln_ratio: ``ln R``, above 0.
-        first_logit: logit of ``p_0``.
-        count_max: entries after which the table is given up.
-        ln_answer_ratio: ``ln R`` of a stable answer.
+        ln_ratio: ``ln R``, the price of an unstable answer, above 0.
+        first_logit: the log-odds at distance 0.
+        count_max: the number of entries after which the computation is given up.
+        ln_answer_ratio: the price of a stable answer.
 
     """
     inequality = CurveInequality(alpha, ln_ratio, ln_answer_ratio)
@@ -154,7 +169,11 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
 def estimated_count(
     inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
 ) -> float:
-    """Return an estimate of the number of distances until a probability is reached."""
+    """Return an estimate of the number of distances until the probability falls to ``down_to``.
+
+    The estimate is for the table of probabilities of an unstable answer, with an entry for each
+    distance.
+    """
     last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))

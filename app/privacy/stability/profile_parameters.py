@@ -1,9 +1,9 @@
 """The parameters of the theorem on stability tables, as rationals with conditions.
 
-``alpha`` and ``ln R`` are fixed before any table is built; delta is split into the
-part for a differing query's label getting out and the part at which the hits are
-accounted.  Whatever the claim needs of them is decided with every rounding going
-against us.
+The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are fixed before any table
+is built. Delta is split into two parts: one covers the release of labels that differ between two
+neighbouring data sets, and one covers the unstable answers. Every condition of the privacy claim is
+decided with every rounding on the safe side.
 """
 
 from __future__ import annotations
@@ -38,11 +38,15 @@ POWER_DIGITS: Final = 4000
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which no stability table exists, and name the setting to change.
+    """Raise an error if no stability table exists for a budget, and name the setting to change.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
 
     Raises:
-        ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
-            ``answers.cutoff``.
+        ConfigurationError: the budget is out of range; the error names ``privacy.epsilon``,
+            ``privacy.delta`` or ``answers.cutoff``.
 
     """
     if not 0 < epsilon <= EPSILON_MAX:
@@ -61,7 +65,10 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Fraction, Fraction]:
-    """Return delta in two parts: for released labels (a tenth) and for unstable answers."""
+    """Return delta in two parts: for released labels (a tenth) and for unstable answers.
+
+    The first part covers the release of a label that differs between two neighbouring data sets.
+    """
     return delta * part, delta * (1 - part)
 
 
@@ -69,8 +76,8 @@ def split_for(delta: Fraction, cutoff: int) -> Fraction:
     """Return the part of delta that pays for released labels: a twentieth, or a tenth.
 
     Args:
-        delta: share of delta for the answers.
-        cutoff: T.
+        delta: the answers' share of delta.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop.
 
     """
     is_enough = delta * SMALLER_RELEASE_PART / cutoff >= RELEASE_DELTA_PER_HIT_MIN
@@ -86,7 +93,10 @@ def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA
 def choose_alpha(
     epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
 ) -> Fraction:
-    """Return a good Renyi order alpha; any value above 1 would be valid."""
+    """Return a good Renyi order alpha; any value above 1 would be valid.
+
+    The order is that of the Renyi divergence by which the cost of unstable answers is computed.
+    """
     steps = round(_alpha_excess(epsilon, delta_svt, slope) * ALPHA_GRID)
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
 
@@ -101,7 +111,7 @@ def choose_ln_ratio(
 ) -> Fraction:
     """Return the largest privacy cost of an unstable answer (``ln R``) that delta allows.
 
-    ``taken`` is the log moment of what shares an account with them.
+    ``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
     """
     with localcontext(precise_context()):
         budget = to_decimal(delta_svt).ln() - _ln_delta_at(alpha, epsilon=epsilon, renyi=Decimal(0))
@@ -134,7 +144,7 @@ def hits_hold(
 ) -> bool:
     """Return whether the delta for unstable answers covers a run, never wrongly by rounding.
 
-    ``taken`` as :func:`choose_ln_ratio` has it.
+    ``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
     """
     with localcontext(precise_context()):
         renyi = to_decimal(ln_ratio * cutoff + taken)
@@ -145,9 +155,12 @@ def hits_hold(
 
 
 def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
-    """Return whether T answers that one vote can change are unstable, but for ``delta_release``.
+    """Return whether labels that one record can change are released rarely enough.
 
-    The power is exact while it fits :data:`POWER_DIGITS`, and rounded down beyond.
+    A label that one vote can change is at distance 0, where an answer is unstable with probability
+    ``first / 2**64``. The condition is that T such answers are all unstable with probability at
+    least ``1 - delta_release``, T being the cutoff. The power is exact while it fits
+    :data:`POWER_DIGITS`, and is rounded down otherwise.
     """
     with localcontext(Context(prec=POWER_DIGITS, rounding=ROUND_FLOOR)):
         power, square, rest = Decimal(1), Decimal(first) / WORD_RANGE, cutoff
@@ -158,7 +171,12 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return the stability table's first threshold, ``P_0 = ceil((1 - d)^(1/T) 2^64)``."""
+    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

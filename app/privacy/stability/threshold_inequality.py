@@ -1,16 +1,16 @@
 """The inequality between neighbouring thresholds of a stability table, in decimals.
 
-A table of Theorem A is a list of integers ``P`` out of ``M = 2**64``; a query at
-distance ``d`` is a hit with probability ``P[d] / M``.  Neighbouring data sets put
-the same query on adjacent entries ``P`` and ``Q``, and the theorem asks of both
-orders of the pair that::
+A table of Theorem A is a list of integers ``P`` out of ``M = 2**64``; a query at distance ``d`` is
+unstable with probability ``P[d] / M``. On neighbouring data sets the distances of one query differ
+by at most 1, which gives adjacent thresholds ``P`` and ``Q``. The theorem requires, for both orders
+of the pair, with the Renyi order alpha and the price ``ln R`` of an unstable answer::
 
     (P/M)^alpha (Q/M)^(1-alpha) / R + (1-P/M)^alpha (1-Q/M)^(1-alpha) <= 1
 
-The number of queries is unlimited, so an excess ``v`` would compound as
-``(1+v)^queries``.  Hence everything here runs on exact integers and on decimals of
-:data:`DIGITS` digits, and a left side is accepted only when it is below one by
-:data:`MARGIN`, which dwarfs every rounding error (see :func:`rounding_error`).
+The number of queries is unlimited, so an excess ``v`` over 1 would compound to ``(1+v)^queries``.
+Therefore everything here is computed in exact integers and in decimals of :data:`DIGITS` digits,
+and a left side is accepted only if it is below 1 by at least :data:`MARGIN`, which is far larger
+than every rounding error (see :func:`rounding_error`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def to_decimal(value: Fraction) -> Decimal:
 
 
 def rounding_error(magnitude: Decimal) -> Decimal:
-    """Return a bound on the rounding error of a sum, by its terms' total magnitude."""
+    """Return a bound on a sum's rounding error, from the total magnitude of its terms."""
     return ROUNDINGS_MAX * (magnitude + 1) * Decimal(10) ** (1 - DIGITS)
 
 
@@ -50,11 +50,16 @@ def rounding_error(magnitude: Decimal) -> Decimal:
 class Entry:
     """A threshold of a stability table, with the logs of its probability and complement.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Attributes:
-        hit: the integer ``P``, hits out of ``2**64``.
-        answer: ``2**64 - P``, carried as its own integer.
-        ln_hit: natural logarithm of ``hit``.
-        ln_answer: natural logarithm of ``answer``.
+        hit: the threshold ``P``, the number of 64-bit random words, out of ``2**64``, that make an
+            answer unstable.
+        answer: ``2**64 - P``, stored as an integer.
+        ln_hit: the natural logarithm of ``hit``.
+        ln_answer: the natural logarithm of ``answer``.
 
     """
 
@@ -68,9 +73,12 @@ class Entry:
 class Excess:
     """The violation of the inequality by two neighbouring thresholds, and its slope.
 
+    The inequality limits how far the probabilities of an unstable answer may differ between two
+    neighbouring distances (``threshold_inequality.py``).
+
     Attributes:
-        value: the larger of both orders' left sides, less ``1 - MARGIN``.
-        slope: the derivative of that left side by ``Q``.
+        value: the larger of the inequality's left sides for both orders, minus ``1 - MARGIN``.
+        slope: the derivative of this left side with respect to the second threshold ``Q``.
 
     """
 
@@ -79,15 +87,23 @@ class Excess:
 
     @property
     def accepted(self) -> bool:
-        """Whether the inequality holds in both orders, with a margin for rounding."""
+        """Whether the inequality holds in both orders, with a margin for rounding.
+
+        The inequality limits how far two neighbouring probabilities of an unstable answer may
+        differ.
+        """
         return self.value <= 0
 
 
 class Inequality:
     """The inequality of a stability table at one Renyi order, with exact rationals.
 
-    An answer that is no hit may be given a price too: its term is then divided by that
-    ratio, as the hit's is by ``R``.  The noisy vote gives both labels the same one.
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, which is how far they may differ between neighbouring data sets.
+
+    A stable answer may have a price too: its term is then divided by the price's exponential, as
+    the term of an unstable answer is divided by ``R``. In the noisy vote both labels have the same
+    price.
     """
 
     def __init__(
@@ -97,12 +113,12 @@ class Inequality:
 
         Args:
             alpha: the Renyi order, above 1.
-            ln_ratio: ``ln R``, above 0.
-            ln_answer_ratio: the same of an answer that is no hit, from 0 to ``ln R``.
+            ln_ratio: ``ln R``, the price of an unstable answer, above 0.
+            ln_answer_ratio: the price of a stable answer, from 0 to ``ln R``.
 
         Raises:
-            InvariantError: where the two are outside the range that the error
-                bound of this module covers.
+            InvariantError: ``alpha`` and ``ln_ratio`` are outside the range for which the bound on
+                rounding errors is proved.
 
         """
         invariant(1 < alpha <= ALPHA_MAX, "alpha lies above 1 and below its bound")
@@ -123,7 +139,10 @@ class Inequality:
 
     @staticmethod
     def entry(hit: int) -> Entry:
-        """Return the logs for an integer threshold strictly between 0 and ``2**64``."""
+        """Return a threshold strictly between 0 and ``2**64`` with its logarithms.
+
+        The threshold is the number of 64-bit random integers that make an answer unstable.
+        """
         invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
         with localcontext(precise_context()):
             answer = WORD_RANGE - hit
@@ -132,12 +151,15 @@ class Inequality:
     def excess(self, previous: Entry, following: Entry) -> Excess:
         """Return the violation of the inequality by two thresholds, in the worse order.
 
+        The thresholds are those of a stability table at two distances that differ by one vote.
+
         Args:
-            previous: the entry ``P``.
-            following: the entry ``Q``, by which the slope is taken.
+            previous: the threshold ``P``.
+            following: the threshold ``Q``.
 
         Returns:
-            The excess of the larger left side and its slope in ``Q``.
+            The excess of the larger left side over its limit, and its derivative with respect to
+            ``Q``.
 
         """
         with localcontext(precise_context()):

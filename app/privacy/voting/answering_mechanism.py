@@ -1,24 +1,22 @@
 """The interface of every mechanism that answers queries.
 
-**Algorithm.** A_PrivClass, the generic online classification-query release
-(Nandi and Bassily 2020, Algorithm 1): for every query in turn, produce a label
-from the private data, the history and the query, before the next one is seen.
+**Algorithm.** A_PrivClass, the generic online classification-query release (Nandi and Bassily 2020,
+Algorithm 1): for every query in turn, compute a label from the private data, the history and the
+query, before the next query is known.
 
-**Claim.** None of its own; each implementation states one.
+**Claim.** The interface has no claim; each implementation states its own.
 
 **Proof.** ``app/privacy/voting/answering_mechanism_proof.md``.
 
-**Inputs and outputs.** ``Parameters`` are public and validate themselves;
-``State`` is a frozen value; one private value per query (secret) goes in and
-one ``Outcome`` (public) comes out.
+**Inputs and outputs.** ``Parameters`` are public and validate themselves; ``State`` is a frozen
+value. Each step takes one private value of a query (secret) and returns one ``Outcome`` (public).
 
 **Utility.** That of the implementation.
 
-**Deviations.** The history enters only through the state: what an answer may
-depend on is then visible in a type.
+**Deviations.** The history enters only through the state, so that the type of the state shows
+everything on which an answer may depend.
 
-**Raises.** ``InvariantError`` for a step in a state that has halted; nothing
-is changed by it.
+**Raises.** ``InvariantError`` for a step in a state that has halted; the state does not change.
 """
 
 from __future__ import annotations

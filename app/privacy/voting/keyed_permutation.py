@@ -1,21 +1,22 @@
 """A keyed pseudo-random permutation of rows, which needs not be stored.
 
-**Algorithm.** A Feistel network on pairs ``(left, right)`` below ``side``, the smallest number
-whose square is at least n, each round adding a keyed function of one half to the other, modulo
-``side``; a result of n or more is permuted again until it is below n (cycle walking), which
-fewer than one in ``side / 2`` needs.  The keyed function of a round is BLAKE2b of the round and
-of a block of halves, 64 bits a half, reduced modulo ``side``: biased by less than ``2**-32``.
+**Algorithm.** A Feistel network on pairs ``(left, right)`` of numbers below ``side``, the smallest
+number whose square is at least n. Each round adds a keyed function of one half to the other half,
+modulo ``side``. A result of n or more is permuted again until it is below n (cycle walking), which
+happens to fewer than one in ``side / 2`` numbers. The keyed function of a round is BLAKE2b of the
+round and of a block of halves, 64 bits for each half, reduced modulo ``side``; its bias is less
+than ``2**-32``.
 
-**Claim.** For every key it is a permutation of ``0 .. n - 1``: a unit has one slot, and so one
-chunk, whatever the other rows are.  Which slots two units have does not depend on the rows.
+**Claim.** For every key the function is a permutation of ``0 .. n - 1``. So each unit of privacy
+(row or person) has one slot, and so belongs to one chunk, whatever the other rows are. The slots of
+two units do not depend on the rows.
 
-**Assumption.** With a uniform key that stays secret, the permutation cannot be told from a
-uniform one by whoever sees what a release publishes (``docs/guarantee.md``).  Nothing published
-shows a slot.
+**Assumption.** With a uniform key that stays secret, no observer of a release's outputs can
+distinguish the permutation from a uniform one (``docs/guarantee.md``). No output shows a slot.
 
-**Inputs and outputs.** Positions in the public order of the source's parts, or numbers of persons
-by the order of their digests, int64 (m,); slots,
-int64 (m,).  Any part of the rows may be placed alone, in any order.
+**Inputs and outputs.** In: positions of rows in the public order of the source's parts, or numbers
+of persons in the order of their digests, int64 (m,). Out: slots, int64 (m,). The slots of any
+subset can be computed alone, in any order.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ _DIGEST_BYTES: Final = 64
 class Slots:
     """A keyed pseudo-random permutation of n rows or persons.
 
+    A slot is the number of a row's or person's place in the permuted order.
+
     Args:
-        key: uniform and secret, 32 bytes.
-        count: n, public, 1 or more.
+        key: a uniform and secret key, 32 bytes.
+        count: the public number n of rows or persons, 1 or more.
 
     """
 
@@ -58,7 +61,10 @@ class Slots:
         self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the permuted position of each given index, shape ``(m,)``."""
+        """Return the slot of each given position, shape ``(m,)``.
+
+        A slot is the number of a row's or person's place in the permuted order.
+        """
         slots = self._permuted(positions)
         beyond = np.flatnonzero(slots >= self.count)
         while len(beyond):
@@ -92,12 +98,14 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
-    """Return the index of the chunk of rows to which each position belongs.
+    """Return the index of the chunk of rows to which each slot belongs.
+
+    A slot is the number of a row's or person's place in the permuted order.
 
     Args:
-        slots: below ``count``.
-        count: n.
-        size: the number of chunks, k.
+        slots: slots below ``count``.
+        count: the number n of slots.
+        size: the number k of chunks.
 
     """
     return ((slots + 1) * size - 1) // count

@@ -2,23 +2,22 @@
 
 **Algorithm.** A_priv (Bassily, Thakkar, Thakurta 2018, Algorithm 5).
 
-**Claim.** Charges nothing: what comes out is a function of queries and of labels
-that were released, so a student trained on it, by whatever learner and however
-often, is as private as the labels are.
+**Claim.** No charge: the training set is a function of queries and of labels that were released, so
+a student trained on it, by any learner and any number of times, is as private as the labels are.
 
 **Proof.** Post-processing: ``app/privacy/voting/knowledge_transfer_proof.md``.
 
-**Inputs and outputs.** Queries float64 (m, d), public; ``released_labels``: for
-each query a class index that was released, or None.  Out: the labelled queries,
-float64 (m', d), and their labels, int64 (m',), in the order of the queries.
+**Inputs and outputs.** In: queries float64 (m, d), public; ``released_labels``: for each query a
+class index that was released, or None. Out: the m' labelled queries, float64 (m', d), and their
+labels, int64 (m',), in the order of the queries.
 
-**Utility.** With at most T of m queries unlabelled, a hypothesis that disagrees
-with e of the labels disagrees with at most e + T labels of all m queries.
+**Utility.** If at most T of m queries have no label, a hypothesis that disagrees with e of the
+labels disagrees with at most e + T labels of all m queries.
 
-**Deviations.** Queries without a label are left out, where the paper would label
-them by coins; whoever released a coin's label may pass it as a label.
+**Deviations.** Queries without a label are left out, whereas the paper labels them by random coins.
+A label that a coin chose and that was released may be passed in as a label.
 
-**Raises.** ``InvariantError``: not as many labels as queries, or a negative one.
+**Raises.** ``InvariantError``: the numbers of labels and queries differ, or a label is negative.
 """
 
 from __future__ import annotations

@@ -1,33 +1,32 @@
 """The decision on one query by any mechanism, and the release's phase after it.
 
-**Algorithm.** A_UnvPrivCl (Nandi and Bassily 2020, Algorithm 4) around
-A_SubSamp's loop (Algorithm 5, steps 6 to 11): answer by the ensemble until T
-unstable answers or m_o answers were given, then halt or switch.
+**Algorithm.** A_UnvPrivCl (Nandi and Bassily 2020, Algorithm 4) around the loop of A_SubSamp
+(Algorithm 5, steps 6 to 11): the models answer until T unstable answers or m_o answers were given;
+then the release halts or switches to a classifier.
 
-**Claim.** The outcomes are as private as those of the mechanism inside:
-``app.privacy.stability.mechanism``, ``sparse_vector``, ``soft_labels`` around either of
-the two, or ``noisy_vote``; the phase is a function of the public counters, so
-switching costs what the next mechanism is charged and nothing more: a student,
-trained on what was released, nothing.
+**Claim.** The outcomes are as private as those of the inner mechanism:
+``app.privacy.stability.mechanism``, ``sparse_vector``, ``soft_labels`` around one of these two, or
+``noisy_vote``. The phase is a function of the public counters, so a switch costs only the charge of
+the next mechanism. A student, trained on released labels, has no charge.
 
 **Proof.** Post-processing of the mechanism's outcomes:
 ``app/privacy/voting/query_decision_proof.md``.
 
-**Inputs and outputs.** A ``Tally`` of the votes, or ``PrivateBins`` of the scores
-(secret).  Out: ``Outcome``, public: the label (a class index or none), the stable
-flag and, with scores, the bin.  The state's counters are public and its threshold
-noise, where there is one, is secret.
+**Inputs and outputs.** In: a ``Tally`` of the votes, or ``PrivateBins`` of the scores (secret).
+Out: ``Outcome``, public: the label (a class index or none), whether the answer is stable and, with
+scores, the bin. The state's counters are public; its threshold noise, if the mechanism has one, is
+secret.
 
-**Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for
-the semi-private learner that follows (Theorem 11).
+**Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
+learner that follows (Theorem 11).
 
-**Deviations.** The counter stops the loop at ``c < T`` (erratum b).  An
-unstable answer has no label, or a fair coin's, which never depends on the
-votes (erratum j).  The noisy vote has no unstable answer and no cutoff.  With
-scores, the label of a stable answer is the second class where the bin's mid-point
-is 1/2 or more: post-processing.
+**Deviations.** The loop runs while fewer than T answers were unstable, which corrects an error in
+the paper. An unstable answer has no label, or the label of a fair coin, which never depends on the
+votes; the paper has both versions. The noisy vote has no unstable answer and no cutoff. With
+scores, the label of a stable answer is the second class if the bin's mid-point is at least 1/2,
+which is post-processing.
 
-**Raises.** ``InvariantError``: a step outside the ensemble phase.
+**Raises.** ``InvariantError``: a step outside the phase ``ensemble``.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """What answers after the models: a published classifier, a student model, or none (halt)."""
+    """The successor of the models: a published classifier, a student model, or none (halt)."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -76,16 +75,16 @@ class Parameters:
     """The public parameters of a release's answers.
 
     Attributes:
-        answering: the mechanism that answers; None where the answers have no
-            share, so that the release starts with what follows them.
+        answering: the parameters of the answering mechanism; None if the answers have no share of
+            epsilon, so that the release starts in the phase after the models.
         class_count: the number L of labels.
-        answer_limit: m_o, fresh answers of the ensemble.
-        after: what follows answer m_o.
-        on_cutoff: what follows unstable answer T.
-        unstable_gets_coin: whether an unstable answer carries a fair coin's label.
-        with_scores: whether the bin of a score is answered, by soft labels around
-            the mechanism.
-        row: of the mechanism that answers, in the table.
+        answer_limit: m_o, the number of new answers after which the models stop.
+        after: the successor of the models (classifier, student or halt) after answer m_o.
+        on_cutoff: the successor of the models (classifier, student or halt) after unstable answer
+            T.
+        unstable_gets_coin: whether an unstable answer carries the label of a fair coin.
+        with_scores: whether answers are bins of scores, with soft labels around the mechanism.
+        row: the mechanism's entry in the table of mechanisms.
 
     """
 
@@ -99,7 +98,7 @@ class Parameters:
     row: AnsweringRow | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run."""
+        """Raise an error for parameters that are out of range."""
         invariant(self.class_count >= 2, "there are two or more classes")  # noqa: PLR2004 -- says itself
         invariant(self.answer_limit >= 0, "the number of answers is not negative")
         row = None if self.answering is None else row_of(self.answering)
@@ -114,16 +113,16 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """The limit T of unstable answers; None if they are not limited."""
+        """The number T of unstable answers after which the models stop; None without limit."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """What may answer after the models, for either limit that ends their answers."""
+        """The possible successors of the models, after answer m_o or at the cutoff."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return parameters with which only what ``kept`` lists may answer after the models."""
+        """Return the parameters with only the members of ``kept`` as successors of the models."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -131,7 +130,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether the noise of the stability threshold is drawn anew after an unstable answer."""
+        """Whether the threshold's noise is drawn again after an unstable answer."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -139,12 +138,12 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The released outcome of one query: a label, or that it is unstable.
+    """The released outcome of one query: a label, or the fact that the query is unstable.
 
     Attributes:
-        label: a class index or none.
+        label: a class index, or None.
         stable: whether the answer is stable.
-        released_bin: of the score, where there are scores and the answer is stable.
+        released_bin: the bin of the score, if the answer has a score and is stable; otherwise None.
 
     """
 
@@ -161,9 +160,9 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what answers queries after the models; None while the models answer.
+    """Return the successor of the models: classifier, student or halt; None while models answer.
 
-    ``on_cutoff`` decides where both limits are reached by the same answer.
+    If one answer reaches the limit of answers and the cutoff, ``on_cutoff`` decides.
     """
     if parameters.answering is None:
         return parameters.after
@@ -174,7 +173,7 @@ def sequel(parameters: Parameters, state: State) -> Sequel | None:
 
 
 def phase(parameters: Parameters, state: State) -> Phase:
-    """Return the release's phase, by the counts of answers."""
+    """Return the release's phase, which follows from the counts of answers."""
     following = sequel(parameters, state)
     if following is None:
         return Phase.HALTED if state.halted else Phase.ENSEMBLE
@@ -184,7 +183,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
 def step(
     parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Return the next state and the outcome of one query, given its counted votes."""
+    """Return the next state and the outcome of one query, given the counted votes on it."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"
@@ -211,18 +210,18 @@ def steps(
 ) -> tuple[State, list[Outcome]] | None:
     """Return the results of several queries at once, up to the models' last answer.
 
-    They draw the same words for the same queries, before the coins of unstable answers.
+    The random words for the stability tests are drawn first, in the order of the queries, and the
+    coins of unstable answers after them.
 
     Args:
-        parameters: of the run.
-        state: in which the ensemble answers.
-        private_votes: on one query or more; secret.
-        noise: whence a word comes for each, and a coin.
+        parameters: the public parameters of the release's answers.
+        state: a state in which the models answer.
+        private_votes: the counted votes on one query or more; secret.
+        noise: the source of randomness.
 
     Returns:
-        The state after the last query that was answered, and an outcome for each; None
-        where queries are answered one by one: a test is of many distances where it knows
-        no noise but a word a query.
+        The state after the last query that was answered, and an outcome for each answered query;
+        None if the mechanism can only decide queries one by one.
 
     """
     row, left = parameters.row, parameters.answer_limit - state.answered_count
@@ -248,15 +247,17 @@ def redo(
 ) -> tuple[State, Outcome]:
     """Return an earlier random answer as the present state allows it, and the next state.
 
-    The first of two hits may be the last unit here.  It then ends the run, and the
-    answer is unstable, whatever its second test came to.
+    With scores a query may use two units of the cutoff, and its first unit may be the last one that
+    the present state has. It then ends the run, and the answer is unstable, whatever the second
+    test decided.
 
     Args:
-        parameters: of the run.
-        state: in which the ensemble answers, with no fewer hits than that of the draw.
-        outcome: as it was drawn.
+        parameters: the public parameters of the release's answers.
+        state: a state in which the models answer, with at least as many unstable answers as the
+            state before the draw.
+        outcome: the outcome that was drawn.
         drawn: the states before and after the draw.
-        noise: of a coin, where the answer turns unstable.
+        noise: the source of randomness, for a coin if the answer becomes unstable.
 
     """
     before, after = drawn

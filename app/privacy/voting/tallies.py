@@ -1,4 +1,4 @@
-"""The votes of every model on every new vector (step VOTE), counted by label or score."""
+"""The votes of every model on every new query vector (step VOTE), counted by label or score."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
     """The counted votes on some query vectors, looked up by the vectors' keyed hashes.
 
     Attributes:
-        in_order: the same as they were evaluated; secret.
+        in_order: the counted votes in the order in which the vectors were evaluated; secret.
 
     """
 
     def __init__(
         self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
     ) -> None:
-        """Store the counted votes for different digests."""
+        """Store the counted votes of different digests (keyed hashes of vectors)."""
         self._digests = digests
         self.in_order = in_order
 
@@ -43,7 +43,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
         return dict(zip(self._digests, range(len(self.in_order)), strict=True))
 
     def __getitem__(self, digest: bytes) -> Tally | PrivateBins:
-        """Return the value of a vector; raises ``KeyError`` where it was not evaluated."""
+        """Return the counted votes on a vector; raises ``KeyError`` if it was not evaluated."""
         return self.in_order[self._places[digest]]
 
     def __iter__(self) -> Iterator[bytes]:
@@ -51,7 +51,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
         return iter(self._digests)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of digests."""
         return len(self._digests)
 
 
@@ -61,10 +61,10 @@ def private_tallies(
     """Return the counted votes on every query; secret.
 
     Args:
-        private_ensemble: k learners.
-        values: encoded queries, shape ``(B, d)``.
-        precisions: bins of the score that each asks for; None, of all of them or of
-            none, asks for a label.
+        private_ensemble: the k models.
+        values: the feature vectors of B queries, encoded, shape ``(B, d)``.
+        precisions: the number of bins of the score that each query asks for; None for a label.
+            Either all queries ask for labels or none does.
 
     """
     bin_counts = [precision for precision in precisions if precision is not None]

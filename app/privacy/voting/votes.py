@@ -1,29 +1,27 @@
 """Counting of k models' votes: the winning label, and how many votes may change safely.
 
-**Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi
-and Bassily 2020, Algorithm 5), steps 7 and 8: the plurality of the votes and
-its distance to instability, for two or more labels.
+**Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi and Bassily 2020,
+Algorithm 5), steps 7 and 8: the label with the most votes (plurality) and its distance to
+instability, for two or more labels.
 
-**Claim.** When one vote is replaced the distance moves by at most 1, and if
-the plurality changes the distance is 0 on both sides (Lemma S).  Both are
-functions of the private votes and may not leave except through a stability
-test.
+**Claim.** If one vote is replaced the distance moves by at most 1, and if the plurality changes the
+distance is 0 on both data sets (Lemma S). Plurality and distance are functions of the private votes
+and may not leave the server except through a stability test.
 
-**Proof.** Order statistics are 1-Lipschitz in every count:
-``app/privacy/voting/votes_proof.md``.
+**Proof.** Order statistics are 1-Lipschitz in every count: ``app/privacy/voting/votes_proof.md``.
 
-**Inputs and outputs.** ``private_vote_count``: int64 (B, L), every row sums to
-k, secret.  Out: plurality class indices (B,) and distances (B,), both secret, or
-a ``Tally`` a row, or the ``Tallies`` of all rows.
+**Inputs and outputs.** ``private_vote_count``: int64 (B, L), the votes for L labels on B queries, k
+in total for each query, secret. Out: the class indices of pluralities (B,) and distances (B,), both
+secret, or a ``Tally`` for each query, or the ``Tallies`` of all queries.
 
-**Utility.** With k votes of which a fraction f agree, the distance is
-max(0, ceil((2 f - 1) k / 2) - 1) for two labels.
+**Utility.** If a fraction f of k votes agree, the distance is max(0, ceil((2 f - 1) k / 2) - 1) for
+two labels.
 
-**Deviations.** ``max(0, ceil(gap / 2) - 1)`` replaces the printed ``gap`` and
-``gap - 1``, which have sensitivity 2 (erratum a).
+**Deviations.** ``max(0, ceil(gap / 2) - 1)`` replaces the printed ``gap`` and ``gap - 1``, which
+have sensitivity 2. The gap is the largest vote count minus the second largest.
 
-**Raises.** ``InvariantError``: not a table of non-negative counts with two or
-more columns.
+**Raises.** ``InvariantError``: the input is not a table of non-negative counts with two or more
+columns.
 """
 
 from __future__ import annotations
@@ -48,9 +46,9 @@ class Tally:
     """The counted votes on one query: its label, and how many votes may change safely; secret.
 
     Attributes:
-        plurality: class index with most votes, the smallest of equals.
-        distance: to instability, in votes.
-        counts: votes of each class.
+        plurality: the class index with the most votes, the smallest index if several have the most.
+        distance: the distance to instability, in votes.
+        counts: the number of votes for each class.
 
     """
 
@@ -63,18 +61,18 @@ class Tallies(Sequence[Tally]):
     """The counted votes on many queries, in columns; secret.
 
     Attributes:
-        plurality: class indices, shape ``(B,)``.
-        distance: to instability, shape ``(B,)``.
+        plurality: the class index with the most votes on each of B queries, shape ``(B,)``.
+        distance: each query's distance to instability, in votes, shape ``(B,)``.
 
     """
 
     def __init__(self, private_vote_count: NDArray[np.int64]) -> None:
-        """Count votes of shape ``(B, L)``; raises as :func:`aggregate` does."""
+        """Store votes of shape ``(B, L)``; raises the errors of :func:`aggregate`."""
         self.plurality, self.distance = aggregate(private_vote_count)
         self._counts = private_vote_count
 
     def __len__(self) -> int:
-        """Return B."""
+        """Return the number B of queries."""
         return len(self.distance)
 
     @overload
@@ -82,7 +80,7 @@ class Tallies(Sequence[Tally]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Tally]: ...
     def __getitem__(self, index: int | slice) -> Tally | Sequence[Tally]:
-        """Return the votes on one query, or on those of a slice."""
+        """Return the counted votes on one query, or on the queries of a slice."""
         if isinstance(index, slice):
             return Tallies(self._counts[index])
         counts = tuple(self._counts[index].tolist())
@@ -93,10 +91,10 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
     """Return one query's counted votes, faster than for a batch.
 
     Args:
-        private_counts: votes of each class, of two classes or more; secret.
+        private_counts: the number of votes for each class, for two classes or more; secret.
 
     Raises:
-        InvariantError: fewer than two classes, or a negative count.
+        InvariantError: there are fewer than two classes, or a count is negative.
 
     """
     invariant(len(private_counts) >= CLASS_COUNT_MIN, "votes are of two or more classes")
@@ -107,7 +105,7 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
-    """Return the counted votes of every query, as plain integers."""
+    """Return the counted votes of every query, with plain integers in place of arrays."""
     plurality, distance = aggregate(private_vote_count)
     counts = map(tuple, private_vote_count.tolist())
     return list(map(Tally, plurality.tolist(), distance.tolist(), counts))
@@ -118,7 +116,14 @@ def aggregate(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each query's winning label, and how many votes may change without changing it.
 
-    Ties go to the smallest class index.
+    Args:
+        private_vote_count: the number of votes for each of L labels on each of B queries, shape
+            ``(B, L)``; secret.
+
+    Returns:
+        Class indices, shape ``(B,)``, where ties go to the smallest index, and distances to
+        instability in votes, shape ``(B,)``.
+
     """
     invariant(
         private_vote_count.ndim == TABLE_DIMENSIONS

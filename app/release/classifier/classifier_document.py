@@ -10,7 +10,7 @@ from app.errors import invariant
 
 
 class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The test of one feature, as in a tree's node, with its required outcome."""
+    """A test of one feature, as in a tree's node, with the outcome that it must have."""
 
     feature: int
     at_least: float | None = None
@@ -21,7 +21,7 @@ class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TermDocument(msgspec.Struct, frozen=True):
-    """A conjunction of tests, and the amounts added to the scores if all of them hold."""
+    """A conjunction of feature tests, and the numbers added to the scores if all of them hold."""
 
     tests: tuple[LiteralDocument, ...]
     weights: tuple[int, ...]
@@ -30,10 +30,11 @@ class TermDocument(msgspec.Struct, frozen=True):
 class WavesDocument(msgspec.Struct, frozen=True):
     """Cosine features of weighted sums of numbers, with integer weights in each score.
 
-    With ``u`` the whole numbers of steps between the bounds of features, as a halfspace
-    has them, the phase of a wave is its shift and the sum of its frequencies times
-    ``u``, modulo 2^32.  A wave is the entry of ``cosines`` in whose equal part of the
-    2^32 phases it lies; its weights times that are added to the scores.
+    Let ``u`` be the values of numeric features, each as a whole number of steps between the
+    feature's bounds (as in :class:`HalfspaceDocument`). The phase of a cosine feature is its shift
+    plus the sum of its frequencies times ``u``, modulo 2^32. The 2^32 phases are divided into equal
+    parts, one for each entry of ``cosines``; the value of the feature is the entry for its phase.
+    The feature's weights times this value are added to the scores.
     """
 
     features: tuple[int, ...]
@@ -48,8 +49,8 @@ class WavesDocument(msgspec.Struct, frozen=True):
 class NumbersDocument(msgspec.Struct, frozen=True):
     """Numeric features counted in steps from their lower bounds, and their integer weights.
 
-    A number becomes a whole number of steps between its ``bounds``, as a halfspace's does: those
-    are the numbers at which it stops to count, and lie within the bounds of its feature.
+    A number is clipped to ``bounds`` and becomes a whole number of steps between them, as in a
+    halfspace. These bounds lie within the public bounds of the feature.
     """
 
     features: tuple[int, ...]
@@ -61,9 +62,10 @@ class NumbersDocument(msgspec.Struct, frozen=True):
 class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """Integer scores: ``intercepts``, and ``weights`` of conjunctions, cosine features and numbers.
 
-    One score stands for the second of two classes, which is predicted iff it is above
-    zero; otherwise there is one a class, and the first of the largest is predicted.  A
-    score divided by ``unit`` is on the scale of the descent, and no log-odds.
+    With two classes there is one score, and the second class is predicted if and only if the score
+    is above zero. With more classes there is one score per class, and the first class with the
+    largest score is predicted. A score divided by ``unit`` is on the scale of the gradient descent,
+    which is not a scale of log-odds.
     """
 
     unit: int
@@ -76,9 +78,10 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class GridDocument(msgspec.Struct, frozen=True):
     """A label for each cell of a grid over some numeric features.
 
-    A number has as many ``cuts`` of its feature at or below it as its rank says; a missing one
-    has rank 0.  Cells are in the order of their ranks, the first feature's counting most;
-    ``labels`` are those of runs of cells, and ``lengths`` how many cells a run has.
+    The rank of a number is how many of its feature's ``cuts`` are at or below the number; a missing
+    number has rank 0. Cells are sorted by their ranks, first by the rank of the first feature.
+    Adjacent cells with equal labels form a run; ``labels`` has the label of each run, and
+    ``lengths`` its number of cells.
     """
 
     features: tuple[int, ...]
@@ -90,8 +93,8 @@ class GridDocument(msgspec.Struct, frozen=True):
 class PredictorDocument(msgspec.Struct, frozen=True):
     """One predictor: the name of its Python class, and its own JSON description.
 
-    ``of`` is ``finite``, whose description names the function, or the import
-    path of a class, which reads the description.
+    The member ``of`` is the text ``finite``, and then the description names a function, or it is
+    the import path of a class, and then this class reads the description.
     """
 
     of: str
@@ -101,11 +104,11 @@ class PredictorDocument(msgspec.Struct, frozen=True):
 class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """The origin of a student, a model trained on answers; it reveals no single query.
 
-    ``labelled_queries`` is how many answered queries had a label to learn from.
-    There is a ``rule``, or an ``estimator`` with its ``params``: then
-    ``otherwise`` is the label of a query on which it fails.  ``failed`` says
-    that the learner ended with an error; the label that most queries had
-    stands in.
+    ``labelled_queries`` is the number of answered queries with a label, on which the student was
+    trained. The student has either a ``rule``, or an ``estimator`` with its ``params``. With an
+    estimator, ``otherwise`` is the label of a query on which the estimator fails. ``failed`` is
+    true if training ended with an error; the most frequent label of the queries is then used for
+    all queries.
     """
 
     labelled_queries: int
@@ -120,9 +123,9 @@ FORMAT: Final = "conclave-classifier"
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature of the public schema, as far as the classifier needs it.
+    """A feature of the public schema, with the facts that the classifier needs.
 
-    Bounds of a date are in days from 1970-01-01; categories of a boolean are ``false`` and
+    The bounds of a date are in days from 1970-01-01; the categories of a boolean are ``false`` and
     ``true``.
     """
 
@@ -135,9 +138,9 @@ class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tree's node: a leaf with a ``label``, or a test of one feature with two branches.
 
-    The test is one of ``at_least`` (a cut of a clipped number), ``category``
-    (an exact string), ``other`` (a string outside the categories) and
-    ``missing``.  A leaf of a scored tree has ``scores`` too, which decide its label.
+    The test is one of ``at_least`` (whether a clipped number is at least a cut), ``category``
+    (whether a string equals a category), ``other`` (whether a string is outside the categories) and
+    ``missing``. A leaf of a tree with scores also has ``scores``, which decide its label.
     """
 
     label: str | None = None
@@ -152,7 +155,10 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LevelDocument(msgspec.Struct, frozen=True):
-    """A hyperplane over integers ``u``: ``weights . u = offset``, with integer coefficients."""
+    """A hyperplane over integers ``u``: ``weights . u = offset``, with integer coefficients.
+
+    The integers are the values of features, in steps between the features' bounds.
+    """
 
     weights: tuple[int, ...]
     offset: int
@@ -161,10 +167,10 @@ class LevelDocument(msgspec.Struct, frozen=True):
 class HalfspaceDocument(msgspec.Struct, frozen=True):
     """A halfspace over features, each measured in integer steps from its lower bound.
 
-    ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
-    rounded to the nearest integer, a half to the even one, and 0 where it is
-    missing.  A row is in the second class iff the first level whose ``weights
-    . u - offset`` is not zero is positive.
+    A number x is clipped to its feature's bounds and becomes the integer ``u``, which is
+    ``(x - lower) / (upper - lower) * steps`` rounded to the nearest integer, a half to the even
+    one; a missing number becomes 0. A row is in the second class if and only if, at the first level
+    where ``weights . u - offset`` is not zero, it is positive.
     """
 
     features: tuple[int, ...]
@@ -176,12 +182,12 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole JSON document of a classifier; it suffices to predict, except in version 3.
 
-    Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
-    ``predictor`` of the operator's own, which its code predicts by.  A
-    ``student`` was trained on answers; version 3 has nothing else: a fitted
-    estimator, by which its server alone predicts.  Version 4 has ``scores``, version
-    5 scores with waves, version 6 a ``grid``, and version 7 scores with ``numbers``.  Version 8
-    has a ``tree`` whose leaves have scores; divided by ``tree_unit`` they are shares of rows.
+    Version 1 has a ``tree``. Version 2 has a ``halfspace`` instead, or a ``predictor`` of the
+    operator, whose code predicts. A ``student`` was trained on answers. Version 3 has only a
+    ``student`` that is a fitted estimator, with which only its server can predict. Version 4 has
+    ``scores``, version 5 scores with cosine features (``waves``), version 6 a ``grid``, and version
+    7 scores with ``numbers``. Version 8 has a ``tree`` whose leaves have scores; divided by
+    ``tree_unit``, these scores are proportions of rows.
     """
 
     format: str
@@ -201,7 +207,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_scores(self) -> bool:
-        """Whether rows get scores beside labels."""
+        """Whether the classifier gives rows scores as well as labels."""
         return self.scores is not None or self.tree_unit is not None
 
 

@@ -1,8 +1,8 @@
 """Training of a student (a model trained on released answers), and its publication.
 
-It learns from the queries and the labels that were released for them, and from
-nothing else: no private row, vote or learner is read, and no share is charged.
-A crash before the publication trains the same student again.
+The student is trained on queries and their released labels only. No private row, vote or model is
+read, and no share of the budget is charged. After a crash before the publication, the same student
+is trained again.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def publish_student(release: Release) -> None:
     """Train and publish the student model; called on the thread that writes the ledger.
 
     Raises:
-        LedgerUnavailableError: the commit was not taken; nothing was published.
-        LedgerCorruptError: an answer is missing.
+        LedgerUnavailableError: the ledger refused the commit; nothing was published.
+        LedgerCorruptError: an answer is missing from the ledger.
 
     """
 
@@ -84,9 +84,9 @@ def taught(
     """Return a student model trained on the given answers, which are all released.
 
     Args:
-        configuration: the release's.
-        answers: with the vectors that were asked, in their order.
-        seed: for what an estimator draws, public.
+        configuration: the release's public parameters.
+        answers: the recorded answers with their query vectors, in the order of the answers.
+        seed: the public seed for an estimator's random choices.
 
     """
     learner, schema = configuration.student, configuration.schema

@@ -1,6 +1,7 @@
 """The learners that draw a rule from a public class by the exponential mechanism.
 
-``exponential`` publishes the rule, and ``scored-tree`` a tree with noisy counts in its leaves.
+The learner ``exponential`` publishes the drawn rule, and ``scored-tree`` a drawn tree with noisy
+counts in its leaves.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class ExponentialDraw:
     """A draw by the exponential mechanism, whose parameters follow from public numbers.
 
     Attributes:
-        parameters: of the mechanism.
-        alpha: the accuracy that a release aims at.
-        beta: the probability at which a bound may fail.
-        unit: what n counts.
+        parameters: the public parameters of the exponential mechanism.
+        alpha: the accuracy target of the release.
+        beta: the probability with which a bound on accuracy may fail.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -62,7 +63,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on how far a draw may be from the best hypothesis, by public numbers."""
+        """Return a text on how far the drawn hypothesis may be from the best one."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -109,8 +110,8 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
     """Return the parameters of a draw from a hypothesis class that public points fix.
 
     Raises:
-        ConfigurationError: names what to change, where no such draw is exact, or where it
-            would take hours and nothing is charged yet.
+        ConfigurationError: the draw cannot be made exactly, or would take hours and nothing is
+            charged yet; the message names what to change.
 
     """
     settings = asked.settings
@@ -131,7 +132,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return the bound on a draw's excess error; labels rarer than this may never be given."""
+    """Return the bound on a draw's excess error; a label rarer than this may never be given."""
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,
@@ -156,12 +157,12 @@ DRAWN_FROM_CLASS: Final = LearnerRow(
 
 @dataclass(frozen=True, slots=True)
 class ScoredTreeDraw:
-    """The draw of a tree with noisy counts in its leaves, prepared by public numbers.
+    """The draw of a tree with noisy counts in its leaves, prepared from public numbers.
 
     Attributes:
-        parameters: of the mechanism.
-        beta: the probability at which a bound may fail.
-        unit: what n counts.
+        parameters: the public parameters of the mechanism.
+        beta: the probability with which a bound on accuracy may fail.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -170,7 +171,7 @@ class ScoredTreeDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect, by public numbers."""
+        """Return a text on the accuracy to expect, computed from public numbers."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.tree.epsilon)
         bound = excess_error(
@@ -200,8 +201,9 @@ def scored_tree_draw(asked: ClassifierAsked) -> ScoredTreeDraw:
     """Return the parameters of a draw of a tree with noisy counts in its leaves.
 
     Raises:
-        ConfigurationError: names what to change, where the class is of other rules than trees,
-            no such draw is exact, or it would take hours and nothing is charged yet.
+        ConfigurationError: the hypothesis class does not consist of trees, the draw cannot be made
+            exactly, or it would take hours and nothing is charged yet; the message names what to
+            change.
 
     """
     settings = asked.settings
@@ -227,7 +229,7 @@ def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> Tr
     """Return the class of trees of ``[classifier]``, restricted to public points.
 
     Raises:
-        ConfigurationError: it is a class of other rules.
+        ConfigurationError: the class in ``[classifier]`` does not consist of trees.
 
     """
     hypotheses = published_class(settings, public_values)
@@ -239,7 +241,7 @@ def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> Tr
 
 
 def scored_tree_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows whose count in one leaf stands out of the noise."""
+    """Return the fraction of rows whose count in one leaf clearly exceeds the noise."""
     parameters = scored_tree_draw(asked).parameters
     lead = scored_tree.SCALES_ADDED * parameters.leaf_scale / parameters.unit_count
     return float(lead) / asked.row_count

@@ -21,7 +21,7 @@ class PublishedForms:
     """The published classifier of a release in JSON and ONNX, as soon as it exists."""
 
     def __init__(self, release: Release) -> None:
-        """Serve the classifier that ``release``, here or in another process, has published."""
+        """Prepare the formats of the classifier that a server of ``release`` has published."""
         self._release = release
         self._model_of: tuple[bytes, bytes] | None = None
         self._building = asyncio.Lock()
@@ -30,7 +30,7 @@ class PublishedForms:
         """Return the published classifier as JSON.
 
         Raises:
-            NotPublishedError: there is none yet.
+            NotPublishedError: no classifier is published yet.
             LedgerUnavailableError: the ledger cannot be read.
 
         """
@@ -46,8 +46,8 @@ class PublishedForms:
         """Return the published classifier as an ONNX model.
 
         Raises:
-            NotPublishedError: there is none yet.
-            NotExportableError: ONNX cannot hold it.
+            NotPublishedError: no classifier is published yet.
+            NotExportableError: ONNX cannot express the classifier.
             LedgerUnavailableError: the ledger cannot be read.
 
         """

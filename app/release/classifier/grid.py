@@ -1,6 +1,7 @@
-"""The learner ``grid``: noisy label counts on public grids over up to four numbers.
+"""The learner ``grid``: noisy label counts on public grids over up to four numeric features.
 
-The published form is runs of labels over cells; a row finds its cell by comparisons alone.
+The published document has runs of adjacent cells with equal labels; the cell of a row is found by
+comparisons alone.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ DRAWS_MAX: Final = 1 << 21
 class GridDraw:
     """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
 
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+
     Attributes:
-        parameters: of the mechanism.
-        unit: what n counts.
+        parameters: the public parameters of the mechanism.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -73,7 +76,7 @@ class GridDraw:
         )
 
     def labels(self, rows: AnyRows, noise: NoiseSource) -> NDArray[np.int64]:
-        """Return the label of every cell of the finest grid, by noisy counts."""
+        """Return the label of every cell of the finest grid, computed from noisy counts."""
         grid = self.parameters.grid
         if isinstance(rows, StreamedRows):
             coding = IntegerCodes(grid.encode, columns=len(grid.features), largest=grid.sides[-1])
@@ -90,7 +93,7 @@ class GridDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return labels of cells in their published form; the budget was charged before."""
+        """Return the labels of cells in their published form; the budget was charged before."""
         del schema, told
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
@@ -98,9 +101,11 @@ class GridDraw:
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
     """Return the parameters of noisy label counts, from the schema and the number of rows n.
 
+    A grid divides the public feature space into cells; a coarse and several finer grids are used.
+
     Raises:
-        ConfigurationError: names what to change, where there are other features than four
-            numbers, or more noise than 64 bits hold.
+        ConfigurationError: the features are not one to four numbers, or the noise needs more than
+            64 bits; the message names what to change.
 
     """
     settings = asked.settings

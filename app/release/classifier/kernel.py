@@ -1,4 +1,4 @@
-"""The learner ``kernel``: noisy gradient descent over tests and random cosine features."""
+"""The learner ``kernel``: noisy gradient descent over feature tests and random cosine features."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none
 class KernelDraw:
     """A noisy gradient descent over public tests and random cosine features of numbers.
 
-    Everything but the coins is fixed before a private row is read, and the coins are
-    public: they are drawn before the rows are looked at, and published with the weights.
+    The random weights of the cosine features are public: they are drawn before a private row is
+    read, and published with the classifier. Everything else is a function of public numbers.
 
     Attributes:
-        terms: the public terms.
-        of_terms: their public map.
-        feature_indices: the numeric features, in schema order.
-        bounds: lower and upper bound of each.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        shrinkage: of small directions.
-        rate: of a step.
-        class_count: number of labels, L.
-        row_count: the public n.
-        calibration: of the noise.
-        wave_size: of waves beside tests.
-        unit: what n counts.
+        terms: the public feature tests, and conjunctions of them, that are inputs of the score.
+        of_terms: the public linear map of these inputs to uncorrelated coordinates.
+        feature_indices: the indices of the numeric features, in schema order.
+        bounds: the lower and upper bound of each numeric feature.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        shrinkage: how strongly weights are shrunk in each direction.
+        rate: the length of a step of the descent, as a multiple of the mean gradient.
+        class_count: the number L of labels.
+        row_count: the public number n of rows, or of persons.
+        calibration: the noise variance of every step.
+        wave_size: the size of cosine features relative to that of feature tests.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -81,7 +81,7 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says where the tests come from."""
+        """Return a text on the accuracy to expect; ``source`` names the origin of the tests."""
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
@@ -94,7 +94,7 @@ class KernelDraw:
         )
 
     def inputs(self, noise: NoiseSource) -> KernelInputs:
-        """Return the inputs of the descent, after drawing the public random cosine features."""
+        """Return the inputs of the descent, after drawing the public cosine features."""
         steps = [
             whole_steps(self.public_values[:, index], bounds)
             for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
@@ -125,7 +125,10 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Return a kernel score, after drawing random features and running the noisy descent."""
+        """Return a kernel score, after drawing random features and running the noisy descent.
+
+        A kernel score is a linear score whose inputs include random cosine features of the numbers.
+        """
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -141,7 +144,10 @@ class KernelDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return a kernel score in its published form; its budget was charged before."""
+        """Return a kernel score in its published form; its budget was charged before.
+
+        A kernel score is a linear score whose inputs include random cosine features of the numbers.
+        """
         del told
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
@@ -150,8 +156,8 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
     """Return a prepared noisy gradient descent, whose random cosine features are drawn later.
 
     Raises:
-        ConfigurationError: names what to change, where there is no number, or where sums
-            would take hours.
+        ConfigurationError: there is no numeric feature, or the sums over rows would take hours; the
+            message names what to change.
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
@@ -185,7 +191,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs so that the noise does not hide it."""
+    """Return the fraction of rows that a label needs to exceed the noise."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

@@ -38,7 +38,7 @@ class ClassifierDraw(Protocol):
     """The interface of a random draw of a classifier, whose parameters are public."""
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
+        """Return a text on the accuracy to expect; ``source`` names the origin of the inputs."""
         ...
 
     def written(
@@ -48,9 +48,9 @@ class ClassifierDraw(Protocol):
 
         Args:
             schema: the public schema.
-            rows: private.
-            noise: where the draw comes from.
-            told: of how far it has come, by public numbers, where it takes long.
+            rows: the private rows.
+            noise: the source of randomness.
+            told: a function that is told the progress of a long draw, in public numbers.
 
         """
         ...
@@ -62,12 +62,12 @@ class ClassifierAsked:
 
     Attributes:
         settings: the whole configuration.
-        charge: of the classifier.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        row_count: the public n.
-        is_first: whether nothing is charged yet, so that a draw of hours is refused.
-        inputs: version of the release's rule of inputs.
-        division: version of the rule that divides epsilon over a tree and its leaves.
+        charge: the classifier's share of epsilon and delta.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        row_count: the public number n of rows, or of persons.
+        is_first: whether nothing is charged yet; then a draw that would take hours is refused.
+        inputs: the version of the rule that selects a score's inputs.
+        division: the version of the rule that divides epsilon between a tree and its leaves.
 
     """
 
@@ -82,14 +82,16 @@ class ClassifierAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRow:
-    """A row of the table of learners: how a classifier is drawn, and how rare a label may be.
+    """An entry of the table of learners: how a classifier is drawn, and how rare a label may be.
 
     Attributes:
-        learner: its public row, by whose name it is chosen.
-        prepare: the draw that public numbers and points fix; refuses what could not be drawn.
-        smallest_share: the share of the rows that a label must have, lest the noise hide it;
-            ``public_values`` may be none, which gives a bound of it.
-        drawn_class: the class that it draws from, as public points fix it; None without one.
+        learner: the public facts about the learner, with its name.
+        prepare: a function that returns the draw for given public numbers and points, and raises an
+            error if the draw would be impossible.
+        smallest_share: a function that returns the fraction of the rows that a label needs to
+            exceed the noise; with an empty ``public_values`` it returns a bound on this fraction.
+        drawn_class: a function that returns the hypothesis class of the draw for given public
+            points; None if the learner has no class.
 
     """
 

@@ -63,8 +63,9 @@ class ChosenLearner:
     """The learner that a release uses for its classifier, and the reason for this choice.
 
     Attributes:
-        row: of the learner.
-        reason: what ``auto`` went by, in public numbers; empty where it was configured.
+        row: the learner's entry in the table of learners.
+        reason: the public numbers by which ``auto`` chose the learner, as text; empty if the
+            learner is configured.
 
     """
 
@@ -83,7 +84,7 @@ ALL_RARE: Final = (
 
 
 def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
-    """Return a text on how rare a label may be before the classifier never gives it."""
+    """Return a text on how rare a label may be so that the classifier still gives it."""
     if share >= 1:
         return ALL_RARE.format(unit=unit)
     return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
@@ -98,8 +99,8 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
     """Return the version of the rule by which ``auto`` chooses a learner.
 
     Raises:
-        ReleaseMismatchError: a later version of this program opened the release by a rule
-            that this one does not know.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     return _rule(opened, AUTO_RULE_KEY, range(FIRST_AUTO_RULE, NEWEST_AUTO_RULE + 1))
@@ -109,17 +110,19 @@ def inputs_rule(opened: ReleaseOpened | None) -> int:
     """Return the version of the rule that selects a score's inputs.
 
     Raises:
-        ReleaseMismatchError: as :func:`auto_rule`.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     return _rule(opened, INPUTS_KEY, range(FIRST_INPUTS, NEWEST_INPUTS + 1))
 
 
 def division_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule that divides epsilon over a tree and its leaves.
+    """Return the version of the rule that divides epsilon between a tree and its leaves.
 
     Raises:
-        ReleaseMismatchError: as :func:`auto_rule`.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     return _rule(opened, DIVISION_KEY, range(min(DIVISIONS), NEWEST_DIVISION + 1))
@@ -139,8 +142,9 @@ def _rule(opened: ReleaseOpened | None, key: str, known: range) -> int:
 def rule_parameters(configuration: Configuration) -> dict[str, str]:
     """Return the parameters in the first ledger entry that fix the classifier's rules.
 
-    There is one of ``auto`` where it chooses a learner, one of inputs where scores may be sums,
-    and one of the division of epsilon where they are a tree's.
+    There is one parameter for the rule of ``auto`` if ``auto`` chooses the learner, one for the
+    selection of inputs if the classifier may be a sum of scores, and one for the division of
+    epsilon if it is a tree with scores.
     """
     learner = configuration.settings.classifier.learner
     if not configuration.has(Mechanism.CLASSIFIER) or not may_rank(learner):
@@ -154,15 +158,17 @@ def rule_parameters(configuration: Configuration) -> dict[str, str]:
 def chosen_learner(
     settings: Settings, *, row_count: int | None, opened: ReleaseOpened | None
 ) -> ChosenLearner:
-    """Return the configured learner, or the one that public numbers favour under ``auto``.
+    """Return the configured learner, or the one that ``auto`` chooses from public numbers.
 
     Args:
         settings: the whole configuration.
-        row_count: the public n, where known.
-        opened: the first entry, whose rule is followed; None where there is none yet.
+        row_count: the public number n of rows; None if it is unknown.
+        opened: the release's first ledger entry, which fixes the rule of ``auto``; None before the
+            release is opened.
 
     Raises:
-        ReleaseMismatchError: as :func:`auto_rule`.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     given, rule = settings.classifier.learner, auto_rule(opened)
@@ -180,8 +186,8 @@ def public_numbers(
 
     Args:
         settings: the whole configuration.
-        row_count: the public n, where known.
-        epsilon: of the classifier; None for its share.
+        row_count: the public number n of rows; None if it is unknown.
+        epsilon: the classifier's epsilon; None for its share in the configuration.
 
     """
     listed = settings.published.tests
@@ -224,15 +230,16 @@ def classifier_draw(
     """Return the parameters to draw a release's classifier, which depend on public points.
 
     Args:
-        configuration: the release's.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        row_count: the public n.
-        is_first: whether nothing is charged yet, so that a draw of hours is refused.
-        opened: the release's first entry; None where there is none yet.
+        configuration: the release's public parameters.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        row_count: the public number n of rows, or of persons.
+        is_first: whether nothing is charged yet; then a draw that would take hours is refused.
+        opened: the release's first ledger entry; None before the release is opened.
 
     Raises:
-        ConfigurationError: names what to change, where no such draw is exact.
-        ReleaseMismatchError: as :func:`auto_rule`.
+        ConfigurationError: the draw cannot be made exactly; the message names what to change.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     settings, charge = configuration.settings, configuration.charges[Mechanism.CLASSIFIER]
@@ -255,18 +262,19 @@ def check_classifier_draw(
     row_count: int,
     opened: ReleaseOpened | None = None,
 ) -> None:
-    """Refuse a configuration whose classifier could not be drawn later.
+    """Raise an error for a configuration whose classifier could not be drawn later.
 
     Args:
-        configuration: the release's.
-        public_values: encoded public points, shape (m, d), where they are known;
-            without any its class is at its largest.
-        row_count: the public n.
-        opened: the release's first entry; None where there is none yet.
+        configuration: the release's public parameters.
+        public_values: the public points, encoded, shape (m, d); None if they are not known yet, and
+            then the largest possible hypothesis class is checked.
+        row_count: the public number n of rows, or of persons.
+        opened: the release's first ledger entry; None before the release is opened.
 
     Raises:
-        ConfigurationError: names what to change.
-        ReleaseMismatchError: as :func:`auto_rule`.
+        ConfigurationError: the draw is impossible; the message names what to change.
+        ReleaseMismatchError: a later version of this program opened the release by a rule that this
+            version does not know.
 
     """
     if configuration.has(Mechanism.CLASSIFIER):

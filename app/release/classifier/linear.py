@@ -1,4 +1,4 @@
-"""The learner ``linear``: noisy gradient descent over inputs that public points fix."""
+"""The learner ``linear``: noisy gradient descent over inputs that public points determine."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class RowVectors:
     """A public map from encoded rows to integer vectors, applied row by row.
 
     Attributes:
-        encode: of the inputs.
-        features: the public map of inputs to vectors.
+        encode: the public map of an encoded row to the inputs of the score.
+        features: the public map of these inputs to integer vectors.
 
     """
 
@@ -91,7 +91,7 @@ def gradient_at(
     labels: NDArray[np.int64],
     person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
-    """Return the gradient summed over some rows, shape (coordinates, scores); secret."""
+    """Return the gradient, summed over some rows, shape (coordinates, scores); secret."""
     return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
@@ -105,11 +105,12 @@ def descended(
     """Return weights found by noisy gradient descent; their budget was charged before.
 
     Args:
-        parameters: of the mechanism.
-        encode: of the inputs.
+        parameters: the public parameters of the descent.
+        encode: the public map of an encoded row to the inputs of the score.
         rows: all private rows.
-        noise: where the draws come from.
-        start: the first iterate, public, shape ``(p, s)``; None for zero.
+        noise: the source of randomness.
+        start: the first iterate, public, shape ``(p, s)`` for p coordinates and s scores; None for
+            zero.
 
     """
     if not isinstance(rows, StreamedRows):
@@ -130,9 +131,10 @@ class LinearDraw:
     """A noisy gradient descent whose parameters follow from public values, and its inputs.
 
     Attributes:
-        inputs: the public terms, alone, with numbers, or with cosine features drawn before.
-        parameters: of the mechanism.
-        unit: what n counts.
+        inputs: the public inputs of the score: feature tests and conjunctions of them, perhaps with
+            numbers, or with cosine features that were drawn before.
+        parameters: the public parameters of the descent.
+        unit: what the number n counts, rows or persons.
 
     """
 
@@ -141,7 +143,7 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says where the inputs come from."""
+        """Return a text on the accuracy to expect; ``source`` names the origin of the inputs."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
@@ -160,9 +162,10 @@ class LinearDraw:
         """Return the weights of all coordinates, found by noisy gradient descent on the rows.
 
         Args:
-            rows: of the public n, secret.
-            noise: where the noise comes from.
-            start: the first iterate, public, shape ``(p, s)``; None for zero.
+            rows: the private rows, as many as the public n says.
+            noise: the source of randomness.
+            start: the first iterate, public, shape ``(p, s)`` for p coordinates and s scores; None
+                for zero.
 
         """
         return descended(self.parameters, self.inputs.encode, rows, noise, start)
@@ -172,7 +175,10 @@ class LinearDraw:
         return self.scores(self.descend(rows, noise).values)
 
     def scores(self, weights: NDArray[np.float64]) -> LinearScores | KernelScores:
-        """Return the scores over the inputs that weights of shape (coordinates, scores) define."""
+        """Return the scores that ``weights``, of shape (coordinates, scores), define.
+
+        The scores rank the labels of a row.
+        """
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
@@ -190,7 +196,10 @@ class LinearDraw:
 
 
 def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
-    """Return linear or kernel scores in their published form."""
+    """Return linear or kernel scores in their published form.
+
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+    """
     if isinstance(drawn, KernelScores):
         return Written(scores=kernel_document(drawn, schema))
     return Written(scores=scores_document(drawn, schema))
@@ -200,8 +209,8 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
     """Return the noisy gradient descent that public points and the public number of rows fix.
 
     Raises:
-        ConfigurationError: names what to change, where sums would not be exact, or
-            would take hours.
+        ConfigurationError: the sums over rows would not be exact, or would take hours; the message
+            names what to change.
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
@@ -237,11 +246,11 @@ def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGrad
     """Return the noise of the descent for its share of the budget, after checking it.
 
     Args:
-        asked: of the draw.
-        step_count: of the descent, each of one weight.
+        asked: the public values that fix the draw.
+        step_count: the number of steps, all with the same noise.
 
     Raises:
-        InvariantError: its account has less for it.
+        InvariantError: the noise is too small for the privacy account to which the descent belongs.
 
     """
     charge = asked.charge
@@ -266,7 +275,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that enter scores directly; none by version 1 of the rule."""
+    """Return the numeric features that enter scores directly; none under version 1 of the rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -296,13 +305,14 @@ def terms_known(
     """Return the score's inputs (tests, pairs of tests) and a map that decorrelates them.
 
     Args:
-        asked: of the draw.
-        bins: intervals of a number, where the configuration does not say.
-        step_count: of the descent.
-        other_count: of features that are taken beside them.
+        asked: the public values that fix the draw.
+        bins: the number of intervals into which a number is divided, unless the configuration sets
+            it.
+        step_count: the number of steps of the descent.
+        other_count: the number of further inputs of the score, such as cosine features.
 
     Raises:
-        ConfigurationError: sums would take hours.
+        ConfigurationError: the sums over rows would take hours.
 
     """
     tests = _tests_known(asked, bins)
@@ -361,20 +371,21 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs so that the noise does not hide it."""
+    """Return the fraction of rows that a label needs to exceed the noise."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the fraction of rows that a label needs so that the noise does not hide it.
+    """Return the fraction of rows that a label needs to exceed the noise of the descent.
 
-    That is where all of them pull alike: a row pulls by half its length, and all steps' noise
-    together has a deviation of a row's length times the root of the calibration's ratio.
+    The estimate assumes that the gradients of all rows with the label have the same direction. Each
+    has half the length of a row's vector. The noise of all steps together has, as its standard
+    deviation, the length of a row's vector times the square root of the noise's ``variance_ratio``.
 
     Args:
-        asked: of the draw.
-        step_count: of the descent.
+        asked: the public values that fix the draw.
+        step_count: the number of steps of the descent.
 
     """
     charge, class_count = asked.charge, len(asked.settings.data.classes)

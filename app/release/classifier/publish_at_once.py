@@ -1,10 +1,10 @@
 """Publishing a classifier at once, without answering queries first.
 
-With public points this is the semi-private learner; without, the private PAC
-learner over the finite public class of ``[classifier]``.  It spends the
-classifier's share of a release, once.  A release that is not open yet begins
-here: the shares of its opening are charged, and the first start of a server
-draws the ensemble under them.
+With public points the classifier is drawn by the semi-private learner; without public points, by
+the private PAC learner over the finite public class of ``[classifier]``. The draw spends the
+classifier's share of a release, once. If the release is not open yet, this opens it and charges the
+shares that an opening charges; the first start of a server then draws the models under these
+charges.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ PUBLISHED: Final = (
 
 
 def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
-    """Refuse invalid requests that can be recognised before a private row is read.
+    """Raise an error for an invalid request, before a private row is read.
 
     Raises:
-        ConfigurationError: the classifier has no share.
+        ConfigurationError: the classifier has no share of epsilon.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        VerificationError: a classifier is published, the ledger is closed, or the learner
-            uses delta and the ensemble is between its first answer and its last.
+        VerificationError: a classifier is already published, the ledger is closed, or the learner
+            uses delta and the models have given their first answer but not their last.
 
     """
     _require_share(configuration)
@@ -70,16 +70,16 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
 def check_first_classifier(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a classifier that a new release could not draw, before a ledger is created.
+    """Raise an error for a classifier that a new release could not draw, before its ledger exists.
 
     Args:
-        configuration: the release's.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        row_count: the public n.
+        configuration: the release's public parameters.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        row_count: the public number n of rows, or of persons.
 
     Raises:
-        ConfigurationError: the classifier has no share, or public numbers show that its draw
-            is impossible.
+        ConfigurationError: the classifier has no share of epsilon, or public numbers show that its
+            draw is impossible.
 
     """
     _require_share(configuration)
@@ -99,23 +99,22 @@ def learn(
     """Charge the classifier's share, draw the classifier once, and publish it.
 
     Args:
-        configuration: the release's.
-        ledger: a release's, or an empty one.
+        configuration: the release's public parameters.
+        ledger: the release's ledger, or an empty one for a new release.
         rows: the private rows.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        noise: where every draw comes from.
-        progress: shows stages.
-        tell: told what the draw is worth, in public numbers.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        noise: the source of randomness.
+        progress: the display of the stages of the work.
+        tell: a function that is given a text on the accuracy to expect, from public numbers.
 
     Raises:
-        ConfigurationError: a draw is impossible, which public numbers show;
-            nothing is charged.
-        ReleaseMismatchError: data or parameters differ from the ledger's release.
-        VerificationError: a classifier is published, by another process perhaps, or has
-            to wait for the ensemble's last answer.
-        LedgerCorruptError: a private piece of the release is missing or altered.
-        InvariantError: the calibration of its answers does not hold.
-        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+        ConfigurationError: public numbers show that a draw is impossible; nothing is charged.
+        ReleaseMismatchError: the data or parameters differ from those of the ledger's release.
+        VerificationError: a classifier is already published, perhaps by another process, or may
+            only be drawn after the models' last answer.
+        LedgerCorruptError: a private value of the release is missing or altered.
+        InvariantError: the noise parameters of the answers do not satisfy the privacy claim.
+        LedgerUnavailableError: the ledger refused a commit, or another process is drawing; nothing
             is published.
 
     """
@@ -163,12 +162,13 @@ def labels_given_to_nobody(
 ) -> tuple[str, ...]:
     """Return the labels that the classifier gives to no public point.
 
-    What is published and the points are public, and nothing else enters.
+    Only public values are used: the published classifier and the points.
 
     Args:
-        published: the classifier.
+        published: the published classifier.
         schema: the public schema.
-        public_values: encoded public points, shape (m, d); the first of them are asked.
+        public_values: the public points, encoded, shape (m, d); the first :data:`POINTS_ASKED_MAX`
+            of them are used.
 
     """
     asked = decode(schema, public_values[:POINTS_ASKED_MAX])

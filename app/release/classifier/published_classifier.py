@@ -1,9 +1,8 @@
 """The published classifier: its public document, and its predictions.
 
-Once its entry is committed the document is public; answering by it is
-post-processing and costs nothing.
-
-Whether a row lies in a published halfspace: sums of whole numbers of steps.
+When the document's ledger entry is committed, the document is public; predictions from it are
+post-processing and cost nothing. The module also decides whether a row lies in a published
+halfspace, by sums of whole numbers of steps.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class PublishedClassifier:
     _missing_numbers: frozenset[float] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Sum up the terms of scores, or the runs of a grid, once for all predictions."""
+        """Prepare tables of scores, or the cells of a grid, once for all predictions."""
         missing_numbers = finite_numbers(self.document.missing)
         object.__setattr__(self, "_missing_numbers", missing_numbers)
         document = self.document
@@ -107,7 +106,7 @@ class PublishedClassifier:
         return [list(self._leaf(vector).scores or ()) for vector in settled]
 
     def predict(self, vector: Vector) -> str:
-        """Return the label of one feature vector in schema order."""
+        """Return the label of one feature vector, with its features in schema order."""
         if self.student is not None:
             return self.student.predict([vector])[0]
         vector = self._settled(vector)
@@ -165,11 +164,11 @@ def publish_drawn(
     """Return a hypothesis or a student as a published classifier.
 
     Args:
-        release: name of the release.
+        release: the name of the release.
         schema: the public schema.
-        hypotheses: the public class that it was drawn from.
+        hypotheses: the public class to which the hypothesis belongs.
         drawn: the hypothesis.
-        student: how it was trained; None where it was drawn.
+        student: how the student was trained; None if the hypothesis was drawn from private rows.
 
     """
     return published_document(release, schema, student, written(schema, hypotheses, drawn))
@@ -190,7 +189,7 @@ def draw_published(
 
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
-    """Return the classifier in a ledger entry, without a fitted estimator."""
+    """Return the classifier in a ledger entry; a fitted estimator is not loaded."""
     document = read_document(event.classifier)
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
@@ -269,7 +268,7 @@ def read_classifier(
     """Return a published classifier that is ready to predict.
 
     Raises:
-        LedgerCorruptError: the fitted estimator is missing or altered.
+        LedgerCorruptError: the fitted estimator is missing from the private state or altered.
 
     """
     published = read_published(event)
@@ -288,8 +287,9 @@ class TrainedStudent:
     """A trained student model, published or not.
 
     Attributes:
-        classifier: what is to be published.
-        pieces: the fitted estimator; nothing where the document is the whole student.
+        classifier: the classifier to publish.
+        pieces: the fitted estimator, for the private state; empty if the document contains the
+            whole student.
 
     """
 

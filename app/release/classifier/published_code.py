@@ -1,11 +1,12 @@
 """Published classifiers that run code: user-written predictors, and fitted estimators.
 
-A predictor's description is public with the document.  Its code is the operator's, and the
-release is bound to it; predicting by it is post-processing.
+The description of a predictor is in the public document. Its code belongs to the operator, and the
+release is bound to this code by a hash; predictions are post-processing.
 
-A student's document is public and says what was trained on how much.  A rule's student
-is one of the hypotheses that a document holds; a fitted estimator stays a piece
-of the release, because whoever unpickled it would run whatever it holds.
+The document of a student is public and says which rule or estimator was trained on how many
+answers. A student that is a rule is written in full in the document. A fitted estimator stays in
+the private state of the release, because loading it with pickle would run any code that it
+contains.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class PublishedPredictor:
     """A user-written predictor, rebuilt from its published document.
 
     Attributes:
-        predictor: what is called.
+        predictor: the user's predictor, a callable.
         features: the public features, in schema order.
-        labels: the classes.
-        missing: strings that stand for a missing value, besides an empty one.
+        labels: the labels, by class index.
+        missing: the strings that stand for a missing value, apart from the empty string.
 
     """
 
@@ -46,13 +47,13 @@ class PublishedPredictor:
     missing: frozenset[str]
 
     def predict(self, vector: Vector) -> str:
-        """Return the label of one feature vector in schema order."""
+        """Return the label of one feature vector, with its features in schema order."""
         row = posted_row(self.features, vector, missing=self.missing)
         return self.labels.classes[self.labels.predicted(self.predictor, row)]
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Return the JSON document of the single predictor in a list."""
+    """Return the JSON document of the single predictor in ``drawn``."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 
@@ -66,7 +67,7 @@ def rebuilt(
     """Return the predictor in a published document, after importing its code.
 
     Raises:
-        ConfigurationError: the code is not there, or does not read the description.
+        ConfigurationError: the code cannot be imported, or cannot read the description.
 
     """
     source = PredictorSource(
@@ -89,7 +90,7 @@ class PublishedStudent:
 
     Attributes:
         schema: the public schema.
-        student: what was fitted.
+        student: the fitted estimator.
 
     """
 
@@ -97,7 +98,7 @@ class PublishedStudent:
     student: EstimatorStudent
 
     def predict(self, vectors: Sequence[Vector]) -> list[str]:
-        """Return the label of each feature vector in schema order, all in one call."""
+        """Return the label of each feature vector, predicted in one call."""
         if not vectors:
             return []
         predicted = self.student.predict(encode(self.schema, vectors))
@@ -108,7 +109,7 @@ def rebuilt_student(schema: Schema, body: bytes, *, otherwise: str) -> Published
     """Return a fitted estimator from its stored bytes, whose digest was checked.
 
     Raises:
-        LedgerCorruptError: the piece is not what was written.
+        LedgerCorruptError: the bytes do not contain a fitted estimator.
 
     """
     fallback = schema.classes.index(otherwise)

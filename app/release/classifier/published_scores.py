@@ -1,8 +1,8 @@
 """The published form of linear and kernel scores: integer weights of inputs.
 
-Prediction looks every feature up in a table of its own: terms of one feature, and of
-two, are summed beforehand for each of the cells into which the tests cut a feature.
-Waves and numbers are computed in 64-bit integers.
+For fast predictions, the tests cut each feature into intervals, and the weights of all terms on one
+feature, or on two features, are added up beforehand for each interval or pair of intervals. Cosine
+features and numbers are computed in 64-bit integers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
 
 
 def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
-    """Return the document of kernel scores, without inputs whose weights are all zero."""
+    """Return the document of kernel scores, without inputs whose weights are all zero.
+
+    A kernel score is a linear score whose inputs include random cosine features of the numbers.
+    """
     inputs = scores.inputs
     of_terms = _rows(MAGNITUDE * scores.weights[: len(inputs.terms)])
     others = scores.weights[len(inputs.terms) :]
@@ -119,7 +122,7 @@ class PublishedScores:
         features: Sequence[FeatureDocument],
         missing: Sequence[str],
     ) -> None:
-        """Add up the weights of all tests of the same features in one table, for speed."""
+        """Add up the weights of all tests on the same features in one table, for speed."""
         self._intercepts = document.intercepts
         literals = [literal for term in document.terms for literal in term.tests]
         used = sorted({literal.feature for literal in literals})
@@ -143,7 +146,7 @@ class PublishedScores:
         return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
 
     def scores(self, vector: Vector) -> list[int]:
-        """Return the scores of a feature vector in schema order."""
+        """Return the scores of a feature vector, with its features in schema order."""
         cells = {feature: column.cell(vector[feature]) for feature, column in self._columns.items()}
         scores = list(self._intercepts)
         for features, table in self._tables.items():

@@ -1,9 +1,8 @@
 """The end of answering by vote: the classifier is drawn or the student trained.
 
-A commit that fails publishes the same draw later; of several servers one draws, and the
-others wait for what it publishes (:mod:`app.release.publication`).
-
-The queries answered so far, as the public points of what is drawn after them.
+If a commit fails, the same draw is published later. Of several servers one draws, and the others
+wait for its publication (:mod:`app.release.publication`). The queries answered so far are the
+public points of the classifier.
 """
 
 from __future__ import annotations
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
     """Return the encoded vectors of all answered queries, (m, d), once for each answer.
 
-    Where a cell is decided once, the other vectors that were asked of it too.
+    If each public cell is decided once, further vectors that were asked in the same cell are
+    included.
     """
     vectors = [decode_key(asked.vector) for asked in ledger.asked_vectors()]
     if not vectors:
@@ -60,10 +60,10 @@ BY_CERTIFICATE: Final = (
 def switch_phase(release: Release, noise: NoiseSource) -> None:
     """Draw or train the classifier, charge and publish it; called on the ledger's thread.
 
-    Where the ledger is closed by then, a halt follows.
+    If the ledger was closed meanwhile, the release halts.
 
     Raises:
-        LedgerUnavailableError: a commit was not taken; nothing was published.
+        LedgerUnavailableError: the ledger refused a commit; nothing was published.
 
     """
     with ending_where_closed(release):
@@ -77,7 +77,7 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Return a newly drawn classifier, whose class depends on the queries answered so far."""
+    """Return a newly drawn classifier, whose hypothesis class depends on the answered queries."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
     prepared = classifier_draw(

@@ -1,4 +1,4 @@
-"""How a hypothesis of each class is written into a classifier document, as a table."""
+"""How a hypothesis of each class is written into a classifier document, as a table of functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a classifier document that suffices to predict, in one of its forms."""
+    """The members of a classifier document that suffice to predict, in one of its forms."""
 
     tree: NodeDocument | None = None
     tree_unit: int | None = None
@@ -46,7 +46,7 @@ NOTHING_DRAWN: Final = Written()
 
 
 class Condition(TypedDict, total=False):
-    """The JSON members of a tree node that state its test."""
+    """The JSON members of a tree node that describe its feature test."""
 
     at_least: float | None
     category: str | None
@@ -66,10 +66,10 @@ def node_document(
 
     Args:
         schema: the public schema.
-        tests: of the tree.
-        tree: the whole of it.
-        scores: of its leaves; None where they have labels alone.
-        node: its index in heap order.
+        tests: the feature tests to which the tree's nodes refer.
+        tree: the whole tree.
+        scores: the scores of the tree's leaves; None if leaves have only labels.
+        node: the index of the node in heap order.
 
     """
     inner_count = len(tree.test_indices)
@@ -92,7 +92,7 @@ def scored_tree_document(
     tree: Tree,
     scores: Sequence[tuple[int, ...]],
 ) -> Written:
-    """Return a tree whose leaves have scores, and the labels that their scores decide."""
+    """Return a tree whose leaves have scores, and labels that follow from the scores."""
     labels = tuple(decided_by(leaf) for leaf in scores)
     labelled = Tree(test_indices=tree.test_indices, leaf_labels=labels)
     root = node_document(schema, tests, labelled, scores)
@@ -100,7 +100,7 @@ def scored_tree_document(
 
 
 def decided_by(scores: Sequence[int]) -> int:
-    """Return the class that scores decide: the first of the largest, or the sign of one."""
+    """Return the class index for given scores: the largest score, or the sign of a single score."""
     return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
 
 
@@ -132,7 +132,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Return the JSON members that state a test of one feature."""
+    """Return the JSON members that describe a test of one feature."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:
@@ -166,7 +166,7 @@ def written(schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis) -> W
     """Return a hypothesis in the published form of its class.
 
     Raises:
-        InvariantError: it is of another class, or of one that has no form.
+        InvariantError: the hypothesis belongs to another class, or its class has no published form.
 
     """
     row = row_of(hypotheses)

@@ -1,17 +1,24 @@
 """A release to which batches of rows are added; their models vote together, and retire by batch.
 
-* ``living_opening.py`` opens such a release, or continues it without its source.
-* ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.
-* ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
-* ``person_batches.py`` has the generation to which each person's rows belong.
-* ``waiting_requests.py`` keeps erasures, corrections and later rows until the next tick, and
-  ``row_changes.py`` prepares them for it.
-* ``labelling.py`` draws a generation's labels, takes over the first's, or pools those of all.
+A generation is one batch of rows. A slot is the fixed place of one row, or of one person's rows, in
+a generation. A tick is a scheduled update, at public times.
+
+* ``living_opening.py`` opens such a release, or continues it without reading its source.
+* ``appending.py`` appends a generation: it charges the budget and stores the rows in slots, but
+  draws no labels or models.
+* ``slots.py`` has the stored rows of a generation by slot, with their labels and models.
+* ``person_batches.py`` finds the generation to which each person's rows belong.
+* ``waiting_requests.py`` keeps erasures, corrections and further rows of known persons until the
+  next tick, and ``row_changes.py`` prepares them for the tick.
+* ``labelling.py`` computes a generation's labels: it draws them, uses the labelling of the first
+  generation, or combines noisy counts of all generations.
 * ``cohort.py`` draws one labelling from the rows of the first generations together.
-* ``fitting.py`` fits a generation's learners on them.
+* ``fitting.py`` trains a generation's models on these labels.
 * ``score_inputs.py`` has the public inputs of the published classifier, fixed at the opening.
-* ``batch_contribution.py`` draws a generation's part in it, from where the one before has arrived.
-* ``waiting_fits.py`` has what is fitted and not in the ledger, and the turn to fit it.
-* ``tick.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
-* ``living_release.py`` is the open release, whose learners are those of all active generations.
+* ``batch_contribution.py`` draws a generation's contribution to the published classifier, starting
+  at the classifier of the previous generation.
+* ``waiting_fits.py`` keeps trained models that do not vote yet, and the lock for training them.
+* ``tick.py`` makes a tick: waiting models join the vote, and every generation's slots are written
+  again.
+* ``living_release.py`` is the open release, with the models of all active generations.
 """

@@ -1,9 +1,9 @@
 """Adding a batch of rows (generation) to a release: it is charged, and its rows stored.
 
-The times and sizes of generations are public, whatever the rows are.  The permutation of the
-slots is drawn after the decision to append; labels and learners are, by whoever serves, before
-the tick at which the generation joins.  That tick is the second after the append, so that one
-whole period is left for the fit, however long the fit takes.
+The times and sizes of generations are public, whatever the rows are. The order of the rows is drawn
+when the generation is appended. Its labels are drawn and its models trained later, by the server,
+before the tick (scheduled update) at which the generation joins the vote. This is the second tick
+after the append, so that one whole period is left for training, however long training takes.
 """
 
 from __future__ import annotations
@@ -74,9 +74,12 @@ class Appended(NamedTuple):
     """The result of adding a batch of rows; only the batch's number is public.
 
     Attributes:
-        number: the generation's; None where the batch had no new person, and made none.
-        further_count: persons whose rows go into slots that they have, at the next tick.
-        unused_count: persons whose generation has retired, and whose rows are not used.
+        number: the number of the new generation; None if the batch had no new person and so made no
+            generation.
+        further_count: the number of known persons whose rows will be added to their earlier rows at
+            the next tick.
+        unused_count: the number of persons whose generation has retired, so that their rows are not
+            used.
 
     """
 
@@ -97,18 +100,18 @@ def append_generation(
     """Add a batch of rows (a generation) to an open release, in one transaction.
 
     Args:
-        configuration: the release's.
-        ledger: with the release, which a server may be serving.
-        rows: of the batch, each a unit of its own, or of persons.
-        noise: where the permutation of the slots comes from.
-        period: of the clock, now.
-        budget: epsilon and delta of its records, where they are not the release's.
+        configuration: the release's public parameters.
+        ledger: the ledger of the release, which a server may be serving.
+        rows: the private rows of the batch.
+        noise: the source of randomness.
+        period: the number of the current period between ticks.
+        budget: epsilon and delta for the records of the batch; None for the release's.
 
     Raises:
-        ConfigurationError: the learners cannot be fitted on so many rows, a record or person is
-            known, or was forgotten, where that is refused, or the budget is above the release's, or
-            buys no unstable answer.
-        ReleaseMismatchError: these are the rows of an earlier generation.
+        ConfigurationError: there are too few rows to train the models, a record or person is
+            already known or was erased, or the budget is above the release's or pays for no
+            unstable answer.
+        ReleaseMismatchError: the rows are those of an earlier generation.
         VerificationError: the release has ended.
 
     """
@@ -171,14 +174,14 @@ def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fract
 
 
 def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
-    """Return the privacy account of a batch of rows with its own budget, else None.
+    """Return the privacy account of a batch of rows with its own budget, otherwise None.
 
     Args:
-        configuration: the release's, with the generation's budget.
-        calibration: the release's.
+        configuration: the release's public parameters, with the generation's budget.
+        calibration: the release's noise parameters.
 
     Raises:
-        ConfigurationError: the budget buys no unstable answer.
+        ConfigurationError: the budget pays for no unstable answer.
 
     """
     charge = configuration.charges[Mechanism.ANSWERS]
@@ -203,11 +206,11 @@ def _next_join(known: Generations, period: int) -> int:
 
 
 def refuse_append(state: LedgerState) -> None:
-    """Refuse further rows if the release was not opened to accept them.
+    """Raise an error if the release was not opened to accept further rows.
 
     Raises:
-        ReleaseMismatchError: it has no release, or a fixed one.
-        VerificationError: it has ended.
+        ReleaseMismatchError: the ledger has no release, or one that accepts no further rows.
+        VerificationError: the release has ended.
 
     """
     if state.release is None:
@@ -233,14 +236,14 @@ def put_generation(
     """Add a batch of rows within a transaction, and return its number.
 
     Args:
-        configuration: the release's.
-        transaction: of a release that takes generations.
-        rows: of the generation.
-        known_by: the fingerprint of its batch.
-        noise: where the permutation of the slots comes from.
-        size: k_g.
-        joins_at: the period at whose tick it joins.
-        account: by which its hits are paid for, where its budget is its own.
+        configuration: the release's public parameters.
+        transaction: an open transaction on the ledger of a release that accepts rows.
+        rows: the private rows of the generation.
+        known_by: the keyed fingerprint of the whole batch.
+        noise: the source of randomness.
+        size: k_g, the number of the generation's models.
+        joins_at: the number of the period at whose tick the generation joins the vote.
+        account: the generation's privacy account, if it has its own budget; otherwise None.
 
     """
     known = generations_of(transaction.state.generations)
@@ -272,9 +275,9 @@ def known_by(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> str
     """Return a batch's keyed fingerprint, by which the same rows are recognised later.
 
     Args:
-        ledger: the transaction's.
-        transaction: of a release that takes generations.
-        rows: of the whole batch, those of known persons too.
+        ledger: the ledger to which the transaction belongs.
+        transaction: an open transaction on the ledger of a release that accepts rows.
+        rows: the rows of the whole batch, including rows of known persons.
 
     """
     number = len(generations_of(transaction.state.generations).all) + 1

@@ -1,10 +1,11 @@
 """The contribution of one batch of rows to the published classifier, before it votes.
 
-Descent goes on from the weights that the generation before has published: they are public, so
-that nothing of an earlier generation's budget is touched.  What is published is a mean over all
-generations so far, the later ones and the larger ones counting more.  It is drawn with the
-labels, under the charge of the append, and enters the ledger at the tick that takes these up: when
-a fit ends tells nobody anything.
+A generation is one batch of rows. Gradient descent on its rows starts at the weights that were
+published for the previous generation. They are public, so this uses nothing of an earlier
+generation's budget. The published weights are a mean over all generations so far, in which later
+and larger generations have larger weights. The contribution is drawn together with the generation's
+labels, under the charge of the append. It enters the ledger at the tick (scheduled update) at which
+the generation joins, so the time at which training ends is not visible.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The classifier as improved by one batch of rows; secret until the next update.
+    """The classifier as improved by one batch of rows; secret until the next scheduled update.
 
     Attributes:
-        start: the public weights that it went on from, one list a coordinate; None for zero.
-        event: its entry.
+        start: the public weights at which the descent started, one list for each coordinate; None
+            for zero.
+        event: the ledger entry that will publish the new classifier.
 
     """
 
@@ -57,7 +59,7 @@ class Part:
 
 
 def newest_weights(state: LedgerState) -> list[list[int]] | None:
-    """Return the weights that were published last; None before the first ones."""
+    """Return the weights that were published last; None if none were published yet."""
     event = state.classifier
     return event.weights if isinstance(event, ClassifierPublished2) else None
 
@@ -73,16 +75,19 @@ def draw_part(
 ) -> Part | None:
     """Return a batch's improvement of the classifier, drawn with its own budget, or None.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Args:
-        configuration: the release's.
-        generation: appended, and not published.
-        rows: that its slots hold; at most as many as it has slots.
-        ledger: of the release.
-        before: the part of the generation before it, where that is not in the ledger yet.
-        noise: where the noise comes from.
+        configuration: the release's public parameters.
+        generation: the appended generation, which is not published yet.
+        rows: the rows of this generation, at most one unit (row or person) per slot.
+        ledger: the ledger of the release.
+        before: the contribution of the previous generation, if it is not in the ledger yet;
+            otherwise None.
+        noise: the source of randomness.
 
     Raises:
-        LedgerCorruptError: the public map is missing or altered.
+        LedgerCorruptError: the stored public inputs are missing or altered.
 
     """
     if CLASSIFIER not in generation.shares:
@@ -113,9 +118,9 @@ def generation_draw(
     """Return the noisy descent that a batch's share of the budget allows.
 
     Args:
-        configuration: the release's.
-        known: the public inputs.
-        generation: with a share of the classifier.
+        configuration: the release's public parameters.
+        known: the public inputs of the score.
+        generation: a generation whose classifier has a share of epsilon.
 
     """
     epsilon, delta = map(Fraction, generation.shares[CLASSIFIER])
@@ -140,11 +145,13 @@ def generation_draw(
 def mean_share(known: Sequence[Generation]) -> float:
     """Return the weight of the newest batch of rows in the mean over all batches.
 
-    A generation weighs its number times the square of its records times epsilon, by which its
-    noise falls: the mean of the later ones, where they are alike.
+    The weight of a generation is proportional to its number times the square of (its number of
+    records times its epsilon). The square is inversely proportional to the variance of its noise;
+    the number gives later generations larger weights.
 
     Args:
-        known: from the first to the newest, which has a share of the classifier.
+        known: all generations, from the first to the newest, in which the classifier has a share of
+            epsilon.
 
     """
     weights = [
@@ -166,11 +173,12 @@ def mean_weights(
     """Improve public weights by descent on new rows; return the mean, in multiples of 2^-20.
 
     Args:
-        own: the descent of a generation.
-        rows: its rows, secret.
-        noise: where the noise comes from.
-        start: the mean that was published last, (p, s); None for the first generation.
-        share: of the new weights in the mean.
+        own: the gradient descent of the new generation.
+        rows: the rows of the new generation, secret.
+        noise: the source of randomness.
+        start: the mean that was published last, (p, s) for p coordinates and s scores; None for the
+            first generation.
+        share: the weight of the new generation in the mean.
 
     """
     found = own.descend(rows, noise, start).values

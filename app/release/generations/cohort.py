@@ -1,8 +1,9 @@
 """One labelling drawn from the first batches of rows together (a cohort).
 
-The cohort is generations 1 to Q, Q being the quorum, which is public from the first entry.  The
-draw is the exponential mechanism on the union of their rows, at the least epsilon and the least
-delta among them, so that each record is in one draw, which costs no more than its share.
+The cohort consists of generations (batches of rows) 1 to Q. Q is the quorum, a public number in the
+release's first ledger entry. The draw is by the exponential mechanism on the rows of all these
+generations, at the least epsilon and the least delta among them. Each record is then in one draw,
+whose cost is at most the record's share.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def cohort_size(configuration: Configuration) -> int:
-    """Return the number of first batches of rows that get one labelling together, else 0."""
+    """Return the number of first batches of rows that get one labelling together, otherwise 0."""
     rules = configuration.settings.generations
     return rules.quorum if rules is not None and rules.labelling == "cohort" else 0
 
@@ -40,15 +41,16 @@ def cohort_size(configuration: Configuration) -> int:
 def refuse_cohort(
     configuration: Configuration, known: Sequence[Generation], further_count: int
 ) -> None:
-    """Refuse a batch of rows with which the joint labelling could not be drawn.
+    """Raise an error for a batch of rows with which the joint labelling could not be drawn.
 
     Args:
-        configuration: the release's, with the new batch's budget.
-        known: the generations before it.
-        further_count: records or persons of the batch.
+        configuration: the release's public parameters, with the new batch's budget.
+        known: the earlier generations.
+        further_count: the number of records or persons in the new batch.
 
     Raises:
-        ConfigurationError: the draw from all rows takes too long, or allows no exact numbers.
+        ConfigurationError: the draw from all rows would take too long, or could not be made
+            exactly.
 
     """
     if len(known) < cohort_size(configuration):
@@ -60,12 +62,12 @@ def draw_for_cohort(configuration: Configuration, ledger: Ledger, noise: NoiseSo
     """Return the labelling drawn from the rows of all batches of the cohort; secret.
 
     Args:
-        configuration: the release's.
-        ledger: with the slots of all generations of the cohort.
-        noise: where it is drawn from.
+        configuration: the release's public parameters.
+        ledger: the ledger, with the stored rows of all generations of the cohort.
+        noise: the source of randomness.
 
     Raises:
-        LedgerCorruptError: slots are missing or altered.
+        LedgerCorruptError: stored rows are missing or altered.
 
     """
     size = cohort_size(configuration)
@@ -101,7 +103,7 @@ def labelling_parameters(configuration: Configuration, count: int) -> exponentia
     """Return the parameters of a draw of labels from a public number of records or persons.
 
     Raises:
-        ConfigurationError: the draw takes too long, or allows no exact numbers.
+        ConfigurationError: the draw would take too long, or could not be made exactly.
 
     """
     budget = release_budget(configuration.settings)

@@ -1,8 +1,8 @@
 """Training of the models of a later batch of rows, once, on its drawn labels.
 
-A fit may take as long as its rows make it, so nobody sees when it ends: what came of it enters
-the ledger at a tick of the clock.  A crash before that left no trace outside, and the labels are
-drawn again under the same charge.
+The duration of training may depend on the private rows, so it must not be visible when it ends: the
+result enters the ledger only at a tick (scheduled update). A crash before the tick leaves no
+visible trace, and the labels are drawn again under the same charge.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 class Fitted:
     """The models trained on a batch of rows; secret until they join the vote.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
-        slots: with the labels and learners.
-        ensemble: the same learners, ready to vote.
-        labelled: the labels, and what was drawn for them.
-        part: in the published classifier, where it is charged one.
+        slots: the stored rows with their labels and models.
+        ensemble: the same models, ready to vote.
+        labelled: the labels, and the private values from which they were computed.
+        part: the batch's contribution to the published classifier; None if it has no share for it.
 
     """
 
@@ -63,19 +65,22 @@ def fit_generation(
 ) -> Fitted:
     """Return the models trained on a batch of rows, after its labels were drawn.
 
-    The generation's part in the published classifier is drawn too, where it is charged one.
+    The generation's contribution to the published classifier is drawn too, if it has a share of
+    epsilon for it.
 
     Args:
-        configuration: the release's.
-        generation: appended, and not labelled.
-        ledger: with its slots.
-        noise: where a labelling is drawn from.
-        progress: shows how far the fit has come.
-        before: the part of the generation before it in the classifier, where it waits too.
-        pieces: what was drawn for the first generation, where that waits too.
+        configuration: the release's public parameters.
+        generation: an appended generation without labels.
+        ledger: the ledger, with the generation's stored rows.
+        noise: the source of randomness.
+        progress: the display of the progress of training.
+        before: the previous generation's contribution to the classifier, if it is not in the ledger
+            yet; otherwise None.
+        pieces: the private values drawn for the first generation's labels, if they are not in the
+            ledger yet; otherwise None.
 
     Raises:
-        LedgerCorruptError: its slots, or a labelling, are missing or altered.
+        LedgerCorruptError: the stored rows, or a labelling, are missing or altered.
         MachineError: the machine failed.
 
     """
@@ -104,14 +109,17 @@ def fit_slots(
 ) -> Ensemble:
     """Return one trained model for each chunk of a batch's stored rows.
 
-    Chunks are runs of slots of public length, so that a slot that holds nothing moves no other.
+    A slot is the fixed place of one row, or of the rows of one person.
+
+    A chunk is a range of slots whose length is public, so an empty slot moves no other slot to
+    another chunk.
 
     Args:
-        configuration: the release's.
-        slots: of the generation.
-        given_labels: the labels that learners see, int64 (m,), one a row.
-        size: k_g.
-        progress: shows how far the fit has come.
+        configuration: the release's public parameters.
+        slots: the stored rows of the generation.
+        given_labels: the labels on which the models are trained, int64 (m,), one per row.
+        size: k_g, the number of the generation's models.
+        progress: the display of the progress of training.
 
     """
     return fit_ensemble(
@@ -135,15 +143,17 @@ def refit_chunks(
 ) -> Ensemble:
     """Return a batch's models, of which only those whose rows changed are trained again.
 
-    The chunks of these are fitted anew, with the seeds that they had, and no others: what comes
-    of it is, byte for byte, what :func:`fit_slots` makes of all chunks.
+    A slot is the fixed place of one row, or of the rows of one person.
+
+    Changed chunks are trained again with the same seeds as before. The result is, byte for byte,
+    the same as that of :func:`fit_slots` on all chunks.
 
     Args:
-        configuration: the release's.
-        slots: of the generation, with the learners of before.
-        given_labels: the labels that learners see, int64 (m,), one a row.
-        size: k_g.
-        places: of the slots that changed.
+        configuration: the release's public parameters.
+        slots: the stored rows of the generation, with the models from before the change.
+        given_labels: the labels on which the models are trained, int64 (m,), one per row.
+        size: k_g, the number of the generation's models.
+        places: the indices of the slots whose rows changed.
 
     """
     bounds = chunk_offsets(slots.count, size)
@@ -165,7 +175,7 @@ def read_fitted(configuration: Configuration, slots: Slots) -> Ensemble:
     """Return the models that are stored with a batch of rows.
 
     Raises:
-        LedgerCorruptError: they are not those of such an ensemble.
+        LedgerCorruptError: the stored bytes do not contain models of this kind.
 
     """
     return read_ensemble_bytes(configuration.learner, slots.ensemble or b"")

@@ -1,11 +1,14 @@
 """The labels of a later batch of rows: drawn from it, from several batches, or by an earlier rule.
 
-* ``own``: the exponential mechanism on its rows, under its charge.
+A generation is one batch of rows. The setting chooses one of four rules:
+
+* ``own``: the exponential mechanism on the generation's rows, with the generation's own charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
-* ``pooled``: noisy counts of its rows in public cells, under its charge; the labels of every
-  generation are the largest running sums of them all, whenever one more comes in.
-* ``cohort``: one draw from the rows of the first generations together, kept as the first's;
-  later ones inherit it.
+* ``pooled``: noisy label counts of the generation's rows in public cells, with its own charge. The
+  label of a cell is the one with the largest sum of counts over all generations, and is computed
+  again whenever a generation is added.
+* ``cohort``: one draw from the rows of the first generations together, stored with the first
+  generation; later generations use the same labelling.
 """
 
 from __future__ import annotations
@@ -67,9 +70,10 @@ class Labelled:
     """The labels drawn for a batch of rows; secret.
 
     Attributes:
-        labels: what learners see, int64 (m,), one a row.
-        labelled_by: the generation whose labelling they are.
-        pieces: what was drawn, to be kept, where anything was.
+        labels: the labels on which the models are trained, int64 (m,), one per row.
+        labelled_by: the number of the generation whose labelling gives these labels.
+        pieces: the private values that were drawn for the labelling, to be stored; empty if nothing
+            was drawn.
 
     """
 
@@ -79,11 +83,11 @@ class Labelled:
 
 
 def refuse_labelling(configuration: Configuration) -> None:
-    """Refuse a class whose drawn hypothesis cannot be stored to label further rows.
+    """Raise an error for a class whose drawn hypothesis cannot be stored to label further rows.
 
     Raises:
-        ConfigurationError: labels are inherited, or persons have further rows, and the class has
-            no such form.
+        ConfigurationError: labels are inherited, or persons may have further rows, and hypotheses
+            of this class cannot be stored.
 
     """
     takes = row_of(configuration.hypotheses).read_drawn is not None
@@ -105,15 +109,16 @@ def draw_labels(
     """Return a batch's labels: drawn with its own budget, or given by an earlier drawn rule.
 
     Args:
-        configuration: the release's.
-        generation: appended, and not labelled.
-        slots: its rows.
-        ledger: with the labellings of earlier ones.
-        noise: where a labelling is drawn from.
-        pieces: what was drawn for the first generation and is not kept yet.
+        configuration: the release's public parameters.
+        generation: an appended generation without labels.
+        slots: the stored rows of the generation.
+        ledger: the ledger, with the labellings of earlier generations.
+        noise: the source of randomness.
+        pieces: the private values drawn for the first generation's labels that are not in the
+            ledger yet.
 
     Raises:
-        LedgerCorruptError: a labelling is missing or altered.
+        LedgerCorruptError: a stored labelling is missing or altered.
 
     """
     rule, number = _rule(configuration), generation.number
@@ -140,9 +145,9 @@ def not_kept(
     """Return the private values behind a batch's drawn labels that the ledger has not stored yet.
 
     Args:
-        configuration: the release's.
-        labelled: batches of rows that wait, by their numbers.
-        number: of the one.
+        configuration: the release's public parameters.
+        labelled: the labels of the batches that do not vote yet, by the batch's number.
+        number: the number of the batch.
 
     """
     source = 1 if _rule(configuration) in SHARED else number
@@ -160,9 +165,9 @@ def pooled_by(
     """Return the label of each public cell, by noisy counts over all batches of rows.
 
     Args:
-        configuration: the release's.
-        ledger: with the counts that are kept.
-        further: counts that are drawn, and not kept yet.
+        configuration: the release's public parameters.
+        ledger: the ledger, with the stored counts.
+        further: counts that were drawn but are not stored yet.
 
     """
     known = generations_of(ledger.read_state().generations)
@@ -196,14 +201,15 @@ def given_labels(
 ) -> NDArray[np.int64]:
     """Return the drawn labels of a batch's stored rows, int64 (m,).
 
-    Nothing is drawn: a labelling stays as it was drawn with an earlier version of a record.
+    Nothing is drawn here: after a correction of a record, the labelling that was drawn with the
+    earlier version of the record stays in force.
 
     Args:
-        configuration: the release's, which :func:`can_label_again`.
-        generation: of the slots, labelled in the ledger or by ``pieces``.
-        slots: as they are now.
-        ledger: with what was drawn.
-        pieces: what was drawn for it and is not kept yet.
+        configuration: the release's public parameters, for which :func:`can_label_again` is true.
+        generation: the generation, whose labelling is in the ledger or in ``pieces``.
+        slots: the rows as stored now.
+        ledger: the ledger, with the stored labellings.
+        pieces: the private values drawn for the generation's labels that are not in the ledger yet.
 
     """
     if _rule(configuration) == "pooled":

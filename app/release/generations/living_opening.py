@@ -1,8 +1,9 @@
 """Opening, or continuing, of a release that accepts further batches of rows (generations).
 
-A new one is opened on its source, whose rows are the first generation.  They are charged and kept
-in one transaction; labels and learners enter the ledger at the first tick, which is made here.
-A later start reads no source: the release keeps its rows, and draws only what it has not drawn.
+A new release is opened on its source, whose rows become the first generation. They are charged and
+stored in one transaction. The labels and models enter the ledger at the first tick (scheduled
+update), which is made during the opening. A later start does not read the source, since the rows
+are stored in the database; it draws only what is not drawn yet.
 """
 
 from __future__ import annotations
@@ -77,9 +78,10 @@ class Begun:
     """The public values with which a new release begins.
 
     Attributes:
-        parameters: of its learners.
-        is_hopeless: whether it is, and opens all the same.
-        descent: by which its published classifier begins; None where that has no share.
+        parameters: the public parameters of its models.
+        is_hopeless: whether the release would answer almost nothing and is opened nevertheless.
+        descent: the gradient descent for the first version of its published classifier; None if the
+            classifier has no share of epsilon.
 
     """
 
@@ -101,20 +103,22 @@ def open_living(
     """Return a release that accepts further rows, newly opened or continued.
 
     Args:
-        configuration: the release's.
-        ledger: a release's, or an empty one.
-        rows: reads the source; called for a new release only.
-        noise: where secrets come from.
-        progress: shows stages.
-        ticker: fits generations and makes ticks.
-        warn: told how many public points equal a row, on the operator's terminal alone.
+        configuration: the release's public parameters.
+        ledger: the release's ledger, or an empty one for a new release.
+        rows: a function that reads the source; called for a new release only.
+        noise: the source of randomness.
+        progress: the display of the stages of the opening.
+        ticker: the object that trains generations and makes ticks.
+        warn: a function that is given a text on how many public points equal a private row, for the
+            operator's terminal only.
 
     Raises:
-        ConfigurationError: a draw is impossible or the release hopeless; nothing is charged.
-        DataError: a feature tells nothing of any row; nothing is charged.
-        ReleaseMismatchError: schema or parameters differ from the ledger's release.
-        LedgerCorruptError: a private piece is missing or altered.
-        LedgerUnavailableError: the ledger took no commit; start again.
+        ConfigurationError: a draw is impossible, or the release would answer almost nothing;
+            nothing is charged.
+        DataError: a feature has no information in any row; nothing is charged.
+        ReleaseMismatchError: the schema or parameters differ from those of the ledger's release.
+        LedgerCorruptError: a private value is missing or altered.
+        LedgerUnavailableError: the ledger refused a commit; start again.
 
     """
     opened = ledger.read_state().release
@@ -138,10 +142,10 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Return the public values of a new release; refuse settings that cannot open.
+    """Return the public values of a new release; raise an error for settings that cannot open.
 
     Raises:
-        ConfigurationError, DataError: as :func:`open_living`.
+        ConfigurationError, DataError: as in :func:`open_living`.
 
     """
     refuse_labelling(configuration)

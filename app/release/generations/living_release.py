@@ -1,8 +1,9 @@
 """An open release that accepts further rows: its phase, votes and committed state.
 
-Votes are those of all generations that are active by the entries, summed.  A hit is charged to
-each of them, so that the one mechanism in force counts the hits of the one that has the fewest
-left: its next run ends with the first retirement.
+All models of all active generations (batches of rows) vote, and their votes are added up. An
+unstable answer is charged to each active generation. The mechanism therefore counts down the
+unstable answers of the generation that has the fewest left, until the first generation retires;
+then it counts for the remaining generations.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class CommonVote:
     """The models of several batches of rows, each with one vote on every query."""
 
     def __init__(self, private_ensembles: Sequence[Ensemble]) -> None:
-        """Combine the learners of these batches of rows, at least one."""
+        """Combine the models of one or more batches of rows."""
         self._private_ensembles = private_ensembles
 
     @property
@@ -49,7 +50,7 @@ class CommonVote:
 
     @property
     def class_count(self) -> int:
-        """The number of labels, L."""
+        """The number L of labels."""
         return self._private_ensembles[0].class_count
 
     @property
@@ -77,9 +78,9 @@ class LivingRelease(Release):
     """An open release that accepts further rows; changed only by the ledger's thread.
 
     Attributes:
-        private_fitted: learners of each generation that votes, by its number, each with the
-            tick from which on they do.
-        waiting: what is fitted and not in the ledger.
+        private_fitted: for each generation that votes, by its number, its models and the number of
+            the tick since which they vote.
+        waiting: trained models that are not in the ledger yet.
 
     """
 
@@ -92,7 +93,7 @@ class LivingRelease(Release):
     )
 
     def __post_init__(self) -> None:
-        """Read the learners of every generation that votes, and the newest classifier."""
+        """Read the models of every generation that votes, and the newest classifier."""
         self._read_fitted(self.state)
         self._read_classifier(self.state)
 
@@ -104,8 +105,8 @@ class LivingRelease(Release):
     def counters_at(self, state: LedgerState) -> State:
         """Return the mechanism's counters, from the voting batch with the least budget left.
 
-        One that bought fewer unstable answers than the table's limit begins as if it had used up
-        the others.
+        If this batch has fewer unstable answers left than the table's cutoff T, the difference
+        counts as already used.
         """
         cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
         left = min((each.left for each in active), default=cutoff)
@@ -119,7 +120,7 @@ class LivingRelease(Release):
         return Phase.ENSEMBLE if may_vote else Phase.WAITING
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return None, since votes never end in a release that accepts further rows."""
+        """Return None, since voting never ends in a release that accepts further rows."""
         del state
         return None
 
@@ -144,12 +145,12 @@ class LivingRelease(Release):
         return CommonVote([self.private_fitted[each.number][1] for each in active])
 
     def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
-        """Store the models that join the vote at a scheduled update.
+        """Store the models that join the vote at a scheduled update (tick).
 
         Args:
-            fitted: learners that were fitted anew, by their generation's number.
-            tick: which committed that.
-            kept: numbers of the generations whose slots hold what they held.
+            fitted: newly trained models, by their generation's number.
+            tick: the number of the tick.
+            kept: the numbers of the generations whose stored rows did not change.
 
         """
         for number in kept:

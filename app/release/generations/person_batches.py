@@ -1,12 +1,14 @@
 """The batch of rows to which a person belongs: that of the person's first row.
 
-Rows of a person who has a slot make no further one.  They go into that slot at the next tick, and
-are not used any more once its generation has retired; so a person costs one generation's budget in
-a life, and moves one vote of all (rule ``owner``, ``accounts_proof.md``).  The number of a batch's
-new persons is public, as the size of its generation; who came back, and with how many rows, is not.
+A person who already has rows in a generation (batch of rows) gets no second place. The person's new
+rows are added to the earlier ones at the next tick (scheduled update), or are not used if their
+generation has retired. So a person pays the budget of one generation in total, and changes one vote
+of all (rule ``owner``, ``accounts_proof.md``). The number of new persons in a batch is public, as
+the size of its generation. The number of returning persons and of their rows is private.
 
-The keyed identities of a generation's persons outlive their rows: without them a person who comes
-back would be new, the size of a generation would tell of it, and the person would pay twice.
+The keyed identities of a generation's persons are kept after their rows are deleted. Otherwise a
+returning person would count as new, the size of a generation would reveal the return, and the
+person would pay twice.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to be added, of new and known persons; secret but for the number of new ones.
+    """Rows to be added, of new and known persons; secret except for the number of new persons.
 
     Attributes:
-        new: the rows that make a generation; None where nobody is new.
-        further: rows of persons whose slot is in a generation that has not retired.
-        unused_count: persons whose generation has retired.
+        new: the rows of new persons, which make a generation; None if no person is new.
+        further: the rows of known persons whose generation has not retired.
+        unused_count: the number of persons whose generation has retired.
 
     """
 
@@ -51,12 +53,12 @@ def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
     """Return a batch's rows, split into rows of new persons and rows of known persons.
 
     Args:
-        transaction: of a release that takes generations.
-        rows: of a batch.
+        transaction: an open transaction on the ledger of a release that accepts rows.
+        rows: the rows of the batch.
 
     Raises:
-        ConfigurationError: a person was forgotten.
-        LedgerCorruptError: what is known of persons is missing or altered.
+        ConfigurationError: a person in the batch was erased.
+        LedgerCorruptError: the stored identities of persons are missing or altered.
 
     """
     if rows.persons is None:
@@ -79,9 +81,9 @@ def put_owners(transaction: Transaction, number: int, rows: PrivateRows) -> None
     """Store the identities of the persons of a batch of rows, until the release ends.
 
     Args:
-        transaction: in which the generation is appended.
-        number: the generation's.
-        rows: that make it.
+        transaction: the transaction in which the generation is appended.
+        number: the number of the generation.
+        rows: the rows of the generation.
 
     """
     if rows.persons is not None:

@@ -1,9 +1,10 @@
-"""Erasures and corrections of stored rows, prepared before a scheduled update.
+"""Erasures and corrections of stored rows, prepared before a scheduled update (tick).
 
-A changed slot's chunk is fitted anew, with the seed it had, on what is left; nothing else is fitted
-or drawn, and no slot moves.  The generation's other learners are functions of their own chunks and
-seeds, and so are what they were.  The fit is done before the tick, beside the answers, and the tick
-itself does the same work whether anything changed or not.
+The chunk of a changed row is trained again on the remaining rows, with the seed that it had.
+Nothing else is trained or drawn, and no row moves to another chunk. The generation's other models
+are functions of their own chunks and seeds, so they stay the same. The training is done before the
+tick, while the server answers queries, and the tick itself does the same work whether anything
+changed or not.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ class Changed:
     """The prepared changes of rows for the next scheduled update; secret.
 
     Attributes:
-        tick: the newest tick when they were prepared; of another they are no use.
-        requests: names of the requests that they answer.
-        erased: identities of records that are forgotten with it.
-        slots: of each generation that changes, by its number.
-        ensembles: learners of those that are fitted, by its number.
-        fitted: of those that wait and are fitted here, the same fit with the changes.
+        tick: the number of the newest tick when the changes were prepared; after another tick they
+            are discarded.
+        requests: the names of the requests that the changes fulfil.
+        erased: the identities of the records that are erased.
+        slots: the changed rows of each generation that changes, by its number.
+        ensembles: the models of generations with retrained models, by the generation's number.
+        fitted: for generations that do not vote yet, their trained models with the changes applied.
 
     """
 
@@ -62,13 +64,13 @@ def prepare_changes(
     """Apply every pending request to the stored rows, and retrain the affected models.
 
     Args:
-        configuration: the release's.
-        ledger: with slots and requests.
-        known: its generations.
-        fitted: of generations that wait, fits that are not in the ledger.
+        configuration: the release's public parameters.
+        ledger: the ledger, with stored rows and requests.
+        known: the generations of the release.
+        fitted: the trained models of generations that are not in the ledger yet.
 
     Raises:
-        LedgerCorruptError: slots, a labelling or a request are altered.
+        LedgerCorruptError: stored rows, a labelling or a request are altered.
         MachineError: the machine failed.
 
     """

@@ -1,10 +1,11 @@
 """The public inputs of a published score, fixed when the release opens.
 
-Public points, or public shares where there are none, fix which tests, pairs and numbers are
-inputs, and the map that makes them uncorrelated; the public coins of cosine features are drawn
-once.  The map's integers are kept, as doubles of two machines need not agree: weights of its
-coordinates are passed from generation to generation, and have to mean the same for all.  Nothing
-here is private; it is kept beside private state, and its digest is in the first entry.
+The public points, or public assumptions about proportions if there are none, determine the inputs
+(feature tests, pairs of tests, and numbers) and the linear map that makes them uncorrelated. The
+random weights of cosine features are drawn once and are public. The integers of the map are stored,
+since floating-point results may differ between machines, and the weights of its coordinates must
+have the same meaning for every generation. Nothing here is private; it is stored with the private
+state, and its digest is in the first ledger entry.
 """
 
 from __future__ import annotations
@@ -78,8 +79,9 @@ class PublicInputs:
     """The public inputs of a score, and the linear map that decorrelates them.
 
     Attributes:
-        inputs: terms, alone, with numbers, or with random cosine features of numbers.
-        features: the map from them to p coordinates, in integers.
+        inputs: the feature tests and conjunctions of them, perhaps with numbers, or with random
+            cosine features of numbers.
+        features: the map from these inputs to p coordinates, in integers.
 
     """
 
@@ -87,7 +89,7 @@ class PublicInputs:
     features: IntegerFeatures
 
     def to_bytes(self) -> bytes:
-        """Return the public inputs and their map as bytes, to be stored."""
+        """Return the public inputs and their map as bytes."""
         numbers = self.inputs.numbers if isinstance(self.inputs, NumberedTerms) else Numbers()
         waves = self.inputs.waves if isinstance(self.inputs, KernelInputs) else None
         terms = self.inputs if isinstance(self.inputs, Terms) else self.inputs.terms
@@ -118,7 +120,7 @@ class PublicInputs:
         """Return the public inputs and their map that :meth:`to_bytes` wrote.
 
         Raises:
-            LedgerCorruptError: it is something else.
+            LedgerCorruptError: the bytes were not written by :meth:`to_bytes`.
 
         """
         try:
@@ -177,13 +179,16 @@ def descent_known(
 ) -> LinearDraw | KernelDraw:
     """Return the noisy gradient descent that public points and the first batch's size fix.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Args:
-        configuration: the release's, whose classifier has a share.
-        points: encoded public points, float64 (m, d); m may be 0.
+        configuration: the release's public parameters, in which the classifier has a share of
+            epsilon.
+        points: the public points, encoded, float64 (m, d); m may be 0.
         row_count: the public number of slots of the first generation.
 
     Raises:
-        ConfigurationError: sums would not be exact, or would take hours.
+        ConfigurationError: the sums over rows would not be exact, or would take hours.
 
     """
     charge, settings = configuration.charges[Mechanism.CLASSIFIER], configuration.settings
@@ -197,8 +202,8 @@ def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> Publi
     """Return a score's inputs and map, after drawing the public weights of cosine features.
 
     Args:
-        prepared: the descent of the first generation.
-        noise: where the coins come from, which are published with the weights.
+        prepared: the gradient descent of the first generation.
+        noise: the source of randomness.
 
     """
     if isinstance(prepared, KernelDraw):
@@ -213,13 +218,14 @@ def opened_descent(
     """Return the noisy descent that begins a new release's classifier; None if it has no budget.
 
     Args:
-        configuration: the release's.
-        rows: of the first generation, with which public points are compared on the operator's
-            terminal alone.
-        warn: told how many of the points equal a row.
+        configuration: the release's public parameters.
+        rows: the rows of the first generation, with which the public points are compared.
+        warn: a function that is given a text on how many public points equal a private row, for the
+            operator's terminal only.
 
     Raises:
-        ConfigurationError: the points are the rows, or do not fit; or sums would be too long.
+        ConfigurationError: the public points are the private rows, or do not fit the schema; or the
+            sums over rows would take hours.
 
     """
     if not configuration.has(Mechanism.CLASSIFIER):
@@ -237,7 +243,7 @@ def read_inputs(ledger: Ledger) -> PublicInputs:
     """Return the public inputs of the score, as stored by an open release.
 
     Raises:
-        LedgerCorruptError: they are missing or altered.
+        LedgerCorruptError: the stored inputs are missing or altered.
 
     """
     return PublicInputs.from_bytes(read_piece(ledger, PUBLIC_MAP))

@@ -1,11 +1,12 @@
 """The stored rows, labels and models of a batch of rows: private, rewritten at each update.
 
-The release keeps its own rows, so that a restart needs neither the source nor its fingerprint.
-A slot's number is its place after a secret uniform permutation; a chunk is a run of slots of
-public length.  What a slot holds may change at a tick, and its place never does.
+The release stores its own rows, so that a restart does not need the source. The rows of a
+generation (batch of rows) are in a secret, uniformly random order. A slot is a place in this order
+for one row, or for one person with any number of rows; a chunk is a range of slots whose length is
+public. The rows in a slot may change at a tick (scheduled update), but never move to another slot.
 
-A slot holds a row, or a person with any number of rows.  Rows of a person lie together, in the
-order of the source and then of their arrival, and those of an empty slot are not there at all.
+The rows of a person are stored together, in the order of the source and then of their arrival. An
+empty slot of a person has no rows.
 """
 
 from __future__ import annotations
@@ -61,19 +62,21 @@ class _Kept(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slots:
-    """The stored private data of a batch of rows: rows in fixed places, and models.
+    """The stored private data of a batch of rows: rows in fixed places (slots), and models.
 
     Attributes:
-        values: encoded rows, float64 (m, d), slot by slot; m is n_g where a slot holds a row.
-        labels: their own labels, int64 (m,).
-        is_filled: bool (n_g,); False where a slot holds nothing.
-        secret: 32 bytes, of which the seeds of the learners are made.
-        given_labels: the labels that learners see, int64 (m,); None before they are drawn.
-        ensemble: the fitted learners, as stored; None before they are fitted.
-        identities: keyed digests of the identifiers of records or persons, uint8 (n_g, 16), zeros
-            where a slot holds nothing; None where no column names them.
-        starts: where each person's rows begin, and the end, int64 (n_g + 1,); None where a slot
-            holds a row, which is then there, as zeros, in an empty slot too.
+        values: the encoded rows, float64 (m, d), in the order of slots. If slots are for rows, m is
+            the number n_g of slots.
+        labels: the labels of the rows in the source, int64 (m,).
+        is_filled: whether each slot is filled, bool (n_g,).
+        secret: 32 bytes from which the seeds of the models are derived.
+        given_labels: the labels on which the models are trained, int64 (m,); None before they are
+            drawn.
+        ensemble: the trained models, as stored; None before they are trained.
+        identities: the keyed digest of the identifier of each record or person, uint8 (n_g, 16),
+            zeros for an empty slot; None if no column has identifiers.
+        starts: the index at which each person's rows begin, and the end, int64 (n_g + 1,); None if
+            slots are for rows, and then an empty slot has one row of zeros.
 
     """
 
@@ -148,12 +151,15 @@ class Slots:
     def changed(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
         """Return the rows with some places emptied and others replaced; no row moves.
 
-        An emptied slot is as if it had been empty from the start, and its hole stays.  Labels
-        that learners see go with their rows; those of other contents are not given yet.
+        A slot is the fixed place of one row, or of the rows of one person.
+
+        An emptied slot looks as if it had been empty from the start. Labels on which models are
+        trained are removed with their rows; replaced rows have no such labels yet.
 
         Args:
-            emptied: places of records that are forgotten.
-            replaced: what slots hold from now on, by their places; one row where a slot holds one.
+            emptied: the indices of slots whose records are erased.
+            replaced: the new rows and labels of slots, by the slot's index; one row if slots are
+                for rows.
 
         """
         is_filled = self.is_filled.copy()
@@ -204,7 +210,7 @@ class Slots:
         )
 
     def to_bytes(self) -> bytes:
-        """Return rows, labels and models as bytes, to be stored."""
+        """Return rows, labels and models as bytes, for the private state."""
         given = b"" if self.given_labels is None else _bytes_of(self.given_labels, _LABELS)
         return msgspec.msgpack.encode(
             _Kept(
@@ -225,7 +231,7 @@ class Slots:
         """Return the rows, labels and models that :meth:`to_bytes` wrote.
 
         Raises:
-            LedgerCorruptError: it is something else.
+            LedgerCorruptError: the bytes were not written by :meth:`to_bytes`.
 
         """
         try:
@@ -263,9 +269,11 @@ def _are_starts(starts: NDArray[np.int64], slot_count: int, row_count: int) -> b
 def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
     """Return rows in a secret, uniformly random order that is drawn here.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Args:
-        rows: of a generation, each a unit of its own, or of persons, each with all rows.
-        noise: where the permutation and the secret come from.
+        rows: the rows of a generation, of which each row, or each person's rows, gets one slot.
+        noise: the source of randomness.
 
     """
     places = np.asarray(noise.permutation(rows.count), dtype=np.int64)
@@ -285,8 +293,10 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
     """Return the presently stored rows of one batch of rows.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Raises:
-        LedgerCorruptError: they are missing or altered; nothing is drawn again.
+        LedgerCorruptError: the stored rows are missing or altered; nothing is drawn again.
 
     """
     slots = Slots.from_bytes(read_piece(ledger, generation.slots_piece))

@@ -1,9 +1,10 @@
 """The scheduled update (tick) at which trained models join the vote and rows are rewritten.
 
-Ticks come by the clock, in periods of public length, and every one is an entry, whether anything
-changed or not.  Between ticks nothing that votes changes but by retirements, which follow from
-public counters.  When a fit ends tells nobody anything: a generation joins at the first tick of
-the period that its entry names, and where it is not fitted by then, this server stops.
+Ticks follow the clock, in periods of public length, and every tick is a ledger entry, whether
+anything changed or not. Between ticks the set of voting models changes only when a generation
+(batch of rows) retires, which follows from public counters. The time at which training ends is not
+visible: a generation joins at the first tick of the period that its ledger entry names. If it is
+not trained by then, the server stops.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class NotFittedError(MachineError):
     """A batch of rows is due to vote but its models are not trained, so the server stops."""
 
     def __str__(self) -> str:
-        """Say what to do."""
+        """Return a text that says what to do."""
         return (
             "a generation was not fitted by its tick, and nothing is answered any more; start "
             "again, which fits it first and charges nothing twice, and make generations.tick "
@@ -74,9 +75,11 @@ class NotFittedError(MachineError):
 class Kept(NamedTuple):
     """The private data of one batch of rows, as stored at a scheduled update; secret.
 
+    A slot is the fixed place of one row, or of the rows of one person.
+
     Attributes:
-        slots: as they are written.
-        ensemble: its learners, where they are fitted anew; None where they are as they were.
+        slots: the stored rows, labels and models.
+        ensemble: the batch's models if they were retrained; None if they did not change.
 
     """
 
@@ -89,11 +92,11 @@ class Ticker:
     """The background work of a release that accepts rows: training, and scheduled updates.
 
     Attributes:
-        configuration: the release's.
-        ledger: of the release.
-        noise: where labellings are drawn from.
-        clock: seconds since 1970.
-        waiting: what is fitted and not in the ledger.
+        configuration: the release's public parameters.
+        ledger: the ledger of the release.
+        noise: the source of randomness.
+        clock: a function that returns seconds since 1970.
+        waiting: trained models that are not in the ledger yet.
 
     """
 
@@ -131,10 +134,11 @@ class Ticker:
     def fit_waiting(self, progress: Progress = no_progress) -> None:
         """Train the models of every waiting batch of rows, unless another server does.
 
-        Erasures and corrections that wait are prepared for the next tick.
+        Pending erasures and corrections are prepared for the next tick.
 
         Raises:
-            LedgerUnavailableError: another process fits them, or the ledger cannot be read.
+            LedgerUnavailableError: another process is training the models, or the ledger cannot be
+                read.
             MachineError: the machine failed.
 
         """
@@ -187,13 +191,13 @@ class Ticker:
     def change_now(self) -> tuple[Head, Head]:
         """Make all requested changes now; return the newest ledger entry before and after them.
 
-        It is committed as a scheduled one is, a whole multiple of the grain after it began, with
-        the fit of changed chunks, which a scheduled one has behind it.
+        The commit is made after a whole multiple of :data:`TICK_GRAIN_SECONDS` since the call
+        began. Unlike at a scheduled update, this time includes the retraining of changed chunks.
 
         Raises:
-            LedgerUnavailableError: a generation is due, whose server makes the tick, or another
-                tick was made meanwhile, or the ledger took nothing: requests stay, and are done
-                at the next tick.
+            LedgerUnavailableError: a generation is due to join, which only a server may do at a
+                tick; or another tick was made meanwhile; or the ledger refused the commit. The
+                requests stay pending until the next tick.
 
         """
         started = time.monotonic()
@@ -212,11 +216,11 @@ class Ticker:
     def tick(self, release: LivingRelease) -> None:
         """Make a scheduled update, unless another server did; trained batches join the vote.
 
-        Called where nothing else changes the release.
+        The caller must ensure that nothing else changes the release meanwhile.
 
         Raises:
-            NotFittedError: a generation that is due is not fitted.
-            LedgerUnavailableError: the ledger took nothing; try again.
+            NotFittedError: a generation is due to join but its models are not trained.
+            LedgerUnavailableError: the ledger refused the commit; try again.
 
         """
         before, kept = generations_of(release.state.generations).tick, dict[int, Kept]()

@@ -1,8 +1,8 @@
 """Trained models of batches of rows that do not vote yet, and the lock for training them.
 
-The turn lasts from before the first labelling is drawn until the tick that takes it up, so that
-of several servers one draws.  Where its process ends the turn is another's, which begins anew, as
-after a crash.
+The lock is held from before the first labelling is drawn until the tick (scheduled update) that
+stores it, so that only one of several servers draws. If the process with the lock ends, another
+process may take the lock and start again, as after a crash.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class WaitingFits:
     """The trained models of batches that do not vote yet; secret, lost with the process.
 
     Attributes:
-        private_fitted: what came of each, by the generation's number.
-        begun: the period of the clock in which each was begun here, by the same.
-        checked_at: the newest tick at which they were those of the slots that are kept.
+        private_fitted: the result of training each generation, by its number.
+        begun: the period of the clock in which this process began to train each generation, by its
+            number.
+        checked_at: the newest tick at which the models were found to fit the stored rows.
 
     """
 
@@ -36,10 +37,10 @@ class WaitingFits:
     _is_held: Callable[[], bool] | None = field(default=None, repr=False)
 
     def take_turn(self, ledger: Ledger) -> None:
-        """Take the lock for training models, unless this process holds it already.
+        """Take the lock for training models, unless this process has it already.
 
         Raises:
-            LedgerUnavailableError: another process has it.
+            LedgerUnavailableError: another process has the lock.
 
         """
         if self._is_held is not None and not self._is_held():

@@ -1,9 +1,9 @@
 """Erasures, corrections and later rows of known persons that wait for an update: private.
 
-A request names a record, or a person, by the keyed digest of its identifier.  That one was made,
-when, and how many, is private too (Theorem H): a tick comes by the clock whether or not one waits,
-and its entry is the same.  What is asked of whom is decided here, on the operator's terminal; it is
-done by ``row_changes.py``.
+A request identifies a record, or a person, by the keyed digest of its identifier. The existence,
+time and number of requests are private too (Theorem H): a tick (scheduled update) follows the clock
+whether or not a request is pending, and its ledger entry is the same. This module decides, on the
+operator's terminal, which requests are accepted; ``row_changes.py`` carries them out.
 """
 
 from __future__ import annotations
@@ -61,12 +61,13 @@ class Change(msgspec.Struct, frozen=True, array_like=True):
     """A requested change of one record or person; secret.
 
     Attributes:
-        identity: keyed digest of its identifier, 16 bytes.
-        row: its encoded row, or all of a person's, float64 little-endian; empty where it is to be
-            forgotten.
-        label: index of the row's label.
-        labels: those of a person's rows, int64 little-endian.
-        is_further: whether the rows of a person are added to those that are there.
+        identity: the keyed digest of the record's or person's identifier, 16 bytes.
+        row: the record's new encoded row, or all new rows of a person, float64 little-endian; empty
+            for an erasure.
+        label: the class index of the row's label.
+        labels: the class indices of a person's rows, int64 little-endian.
+        is_further: whether a person's rows are added to the earlier rows, and not put in their
+            place.
 
     """
 
@@ -94,8 +95,8 @@ class Taken:
     """The result of storing requested changes: how many records were found.
 
     Attributes:
-        count: records whose change is taken down.
-        unknown: places in the list, from 1, of those that the release does not know.
+        count: the number of records whose change was stored.
+        unknown: the positions in the list, from 1, of records that the release does not know.
 
     """
 
@@ -108,9 +109,10 @@ class Receipt:
     """The confirmation of a requested change, for the operator and the person concerned.
 
     Attributes:
-        taken: the records.
-        before: the newest entry when they were taken down.
-        after: the newest entry once they were changed; None where a tick is still to come.
+        taken: the numbers of records found and not found.
+        before: the newest ledger entry when the request was stored.
+        after: the newest ledger entry after the change was made; None if the change waits for a
+            tick.
 
     """
 
@@ -135,8 +137,8 @@ def corrections_of(rows: PrivateRows, *, are_further: bool = False) -> list[Chan
     """Return the changes that replace records by new rows with the same identifiers.
 
     Args:
-        rows: each a record's, or all that persons are to have from now on.
-        are_further: whether rows of persons are added, in place of replacing theirs.
+        rows: the new row of each record, or all rows that each person is to have from now on.
+        are_further: whether the rows of persons are added to their earlier rows instead.
 
     """
     if rows.persons is not None:
@@ -173,11 +175,12 @@ def _persons_changes(
 
 
 def refuse_changes(configuration: Configuration, ledger: Ledger, *, corrects: bool) -> None:
-    """Refuse changes in a release that stores no rows, or no identifiers.
+    """Raise an error for changes in a release that stores no rows, or no identifiers.
 
     Raises:
-        ReleaseMismatchError: there is no release that takes generations.
-        ConfigurationError: no column names records, or labels cannot be drawn for a new version.
+        ReleaseMismatchError: the ledger has no release that accepts further rows.
+        ConfigurationError: no column has identifiers of records, or a new version of a record could
+            not get a label.
         VerificationError: the release has ended.
 
     """
@@ -198,8 +201,8 @@ def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
     """Store requested changes of known records for the next scheduled update.
 
     Args:
-        ledger: with the release, which a server may be serving.
-        changes: in the order of the command.
+        ledger: the ledger of the release, which a server may be serving.
+        changes: the changes in the order of the command.
 
     """
     with ledger.transaction() as transaction:
@@ -229,7 +232,7 @@ def read_changes(body: bytes) -> list[Change]:
     """Return the changes in a stored request.
 
     Raises:
-        LedgerCorruptError: it is something else.
+        LedgerCorruptError: the bytes do not contain changes.
 
     """
     try:
@@ -239,7 +242,7 @@ def read_changes(body: bytes) -> list[Change]:
 
 
 def bury(transaction: Transaction, tick: int, identities: Sequence[bytes]) -> None:
-    """Store keyed hashes of erased records, so that none is added again unnoticed."""
+    """Store keyed digests of erased records, so that a record is not added again unnoticed."""
     if identities:
         name = f"{TOMBSTONE}{tick:0{NUMBER_DIGITS}d}"
         transaction.put_beside(name, b"".join(sorted(identities)))
@@ -255,10 +258,10 @@ def _buried(transaction: Transaction) -> set[bytes]:
 
 
 def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) -> None:
-    """Refuse to add a record that is stored already, or that was erased.
+    """Raise an error if a record to be added is stored already, or was erased.
 
     Raises:
-        ConfigurationError: names the row's number, on the operator's terminal.
+        ConfigurationError: the error names the row's number, for the operator's terminal only.
 
     """
     if rows.identities is None:
@@ -273,10 +276,11 @@ def refuse_known(ledger: Ledger, transaction: Transaction, rows: PrivateRows) ->
 
 
 def refuse_forgotten_persons(transaction: Transaction, rows: PrivateRows) -> None:
-    """Refuse to add rows of a person who was erased.
+    """Raise an error if rows to be added belong to a person who was erased.
 
     Raises:
-        ConfigurationError: names the first row's number, on the operator's terminal.
+        ConfigurationError: the error names the first such row's number, for the operator's terminal
+            only.
 
     """
     if rows.persons is None:

@@ -1,10 +1,10 @@
 """The opening of the statistics table, which is charged, drawn once and published.
 
-It opens before the first answer, on public points that the operator gives, or after
-the ensemble's last one, on the queries answered; in between it is refused, since the
-two deltas would not add.  Where the classifier is in one account with the answers, the same
-holds of it.  After a crash the next try draws again under the same charge,
-where the table may then open (:mod:`app.release.publication`).
+The table opens before the first answer, on public points that the operator gives, or after the
+models' last answer, on the queries answered. In between it is refused, because the privacy proof
+does not add up the two deltas in that case. The same rule holds for a classifier that shares the
+answers' privacy account. After a crash the next try draws again under the same charge, if the table
+may open then (:mod:`app.release.publication`).
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ BETWEEN_DRAWS: Final = (
 def open_statistics(release: Release, noise: NoiseSource) -> None:
     """Draw and publish the statistics table after the last answer; called on the ledger's thread.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Raises:
-        LedgerUnavailableError: a commit was not taken; nothing was published.
+        LedgerUnavailableError: the ledger refused a commit; nothing was published.
 
     """
     publication = table_of(release.configuration, release.ledger)
@@ -80,13 +82,17 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
-    """Refuse invalid requests that can be recognised before a private row is read.
+    """Raise an error for an invalid request, before a private row is read.
+
+    The request is to draw the statistics table, which has a noisy mean outcome for each hypothesis
+    (rule) of a class.
 
     Raises:
-        ConfigurationError: statistics have no share, or points are missing or not wanted.
+        ConfigurationError: statistics have no share of epsilon, or public points are missing or
+            given without being needed.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        VerificationError: the ensemble is between its first answer and its last, or
-            the ledger is closed.
+        VerificationError: the models have given their first answer but not their last, or the
+            ledger is closed.
 
     """
     _require_share(configuration)
@@ -102,16 +108,18 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
 def check_first_table(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> None:
-    """Refuse a statistics table that a new release could not draw, before its ledger exists.
+    """Raise an error for a table that a new release could not draw, before its ledger exists.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
-        configuration: the release's.
-        public_values: encoded public points, shape (m, d).
-        row_count: the public n.
+        configuration: the release's public parameters.
+        public_values: m public feature vectors (public points), encoded, shape (m, d).
+        row_count: the public number n of rows, or of persons.
 
     Raises:
-        ConfigurationError: statistics have no share, points are missing or too many, or public
-            numbers show that a draw is impossible.
+        ConfigurationError: statistics have no share of epsilon, public points are missing or too
+            many, or public numbers show that the draw is impossible.
 
     """
     _require_share(configuration)
@@ -133,23 +141,25 @@ def open_at_once(
 ) -> LedgerState:
     """Draw and publish the statistics table without a server; return the committed state.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Args:
-        configuration: the release's.
-        ledger: a release's, or an empty one, whose release begins here.
+        configuration: the release's public parameters.
+        ledger: the release's ledger, or an empty one for a new release.
         rows: the private rows.
-        public_values: encoded public points, shape (m, d); none to take the queries.
-        noise: where every draw comes from.
-        progress: shows stages.
-        tell: told what the table is worth, in public numbers.
+        public_values: the public points, encoded, shape (m, d); with m = 0 the answered queries are
+            the points.
+        noise: the source of randomness.
+        progress: the display of the stages of the work.
+        tell: a function that is given a text on the accuracy to expect, from public numbers.
 
     Raises:
-        ConfigurationError: a draw is impossible, which public numbers show;
-            nothing is charged.
-        ReleaseMismatchError: data or parameters differ from the ledger's release.
-        VerificationError: the ensemble is between its first answer and its last.
-        LedgerCorruptError: a private piece of the release is missing or altered.
-        InvariantError: the calibration of its answers does not hold.
-        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+        ConfigurationError: public numbers show that a draw is impossible; nothing is charged.
+        ReleaseMismatchError: the data or parameters differ from those of the ledger's release.
+        VerificationError: the models have given their first answer but not their last.
+        LedgerCorruptError: a private value of the release is missing or altered.
+        InvariantError: the noise parameters of the answers do not satisfy the privacy claim.
+        LedgerUnavailableError: the ledger refused a commit, or another process is drawing; nothing
             is published.
 
     """
@@ -172,7 +182,10 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the one-time publication of the statistics table, or raise an error."""
+    """Return the one-time publication of the statistics table, or raise an error.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -188,7 +201,10 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return the statistics table, drawn for the class that the answered queries fix."""
+    """Return a drawn statistics table, whose hypothesis class the answered queries determine.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -1,9 +1,9 @@
 """Hypotheses posted by clients of the statistics table: parsed, checked, and evaluated.
 
-They come as exported: a classifier document with a ``tree``, or a tree alone.  What
-they say is checked against the public schema only.
+A hypothesis is posted in the exported format: a classifier document with a ``tree``, or a tree
+alone. It is checked against the public schema only.
 
-A table knows two outcomes and no label: which labels these are, a hypothesis says.
+A statistics table has two outcomes; each hypothesis says which label is which outcome.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class AskedFeature(msgspec.Struct, frozen=True):
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted document with a hypothesis; for a tree, the tree alone suffices."""
+    """A posted document with a hypothesis; for a tree, the tree alone suffices.
+
+    A hypothesis is a rule that gives each row one of two outcomes.
+    """
 
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
@@ -68,9 +71,11 @@ class AskedDocument(msgspec.Struct, frozen=True):
 class AskedHypothesis(NamedTuple):
     """A posted hypothesis after its checks against the schema.
 
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
+
     Attributes:
-        tree: its leaves have labels that are outcomes.
-        outcomes: two labels, which count as -1 and +1.
+        tree: the tree, whose leaves have outcome 0 or 1.
+        outcomes: the two labels that count as -1 and +1.
 
     """
 
@@ -81,13 +86,16 @@ class AskedHypothesis(NamedTuple):
 def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothesis]:
     """Return the posted hypotheses, checked against the public schema.
 
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
+
     Args:
         schema: the public schema.
-        raw: documents as decoded from JSON.
+        raw: the posted documents, decoded from JSON.
 
     Raises:
-        InvalidHypothesisError: names the first that does not fit, by its number from 0.
-        TooLargeError: there are too many of them.
+        InvalidHypothesisError: a hypothesis does not fit the schema; the error names the first one
+            by its number from 0.
+        TooLargeError: there are too many hypotheses.
 
     """
     if len(raw) > HYPOTHESES_MAX:
@@ -98,7 +106,10 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 def labels_on(
     schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``."""
+    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``.
+
+    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
+    """
     labels = np.zeros(len(public_values), dtype=np.uint8)
     pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:

@@ -1,8 +1,8 @@
 """The public statistics table of a release, and the answers computed from it.
 
-Once its entry is committed the document is public; answering from it is
-post-processing and costs nothing.  A hypothesis is answered by the one of the table
-that labels the public points as it does.
+When the table's ledger entry is committed, the document is public; answering from it is
+post-processing and costs nothing. The answer for a posted hypothesis is that for the hypothesis in
+the table which gives the public points the same labels.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SEARCH_WORDS_MAX: Final = 1 << 28
 
 
 class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a published tree; ``code`` is the index of a category."""
+    """A yes-or-no test of one feature, as in a tree; ``code`` is the index of a category."""
 
     feature: int
     at_least: float | None = None
@@ -64,28 +64,31 @@ class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
 class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The whole statistics table as a JSON document.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
-        format: ``conclave-statistics``.
-        version: 1.
-        release: name of the release.
-        kind: the class, as in ``[statistics]``.
-        depth: levels of tests of its trees; 0 for boxes.
-        classes: of two labels those that count as -1 and +1; of more those that a hypothesis
-            may name two of.
-        tests: what the hypotheses ask.
-        hypotheses: a row of integers each.  Trees: test indices in heap order,
-            then leaf labels.  Boxes: twice an axis, the first rank inside and the
-            first above it that is outside; the axes are the tested features in
-            order, and one more that holds every row at rank 0.
-        counts: of each hypothesis, the rows, or persons, that get the second outcome.
-        row_count: the public n.
-        cell_count: cells of the hypotheses on the public feature space.
-        point_count: public points.
-        update_count: hypotheses answered with noise of their own.
-        pass_count: complete passes.
-        alpha: what values stay within, as the docs say; 2 promises nothing.
-        beta: probability at which alpha may fail.
-        calibration: parameters of the noise, as exact strings.
+        format: the text ``conclave-statistics``.
+        version: the number 1.
+        release: the name of the release.
+        kind: the hypothesis class, as in ``[statistics]``.
+        depth: the number of levels of tests in its trees; 0 for boxes.
+        classes: with two labels, the labels that count as -1 and +1; with more, the labels of which
+            a hypothesis may name two.
+        tests: the feature tests of the hypotheses.
+        hypotheses: a list of integers for each hypothesis. For trees: test indices in heap order,
+            then leaf labels. For boxes: three integers for each of two sides, the index of an axis,
+            the first rank inside the box, and the first rank above it that is outside. The axes are
+            the tested features in order, and one more on which every row has rank 0.
+        counts: for each hypothesis, the noisy number of rows, or persons, to which it gives the
+            second outcome.
+        row_count: the public number n of rows, or of persons.
+        cell_count: the number of cells into which the hypotheses divide the public feature space.
+        point_count: the number of public points.
+        update_count: the number of noisy counts that were drawn.
+        pass_count: the number of complete passes over the hypotheses.
+        alpha: the largest error of a mean, as the docs define it; 2 is no promise.
+        beta: the probability with which alpha may be exceeded.
+        calibration: the parameters of the noise, as exact strings.
 
     """
 
@@ -112,12 +115,15 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 class StatisticsAnswer:
     """The reply with the mean outcomes of posted hypotheses.
 
+    A hypothesis is a rule that gives each row one of two outcomes.
+
     Attributes:
-        values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
-            persons, of each the mean over the person's rows.
-        fractions: share of them that each gives the second outcome.
-        alpha: as in the document.
-        beta: as in the document.
+        values: the mean outcome of each hypothesis over the rows, -1 for the first outcome and +1
+            for the second; if a column names persons, the mean over persons of each person's mean.
+        fractions: the fraction of rows, or persons, to which each hypothesis gives the second
+            outcome.
+        alpha: the largest error of a value, as in the document.
+        beta: the probability with which alpha may be exceeded, as in the document.
 
     """
 
@@ -128,7 +134,10 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A drawn statistics table: the contents of its entry, and its stored public points."""
+    """A drawn statistics table: the text of its ledger entry, and its public points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
 
     document: str
     points: bytes
@@ -137,15 +146,20 @@ class DrawnStatistics(msgspec.Struct, frozen=True):
 class ReleasedStatistics:
     """A released statistics table that is ready to answer.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Args:
-        json: its document, as the entry has it.
-        public_values: encoded public points, shape ``(m, d)``.
+        json: the table's document, as in its ledger entry.
+        public_values: the public points, encoded, shape ``(m, d)``.
         schema: the public schema.
 
     """
 
     def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
-        """Evaluate every hypothesis on the public points, once."""
+        """Evaluate every hypothesis on the public points, once.
+
+        A hypothesis is a rule that gives each row one of two outcomes.
+        """
         document = msgspec.json.decode(json, type=StatisticsDocument)
         invariant(document.format == FORMAT, "a released table names its format")
         invariant(document.version == VERSION, "a released table is of a known version")
@@ -161,11 +175,14 @@ class ReleasedStatistics:
         )
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
-        """Return the mean of each hypothesis over the released table; no private row is read.
+        """Return the mean of each hypothesis from the released table; no private row is read.
+
+        A hypothesis is a rule that gives each row one of two outcomes; a client posts some.
 
         Raises:
-            InvalidHypothesisError: no hypothesis of the table is near one of them.
-            TooLargeError: too many of them agree with none on all public points.
+            InvalidHypothesisError: no hypothesis of the table is close to a posted one.
+            TooLargeError: for too many posted hypotheses, no hypothesis of the table agrees on all
+                public points.
 
         """
         labels = [labels_on(self._schema, each, self._public_values) for each in asked]
@@ -212,7 +229,10 @@ def drawn_statistics(
     table: Table,
     public_values: NDArray[np.float64],
 ) -> DrawnStatistics:
-    """Return a drawn statistics table as a public document, with its points."""
+    """Return a drawn statistics table as a public document, with its points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
     document = StatisticsDocument(
         format=FORMAT,
@@ -238,7 +258,10 @@ def drawn_statistics(
 
 
 def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
-    """Return the statistics table in a ledger entry, with its stored public points."""
+    """Return the statistics table in a ledger entry, with its stored public points.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     values = np.frombuffer(points, dtype="<f8").astype(np.float64)
     return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
 
@@ -248,8 +271,10 @@ def released_statistics(
 ) -> ReleasedStatistics | None:
     """Return the committed statistics table; None if there is none.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Raises:
-        LedgerCorruptError: its public points are missing or altered.
+        LedgerCorruptError: the table's public points are missing or altered.
 
     """
     if state.statistics is None:
@@ -259,7 +284,10 @@ def released_statistics(
 
 
 def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
-    """Return the committed statistics table, which must exist."""
+    """Return the committed statistics table, which must exist.
+
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    """
     table = released_statistics(state, ledger, schema)
     if table is None:
         raise InvariantError("a table is open")

@@ -1,7 +1,8 @@
 """The statistics table's public hypothesis class, its parameters, and its one noisy draw.
 
-The class comes from the schema, ``[statistics]`` and the public points; the private
-rows enter as counts of the cells of that class and leave through the mechanism only.
+The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
+only as counts in the cells of this class, and only through the mechanism of
+``app.privacy.query_release``.
 """
 
 from __future__ import annotations
@@ -55,11 +56,14 @@ ALPHA_MAX: Final = 2.0
 class StatisticsDraw:
     """Every public parameter of one draw of the statistics table.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
-        tests: what the hypotheses ask.
-        grid: of the tests, on the public feature space.
-        domain: H~ and all of its cells.
-        calibration: of the statistics' share.
+        tests: the feature tests of the hypotheses.
+        grid: the division of the public feature space by these tests.
+        domain: the hypotheses H~ that the public points determine, and all cells on which every
+            hypothesis is constant.
+        calibration: the noise parameters for the statistics' share of the budget.
 
     """
 
@@ -69,7 +73,10 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the statistics table, whose budget was charged before."""
+        """Draw the statistics table, whose budget was charged before.
+
+        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+        """
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
@@ -96,13 +103,16 @@ def statistics_draw(
 ) -> StatisticsDraw:
     """Return the parameters for drawing the statistics table, which depend on public points.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Args:
-        configuration: the release's.
-        public_values: encoded public points, shape (m, d); m at least 1.
-        row_count: the public n.
+        configuration: the release's public parameters.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m at least
+            1.
+        row_count: the public number n of rows, or of persons.
 
     Raises:
-        ConfigurationError: names what to change, where there is no such table.
+        ConfigurationError: no such table exists; the message names what to change.
 
     """
     settings, covered = configuration.settings, configuration.settings.covered
@@ -124,17 +134,20 @@ def statistics_draw(
 
 
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
-    """Refuse a configuration whose statistics table could not be drawn later.
+    """Raise an error for a configuration whose statistics table could not be drawn later.
 
-    Whatever the points, it is no larger than with one test of each feature without a
-    list, or than the limit up to which tests are chosen.
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
+    The check is for the largest table that any public points can give: with one test of each
+    feature that has no list of tests, or with the largest number of tests that may be chosen.
 
     Args:
         settings: the whole configuration.
-        row_count: the public n; where it is unknown, only sizes are refused.
+        row_count: the public number n of rows, or of persons; None if it is unknown, and then only
+            the table's size is checked.
 
     Raises:
-        ConfigurationError: names what to change.
+        ConfigurationError: the draw is impossible; the message names what to change.
 
     """
     charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
@@ -158,11 +171,13 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
 def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
     """Return the expected accuracy of a table on few public points, and on many.
 
-    The two are the same where every feature has a list of tests.
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
+    The two forecasts are equal if every feature has a list of tests.
 
     Args:
-        settings: the whole configuration, whose table :func:`check_statistics_draw` let pass.
-        row_count: the public n.
+        settings: the whole configuration, which :func:`check_statistics_draw` accepted.
+        row_count: the public number n of rows, or of persons.
 
     """
     charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
@@ -246,13 +261,16 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
 class StatisticsForecast:
     """The expected accuracy of a statistics table of one size.
 
+    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
     Attributes:
-        hypothesis_count: hypotheses of the table.
-        cell_count: cells that rows are counted by.
-        update_count: answers with noise of their own.
-        alpha: error of a value that goes with all passes, 2 at most, which says nothing.
-        is_proven: whether the updates last for all passes whatever the rows; else alpha
-            holds where they do, and is larger where they run out before.
+        hypothesis_count: the number of hypotheses in the table.
+        cell_count: the number of cells in which rows are counted.
+        update_count: the number of noisy counts that are drawn.
+        alpha: the largest error of a mean if all passes are completed; at most 2, which is no
+            promise.
+        is_proven: whether the updates suffice for all passes whatever the rows are. Otherwise alpha
+            holds if they suffice, and the error is larger if they do not.
 
     """
 

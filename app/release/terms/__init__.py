@@ -1,17 +1,20 @@
 """Conversion of settings to a release's public parameters, which its first entry records.
 
-Below this folder nothing sees a setting.  Refusals here come before any charge.
+The mechanisms get these parameters and never see the settings. Settings that cannot be served are
+refused here, before anything is charged.
 
-* ``configuration.py`` is the whole: charges, hypothesis classes, tests, learner.
-* ``answer_terms.py`` makes the answers' part: budget, calibration and mechanism.
-* ``accounting.py`` says whether shares add up, or answers and draws are one account.
-* ``draw_parameters.py`` makes the ensemble's part: k and relabelling.
-* ``bound_settings.py`` lists the settings that a release is bound to, and compares them at a start.
-* ``privacy_unit.py`` says what is protected, a row or a person, and refuses what is not served by
-  person.
-* ``hopeless_release.py`` refuses a release that could give next to no answers, unless the operator
-  insists.
-* ``answer_time.py`` measures the time of an answer on made-up rows, and refuses too slow ones.
-* ``work_limits.py`` refuses fits and draws that would take hours.
+* ``configuration.py`` has the whole configuration: charges, hypothesis classes, tests, learner.
+* ``answer_terms.py`` makes the parameters of the answers: budget, noise and mechanism.
+* ``accounting.py`` decides whether shares are added up, or answers and draws share one account.
+* ``draw_parameters.py`` makes the parameters of the models: their number k, and relabelling.
+* ``bound_settings.py`` lists the settings that may not change during a release, and compares them
+  when a server starts.
+* ``privacy_unit.py`` has the unit of protection, a row or a person, and refuses settings that do
+  not support persons.
+* ``hopeless_release.py`` refuses a release that would give almost no answers, unless the operator
+  requests it.
+* ``answer_time.py`` measures the time of an answer on made-up rows, and refuses answers that take
+  too long.
+* ``work_limits.py`` refuses training and draws that would take hours.
 * ``padding.py`` makes the time of an evaluation a multiple of a public constant.
 """

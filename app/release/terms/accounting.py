@@ -1,7 +1,7 @@
 """The privacy accounting of a release's budget: added shares, or one joint account.
 
-Unset, ``privacy.accounting`` is for a new release what its settings come to, and for one that
-is open what its first entry says.
+If ``privacy.accounting`` is not set, a new release uses the rule that its other settings determine,
+and an open release uses the rule in its first ledger entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 
 
 def account(settings: Settings) -> Account | None:
-    """Return the joint privacy account of answers and draws; None if shares add up."""
+    """Return the joint privacy account of answers and draws; None if shares are added up.
+
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
+    """
     if settings.accounting != JOINT:
         return None
     charges, learner = charges_by_mechanism(settings), settings.classifier.learner
@@ -34,15 +38,22 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for joint accounting; nothing if shares add up."""
+    """Return the first entry's parameter for joint accounting; empty if shares are added up.
+
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
+    """
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
-    """Return the rule of privacy accounting of a release, by its first ledger entry.
+    """Return the rule of privacy accounting of a release, from its first ledger entry.
+
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
 
     Raises:
-        ReleaseMismatchError: in a way that this version does not know.
+        ReleaseMismatchError: the entry names a rule that this version does not know.
 
     """
     found = opened.parameters.get(ACCOUNTING, SUM)
@@ -55,8 +66,11 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
     """Return a configuration with the open release's accounting rule, if it sets none.
 
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
+
     Raises:
-        ReleaseMismatchError: as :func:`opened_accounting`.
+        ReleaseMismatchError: the release uses a rule that this version does not know.
 
     """
     settings = configuration.settings
@@ -67,10 +81,13 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
-    """Refuse a configured accounting rule that differs from the open release's.
+    """Raise an error if a configured accounting rule differs from the open release's.
+
+    Either the shares of epsilon are added up, or the cost of answers is computed together with that
+    of the draws of a relabelling rule and of a classifier.
 
     Raises:
-        ReleaseMismatchError: it is another, or one that this version does not know.
+        ReleaseMismatchError: the release uses another rule, or one that this version does not know.
 
     """
     was, given = opened_accounting(opened), settings.privacy.accounting

@@ -1,6 +1,7 @@
-"""The choice of the mechanism that answers queries, for serving and simulation alike.
+"""The choice of the mechanism that answers queries, for serving and simulation.
 
-From settings to the budget of relabelling and answers; all of it is public.
+The module computes the budget of relabelling and answers, the noise and the mechanism's parameters
+from the settings. Everything here is public.
 """
 
 from __future__ import annotations
@@ -52,15 +53,16 @@ CHECK_RULE: Final = b"conclave exact check 1 "
 
 
 def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
-    """Return the release's answering mechanism, as a row of the table of mechanisms.
+    """Return the table entry of the release's answering mechanism.
 
     Args:
         settings: the whole configuration.
-        opened: the release's first entry, whose rule stays; None for a new release.
+        opened: the release's first ledger entry, which fixes the mechanism's rule; None for a new
+            release.
 
     Raises:
-        InvariantError: the release answers by a rule that a later version made, or counts
-            decisions and does not decide cells.
+        InvariantError: the release answers by a rule of a later version, or by a rule for cells
+            that are decided once although it does not decide cells once.
 
     """
     named = settings.answers.mechanism, settings.privacy.calibration
@@ -79,9 +81,10 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 def counts_decisions(settings: Settings) -> bool:
     """Return whether replacing one record can change at most two answers of the whole release.
 
-    Where learners vote by public cells and each is answered one label, once.  With scores a
-    decision is two tests, a sample is of rows that are drawn, a person's rows may lie in many
-    cells, and generations that join later answer anew: there each hit is paid for.
+    This is so if the models vote by public cells and each cell is answered once, with a label. It
+    is not so with scores (an answer has two tests), with sampling (the sampled rows are drawn at
+    random), with persons (a person's rows may lie in many cells), and with generations that join
+    later (they answer cells again). In these cases each unstable answer is paid for.
     """
     by_cell = class_row(settings.hypotheses.kind).splits is not None
     by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
@@ -100,20 +103,28 @@ def rule_parameter(row: AnsweringRow) -> dict[str, str]:
 
 
 def order_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for a Renyi order chosen by cutoff T; empty otherwise."""
+    """Return the first ledger entry's parameter for the rule of the stability table, or none.
+
+    The rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
+    answers after which the models stop, so that the table is shortest. Without this rule the result
+    is empty.
+    """
     is_ordered = answering_row(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
 def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
-    """Return whether the noise table has the Renyi order and split of delta chosen for cutoff T.
+    """Return whether a release's stability table is made by the rule that makes it shortest.
+
+    This rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
+    answers after which the models stop.
 
     Args:
         settings: the whole configuration.
-        opened: the release's first entry, whose rule stays; None for a new release.
+        opened: the release's first ledger entry, which fixes the rule; None for a new release.
 
     Raises:
-        ReleaseMismatchError: the first entry has an order that this version does not know.
+        ReleaseMismatchError: the first entry names a rule that this version does not know.
 
     """
     if opened is None:
@@ -128,9 +139,10 @@ def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
 def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release gives all vectors in a public cell the same answer.
 
-    Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
-    answer each vector by itself, and so does a release with scores, whose answer is two tests,
-    and one of persons, whose rows may lie in many cells.
+    This is so if its models vote by public cells and its mechanism allows it. The mechanisms
+    ``svt`` and ``paper`` answer each vector separately. So do releases with scores, where an answer
+    has two tests, releases of persons, whose rows may lie in many cells, and releases that accept
+    further rows.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
@@ -139,7 +151,7 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for one answer per public cell; empty if per vector."""
+    """Return the first entry's parameter for one answer per public cell; empty otherwise."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
@@ -167,10 +179,10 @@ def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
     Args:
         settings: the whole configuration.
-        opened: the release's first entry, whose rules stay; None for a new release.
+        opened: the release's first ledger entry, which fixes the rules; None for a new release.
 
     Raises:
-        ReleaseMismatchError: as :func:`opened_by_cutoff`.
+        ReleaseMismatchError: the first entry names a rule that this version does not know.
 
     """
     charges, answers = charges_by_mechanism(settings), settings.answers
@@ -195,9 +207,12 @@ def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> An
 def release_budget(settings: Settings) -> PipelineBudget | None:
     """Return the budget of relabelling and answers; None if answers have none.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Raises:
-        ConfigurationError: the calibration does not cover the shares, or Lemma L's
-            least cost exceeds what relabelling may cost.
+        ConfigurationError: the mechanism cannot keep the shares, or the least cost of relabelling
+            (Lemma L) exceeds its share.
 
     """
     return answering_row(settings).budget(answers_asked(settings))
@@ -206,15 +221,16 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 def calibrate_answers(
     settings: Settings, budget: PipelineBudget | None, opened: ReleaseOpened | None = None
 ) -> Calibration | None:
-    """Return the calibrated noise of the answers; None if answers have no budget.
+    """Return the noise parameters of the answers; None if answers have no budget.
 
     Args:
         settings: the whole configuration.
-        budget: what the answers may cost.
-        opened: as :func:`answering_row` takes it.
+        budget: the budget of relabelling and answers.
+        opened: the release's first ledger entry, which fixes the mechanism's rule; None for a new
+            release.
 
     Raises:
-        ConfigurationError: where there are no parameters for the budget.
+        ConfigurationError: no noise parameters exist for the budget.
 
     """
     if budget is None:
@@ -232,18 +248,19 @@ def answering_parameters(
     ensemble_size: int,
     is_checked: bool = False,
 ) -> Parameters:
-    """Return the answering mechanism's parameters, after checking the calibration again.
+    """Return the answering mechanism's parameters, after checking its noise parameters again.
 
     Args:
         settings: the whole configuration.
-        budget: what the answers may cost; None where they have no share.
-        calibration: what was made for that budget; None beside None.
-        ensemble_size: k, votes on every query.
-        is_checked: whether :func:`is_as_checked` says so of it; its conditions are not decided
-            again.
+        budget: the budget of relabelling and answers; None if answers have no share.
+        calibration: the noise parameters for this budget; None if ``budget`` is None.
+        ensemble_size: the number k of votes on every query.
+        is_checked: whether :func:`is_as_checked` returned true for ``calibration``; then its
+            conditions are not checked again.
 
     Raises:
-        InvariantError: the calibration does not hold, or is another budget's.
+        InvariantError: the noise parameters do not satisfy the privacy claim, or belong to another
+            budget.
 
     """
     answering = None
@@ -264,10 +281,10 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Raise an error unless a calibration fits the answers and keeps every condition.
+    """Raise an error unless noise parameters fit the answers and keep every condition.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check_share(settings, budget, calibration)
@@ -284,12 +301,12 @@ def _check_share(settings: Settings, budget: PipelineBudget, calibration: Calibr
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to continue if stored private values are damaged, even if they are not used.
+    """Raise an error if stored private values are damaged, even if they are not used.
 
     Raises:
-        LedgerCorruptError: a private piece of the release is missing or altered, or the
-            calibration is another than its opening checked.
-        InvariantError: the calibration that it keeps does not hold.
+        LedgerCorruptError: a private value of the release is missing or altered, or the noise
+            parameters are not those that its opening checked.
+        InvariantError: the stored noise parameters do not satisfy the privacy claim.
 
     """
     state, budget = ledger.read_state(), release_budget(settings)
@@ -304,10 +321,10 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def check_accounts(state: LedgerState, calibration: Calibration) -> None:
-    """Check that the calibrated noise keeps the privacy account of each batch of rows.
+    """Check that the noise in use keeps the privacy account of each batch of rows.
 
     Raises:
-        InvariantError: at the first one for whose hits the table is too dear.
+        InvariantError: a batch's account cannot pay for its unstable answers at the table's price.
 
     """
     known = state.generations
@@ -317,29 +334,30 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return the calibrated noise as bytes, to be stored."""
+    """Return the noise parameters as bytes, for the private state."""
     return {row_of(calibration).piece: msgspec.json.encode(calibration.to_plain())}
 
 
 def keeps_calibration(state: LedgerState) -> bool:
-    """Return whether ledger entries refer to a stored table, certificate or noise for answers."""
+    """Return whether ledger entries refer to stored noise parameters of the answers."""
     return any(row.piece in state.private_digests for row in MECHANISMS.values())
 
 
 def checked_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return the digest of a calibration that was checked exactly, to be stored beside it."""
+    """Return the digest of noise parameters that were checked exactly, for the private state."""
     (body,) = calibration_piece(calibration).values()
     return {CHECKED: CHECK_RULE + sha256(body).digest()}
 
 
 def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
-    """Return whether the stored calibration is the one that the opening checked exactly.
+    """Return whether the stored noise parameters are those that the opening checked exactly.
 
-    False where nothing is recorded, by an earlier version, or where this version checks more.
+    The result is False if an earlier version recorded no check, or if this version checks more
+    conditions.
 
     Raises:
-        LedgerCorruptError: a piece is missing or altered, or the calibration is another than
-            the one that was checked.
+        LedgerCorruptError: a private value is missing or altered, or the noise parameters are not
+            those that were checked.
 
     """
     state = ledger.read_state()
@@ -357,11 +375,11 @@ def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
 
 
 def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
-    """Return the calibrated noise with which a release was opened.
+    """Return the noise parameters with which a release was opened.
 
     Raises:
-        LedgerCorruptError: it is missing or altered.
-        InvariantError: it is no calibration.
+        LedgerCorruptError: the stored noise parameters are missing or altered.
+        InvariantError: the stored text does not describe noise parameters.
 
     """
     row = answering_row(settings, ledger.read_state().release)

@@ -1,15 +1,13 @@
 """The time of one answer, measured before any budget is spent.
 
-What is measured are k learners like the release's, on rows made up from the public
-schema, never on its own: the time that fitted learners take may tell of the rows they
-were fitted on, and with it whether an opening is refused.  So a few learners of that
-kind are fitted on made-up rows of a chunk's number, and stand for all k.
+The time of the release's own models might reveal something about its private rows, and so would a
+refusal that depends on this time. Therefore k models like the release's are measured on rows that
+are made up from the public schema. Only a few models are trained, each on as many made-up rows as a
+chunk has, and they are used repeatedly in place of all k.
 
-Rows made up from the public schema, on which the work of learners is measured.
-
-No private row has a part in them: numbers are uniform within their public bounds,
-categories uniform among their codes, labels fair.  Labels that nothing explains make
-learners grow as large as so many rows let them.
+No private row is used for the made-up rows: numbers are uniform within their public bounds,
+categories uniform, and labels uniform. With labels that depend on no feature, models grow as large
+as the number of rows allows.
 """
 
 from __future__ import annotations
@@ -49,9 +47,9 @@ def synthetic_rows(
     """Return made-up rows that fit the public schema.
 
     Args:
-        columns: the public encoding, one a feature.
-        row_count: how many, n.
-        class_count: number of labels.
+        columns: the public encoding of each feature.
+        row_count: the number n of rows.
+        class_count: the number of labels.
 
     Returns:
         Encoded values, shape ``(n, d)``, and class indices, shape ``(n,)``.
@@ -89,10 +87,12 @@ class AnswerTime:
     """The time of one new answer as measured on this machine; it depends on public values only.
 
     Attributes:
-        seconds: from the evaluation's begin until its result is used, padding included.
-        evaluation_seconds: of all votes, or scores, on it: the least of a few.
-        ensemble_size: k.
-        together: whether all k are evaluated at once, and not one after the other.
+        seconds: the time from the start of the evaluation until its result may be used, with
+            padding.
+        evaluation_seconds: the time of all votes, or scores, on one query: the shortest of a few
+            measurements.
+        ensemble_size: the number k of models.
+        together: whether all k models are evaluated at once, and not one after the other.
 
     """
 
@@ -102,7 +102,7 @@ class AnswerTime:
     together: bool
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return the answer time as a text of one line."""
         way = "worked out together" if self.together else "one learner after the other"
         padded = (
             "" if self.seconds == self.evaluation_seconds else f", padded {_told(self.seconds)}"
@@ -123,10 +123,10 @@ class AnswerTime:
         }
 
     def refuse_above(self, seconds_max: float) -> None:
-        """Refuse a release whose answers would take longer than the limit.
+        """Raise an error for a release whose answers would take longer than the limit.
 
         Raises:
-            ConfigurationError: names the limit, and what to change.
+            ConfigurationError: the message names the limit, and what to change.
 
         """
         if self.seconds > seconds_max:
@@ -150,10 +150,10 @@ def measure_answer_time(
 
     Args:
         settings: the whole configuration.
-        learner: what each chunk is given.
-        row_count: rows of all chunks, a public number.
-        ensemble_size: k.
-        clock: in seconds.
+        learner: the learner that is trained on each chunk.
+        row_count: the public number of rows in all chunks together.
+        ensemble_size: the number k of models.
+        clock: a function that returns seconds.
 
     """
     few = _fitted(settings, learner, row_count, ensemble_size)
@@ -174,7 +174,7 @@ def _evaluation_seconds(
     ensemble_size: int,
     clock: Callable[[], float],
 ) -> float:
-    """Return the least time of a few evaluations of one query, scaled to all k learners."""
+    """Return the least time of a few evaluations of one query, scaled to all k models."""
     query, _ = synthetic_rows(learner.columns, row_count=1, class_count=few.class_count)
     scored = settings.answers.output == "score"
     precision = settings.answers.precision if scored else None

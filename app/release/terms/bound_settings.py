@@ -1,13 +1,11 @@
 """The permanent parameters of a release: every public setting, as text by name.
 
-The ledger's first entry holds these; a restart compares them one by one and
-names the first that differs.
+The ledger's first entry contains these parameters. A restart compares them one by one and names the
+first that differs.
 
-A user's own predictors as settings name them, and what their code is bound by.
-
-A release is bound to the source file of every module that is named, by its
-SHA-256: predictors that changed are other predictors.  What those modules
-import in their turn is not looked at.
+A release is also bound to the source file of every module with user-written predictors that its
+settings name, by the file's SHA-256: changed predictors are other predictors. Modules that these
+modules import are not compared.
 """
 
 from __future__ import annotations
@@ -48,15 +46,15 @@ def predictor_source(
 ) -> PredictorSource | None:
     """Return the source code of a class of user-written predictors; None for any other class.
 
-    Their folder is one in which Python finds modules from then on.
+    From then on, Python also searches the predictors' folder for modules.
 
     Args:
-        section: ``hypotheses`` or ``classifier``, which errors name.
-        chosen: the class, with what it inherits.
+        section: the section ``hypotheses`` or ``classifier``, which errors name.
+        chosen: the settings of the hypothesis class, with those that it inherits.
         schema: the public schema.
 
     Raises:
-        ConfigurationError: the folder is not there.
+        ConfigurationError: the folder does not exist.
 
     """
     if not is_predictor_kind(chosen.kind):
@@ -76,7 +74,7 @@ def code_digests(settings: Settings) -> dict[str, str]:
     """Return the hash of every module with user-written predictors, by name.
 
     Raises:
-        ConfigurationError: a module is not there to be imported.
+        ConfigurationError: a module cannot be found.
 
     """
     schema = settings.data.public_schema()
@@ -189,8 +187,9 @@ DELTA_SHARES: Final[tuple[DeltaMechanism, ...]] = ("answers", "classifier", "sta
 def bound_parameters(settings: Settings) -> dict[str, str]:
     """Return every permanent setting as canonical text, by its name in the configuration.
 
-    What is bound is what is in force, so that a default may be written out later.
-    A setting that was added later is bound unless it is at its default.
+    The values in force are recorded, so that a default may be written out in the configuration
+    later. A setting that a later version of the program added is recorded only if it differs from
+    its default.
     """
     takes_targets = MECHANISMS[settings.privacy.calibration].is_printed
     unbound = UNBOUND if takes_targets else UNBOUND | TARGETS
@@ -228,10 +227,10 @@ def _statistics(settings: Settings) -> Mapping[str, object]:
 
 
 def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Refuse a configuration whose permanent settings differ from those of the release.
+    """Raise an error if permanent settings differ from those of the release.
 
     Raises:
-        ReleaseMismatchError: names the first setting that differs.
+        ReleaseMismatchError: a setting differs; the message names the first one.
 
     """
     # Absent keys of [classifier] follow the other sections, so those are named first.

@@ -1,9 +1,7 @@
 """Conversion of settings to a release's public parts: classes, shares, learners.
 
-What this version cannot serve is refused here, by name, before a ledger is
-touched or a private row is read.
-
-What settings alone fix: charges, hypothesis classes, and what is known at all.
+Settings that this version does not support are refused here, by name, before a ledger is changed or
+a private row is read.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 
     Args:
         settings: the whole configuration.
-        public_values: encoded public points, shape (m, d); m may be 0.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
 
     """
     section = settings.published
@@ -95,8 +93,8 @@ def published_tests(
 
     Args:
         settings: the whole configuration.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        for_trees: whether what is learned takes every test.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        for_trees: whether the tests are for trees, which use every test.
 
     """
     section = settings.published
@@ -116,8 +114,8 @@ def tests_of_scores(
 
     Args:
         settings: the whole configuration.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        bins: of each number without a list.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        bins: the number of intervals for each numeric feature without a list of tests.
 
     """
     schema = settings.data.public_schema()
@@ -130,13 +128,13 @@ def tests_of_scores(
 
 
 def refuse_unknown(settings: Settings) -> None:
-    """Refuse a valid configuration whose class or unit of privacy this version does not support.
+    """Raise an error for a configuration with a class or unit of privacy that is not supported.
 
     Args:
         settings: the whole configuration.
 
     Raises:
-        ConfigurationError: names the setting and what is known instead.
+        ConfigurationError: the message names the setting and the supported values.
 
     """
     refuse_unserved_persons(settings)
@@ -181,14 +179,16 @@ class Configuration:
     """The public parts of a release's configuration, derived from its settings.
 
     Attributes:
-        settings: what the operator wrote.
+        settings: the settings as the operator wrote them.
         schema: the public schema.
-        hypotheses: the class that relabels and that the learners search.
-        learner: what each chunk is given.
-        student: what learns from the answers, where a student may follow them.
-        charges: the share of every mechanism that has one.
-        bound: what the ledger's first entry binds, by setting.
-        even_if_hopeless: whether the operator opens it though it is hopeless.
+        hypotheses: the hypothesis class from which a rule for relabelling is drawn, and in which
+            the learners search.
+        learner: the learner that is trained on each chunk.
+        student: the learner that is trained on the answers, if a student may follow them.
+        charges: the epsilon and delta of every mechanism that has a share.
+        bound: the permanent settings that the ledger's first entry records, by name.
+        even_if_hopeless: whether the operator opens the release although it would answer almost
+            nothing.
 
     """
 
@@ -224,8 +224,8 @@ class Configuration:
         """Return a configuration with another total budget, divided in the same proportions.
 
         Args:
-            epsilon: of a generation's records, a finite decimal.
-            delta: likewise.
+            epsilon: the epsilon of a generation's records, a finite decimal.
+            delta: the delta of a generation's records, a finite decimal.
 
         """
         if (epsilon, delta) == (self.epsilon, self.delta):
@@ -245,11 +245,12 @@ def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configur
     """Return the public parts of a release that settings determine.
 
     Args:
-        settings: what the operator wrote.
-        even_if_hopeless: whether a hopeless release is opened all the same, on record.
+        settings: the settings as the operator wrote them.
+        even_if_hopeless: whether to open a release that would answer almost nothing; the first
+            ledger entry then records this.
 
     Raises:
-        ConfigurationError: names the setting.
+        ConfigurationError: a setting is not supported; the message names it.
 
     """
     refuse_unserved(settings)
@@ -278,10 +279,10 @@ def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
 
 
 def refuse_unserved(settings: Settings) -> None:
-    """Refuse a valid configuration that this version does not support, or that could not answer.
+    """Raise an error for a configuration that is not supported, or that could not answer.
 
     Raises:
-        ConfigurationError: names the setting and what serves instead.
+        ConfigurationError: the message names the setting and what is supported instead.
 
     """
     refuse_unknown(settings)

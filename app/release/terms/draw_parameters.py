@@ -1,12 +1,11 @@
 """The public parameters of every random draw, computed before any budget is charged.
 
-What would make a draw impossible is a function of the configuration and the
-public n.  It is refused here, while the ledger is as it was.
+Whether a draw is possible depends on the configuration and the public number n of rows only. An
+impossible draw is refused here, before the ledger changes.
 
-The labellings that the class of ``[hypotheses]`` allows on the private points.
-
-What is asked of the settings and the public number of rows comes first and refuses
-what cannot be listed; the labellings themselves are as private as the points.
+The module also computes the labellings that the class of ``[hypotheses]`` allows on the private
+rows. Their largest possible number is public, and a number that is too large is refused; the
+labellings themselves are private.
 """
 
 from __future__ import annotations
@@ -53,15 +52,16 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Return an upper bound on the number of ways in which a class can label rows."""
+    """Return an upper bound on the number of labellings of the rows that a class allows."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
 def refuse_bound(settings: Settings, row_count: int) -> int:
-    """Return a bound on the number of labellings; refuse a number that cannot be listed.
+    """Return a bound on the number of labellings; raise an error if they cannot be listed.
 
     Raises:
-        ConfigurationError: too many; says the bound and what to change.
+        ConfigurationError: there may be too many labellings; the message has the bound and what to
+            change.
 
     """
     bound = dichotomy_bound(settings, row_count)
@@ -71,11 +71,12 @@ def refuse_bound(settings: Settings, row_count: int) -> int:
 
 
 def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> EnumeratedClass:
-    """Return one hypothesis for each labelling that a class can give these rows; secret.
+    """Return one hypothesis for each labelling that a class allows on these rows; secret.
 
     Args:
         settings: the whole configuration.
-        values: encoded private rows, shape (n', d), no more than their bound allows.
+        values: the private rows, encoded, shape (n', d), for which :func:`refuse_bound` raised no
+            error.
 
     """
     return dichotomy_class(_asked(settings), values)
@@ -103,11 +104,12 @@ class EnsembleParameters:
     """The public parameters for drawing chunks and training their models.
 
     Attributes:
-        calibration: of the answers' share.
-        sampled_row_count: n', the rows that are relabelled and cut into chunks.
-        with_replacement: whether the chunks' rows are drawn from those with replacement.
-        size: k.
-        relabel: the draw that relabels; None where that has no share.
+        calibration: the noise parameters of the answers.
+        sampled_row_count: n', the number of rows, or persons, that are relabelled and divided into
+            chunks.
+        with_replacement: whether the rows of chunks are drawn from the n' rows with replacement.
+        size: the number k of models.
+        relabel: the parameters of the draw that relabels; None if relabelling has no share.
 
     """
 
@@ -125,17 +127,19 @@ def ensemble_parameters(
     progress: Progress,
     opened: ReleaseOpened | None = None,
 ) -> EnsembleParameters | None:
-    """Return the parameters of the ensemble; None if answers have no share of the budget.
+    """Return the parameters of the models; None if answers have no share of the budget.
 
     Args:
-        configuration: the release's.
-        row_count: the public n.
-        progress: shows stages.
-        opened: the release's first entry, where one was committed before a crash.
+        configuration: the release's public parameters.
+        row_count: the public number n of rows, or of persons.
+        progress: the display of the stages of the work.
+        opened: the release's first ledger entry, if it was committed before a crash; otherwise
+            None.
 
     Raises:
-        ConfigurationError: names what leaves no calibration, or no row.
-        InvariantError: a calibration that does not hold.
+        ConfigurationError: no noise parameters exist for the budget, or the sample has no row; the
+            message names the setting.
+        InvariantError: the noise parameters do not satisfy the privacy claim.
 
     """
     progress(CALIBRATING, 0, 1)
@@ -171,7 +175,8 @@ def ensemble_size(
     """Return the number of models, k, from the configuration and the public number of rows n.
 
     Raises:
-        ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.
+        ConfigurationError: there is no row, or with calibration ``paper`` there are fewer rows than
+            models.
 
     """
     settings = configuration.settings
@@ -201,9 +206,12 @@ def relabel_draw(
 ) -> exponential.Parameters | DichotomyParameters | None:
     """Return the parameters of the draw that relabels the rows; None without relabelling.
 
+    Relabelling gives each private row the label that a privately drawn rule predicts, before the
+    models are trained.
+
     Raises:
-        ConfigurationError: numerical error would not stay within the budget, or there
-            are more labellings of the rows than can be listed.
+        ConfigurationError: numerical error would exceed the budget, or the labellings of the rows
+            are too many to be listed.
 
     """
     if budget.relabel_epsilon is None:
@@ -236,7 +244,7 @@ def relabel_draw(
 
 @contextmanager
 def naming_share(mechanism: Mechanism) -> Iterator[None]:
-    """Turn an error about parameters into one that names the setting to change."""
+    """Convert an error about parameters to one that names the setting to change."""
     try:
         yield
     except InvariantError as broken:

@@ -1,20 +1,19 @@
 """Hopeless releases, which would answer almost nothing: refused, or opened on request.
 
-Whether an opening is hopeless follows from the configuration and the public number of rows.
-One that is opened all the same says so in the ledger's
-first entry, so that every later start knows it.
+Whether a release is hopeless follows from the configuration and the public number of rows. If the
+operator opens it nevertheless, the ledger's first entry says so, and every later start reads this.
 
-An opening is hopeless where some chunks get no row, or where the T-th unstable answer comes
-before stable ones even though all k learners agree on every query.  Let u be the chance that
-one such query is unstable, by the calibration that serves.  A stable answer uses up nothing of
-T, so ``T (1 - u) / u`` stable answers come before the T-th unstable one on average.  With scores
-a query at unanimity uses ``u (1 + u)`` units on average and is stable with probability
-``(1 - u) (1 + u)``, which comes to the same figure.
+A release is hopeless if some chunks get no row, or if the last permitted unstable answer comes too
+early even though all k models agree on every query. Let T be the cutoff, the number of permitted
+unstable answers, and u the probability that a query on which all models agree is unstable. A stable
+answer uses nothing of T, so on average ``T (1 - u) / u`` stable answers come before unstable answer
+T. With scores, a query on which all models agree uses ``u (1 + u)`` units of T on average and is
+stable with probability ``(1 - u) (1 + u)``, which gives the same number.
 
-Where no number of unstable answers ends the ensemble, as each public cell is decided once, an
-opening is hopeless where more than half of such answers would be unstable.
+If each public cell is decided once, no number of unstable answers ends the answering. Then a
+release is hopeless if more than half of the answers on which all models agree would be unstable.
 
-A noisy vote has no unstable answers: only chunks without rows make it hopeless.
+The noisy vote has no unstable answers, so only chunks without rows make such a release hopeless.
 """
 
 from __future__ import annotations
@@ -72,10 +71,10 @@ def hopeless_reasons(
     """Return the reasons why a release would answer almost nothing; none if it would not.
 
     Args:
-        calibration: of the answers' share, as it serves.
-        ensemble_size: k.
-        sampled_row_count: n', the rows, or persons, that are cut into chunks.
-        unit: which of the two.
+        calibration: the noise parameters of the answers.
+        ensemble_size: the number k of models.
+        sampled_row_count: n', the number of rows, or persons, that are divided into chunks.
+        unit: what n' counts, rows or persons.
 
     """
     if ensemble_size > sampled_row_count:
@@ -101,8 +100,8 @@ class HopelessError(ConfigurationError):
     """A release was refused because it would answer almost nothing; nothing was charged.
 
     Args:
-        reasons: why it is.
-        row_count: the public n.
+        reasons: the reasons for the refusal, as texts.
+        row_count: the public number n of rows, or of persons.
 
     """
 
@@ -121,15 +120,17 @@ def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether a release would answer almost nothing; refuse it unless requested.
+    """Return whether a release would answer almost nothing; raise an error unless requested.
 
     Args:
-        configuration: the release's.
-        parameters: of its ensemble; None where answers have no share, which is never hopeless.
-        row_count: the public n.
+        configuration: the release's public parameters.
+        parameters: the public parameters of its models; None if answers have no share, and then the
+            release is not hopeless.
+        row_count: the public number n of rows, or of persons.
 
     Raises:
-        HopelessError: says why it is.
+        HopelessError: the release would answer almost nothing and was not requested; the error has
+            the reasons.
 
     """
     if parameters is None:
@@ -146,7 +147,7 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return the first entry's parameter for a release that was opened though hopeless."""
+    """Return the first entry's parameter for a release that was opened although hopeless."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 

@@ -1,9 +1,9 @@
 """Padding of answer times to multiples of a public constant, so that times reveal little.
 
-The built-in rules do the same work for every query, whatever the rows were, and so
-do estimators that vote together; any other learner may not, and is padded by
-default.  The wait comes right after the evaluation, before anything that others
-see: a commit, a log line, a counter of ``GET /budget``, a reply.
+The built-in learners do the same work for every query, whatever the private rows were, and so do
+estimators whose models vote together. Any other learner may not, and its times are padded by
+default. The wait comes right after the evaluation, before anything that is visible from outside: a
+commit, a log line, a counter of ``GET /budget``, a reply.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query takes equal work, which scores of an estimator do not."""
+    """Return whether every query takes equal work; scores of an estimator may not."""
     learner = settings.learner
     if learner.estimator is None:
         return True
@@ -43,16 +43,16 @@ def works_alike(settings: Settings) -> bool:
 def wait_for_multiple(padding_seconds: float, *, started: float) -> None:
     """Sleep until a whole multiple of the padding time has passed since ``started``.
 
-    An evaluation that overruns the constant is held until the next multiple, so
-    that its time is seen in coarse steps only.
+    An evaluation that takes longer than the padding time is padded to the next multiple, so that
+    its duration is visible in coarse steps only.
 
-    The wait is made of naps, and of several at least.  After one long sleep a busy
-    machine lets a process wait for its turn longer or shorter by how much it computed
-    before, milliseconds in all: that would tell of what the padding is to hide.
+    The wait consists of several short sleeps. After one long sleep, a busy machine would resume the
+    process sooner or later by some milliseconds, depending on how much the process computed before,
+    and this would reveal the duration that padding hides.
 
     Args:
-        padding_seconds: the constant; 0 waits for nothing.
-        started: of :func:`time.monotonic`, in seconds.
+        padding_seconds: the padding time, in seconds; 0 for no wait.
+        started: the start of the evaluation by :func:`time.monotonic`, in seconds.
 
     """
     if padding_seconds <= 0:

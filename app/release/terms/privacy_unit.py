@@ -1,8 +1,8 @@
 """The unit of privacy: a row of the source, or a person with all rows.
 
-Where ``data.person`` names persons, n is their public number everywhere outside, the first
-entry has it in the place of the number of rows, and labellings of the rows themselves, of which
-one person may add any number, are refused here.
+If ``data.person`` names persons, the number n is their public number everywhere, and the first
+ledger entry contains it in place of the number of rows. Relabelling by the labellings of the
+private rows themselves is refused here, since one person may change any number of labellings.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ class UnitInWords:
     """The words for the unit of privacy (row or person) in texts for people.
 
     Attributes:
-        learned_from: whose number is n.
-        protected: what is protected.
-        neighbours: the relation, by its name.
-        data_sets: the relation, in a sentence.
-        public: what is not protected.
-        difference: the relation, in symbols.
-        cut: how the unit becomes learners, and in short.
-        one_vote: how far one unit reaches.
-        redrawn: how units that are drawn again become learners, and in short.
-        some_votes: how far one of them reaches.
+        learned_from: the name of the things that n counts, for example ``private records``.
+        protected: what the privacy promise protects.
+        neighbours: the name of the neighbouring relation, for example ``replace one record``.
+        data_sets: the neighbouring relation as a sentence.
+        public: what the privacy promise does not protect.
+        difference: the neighbouring relation in symbols.
+        cut: how units are divided into chunks for the models, as a sentence and in short.
+        one_vote: how many votes one unit can change.
+        redrawn: how chunks are made if units are drawn with replacement, as a sentence and in
+            short.
+        some_votes: how many votes one unit can change if it is drawn several times.
 
     """
 
@@ -116,10 +117,10 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse ``hypotheses.grid = "private"`` if the unit of privacy is a person with all rows.
+    """Raise an error for ``hypotheses.grid = "private"`` if the unit of privacy is a person.
 
     Raises:
-        ConfigurationError: names the setting.
+        ConfigurationError: the message names the setting.
 
     """
     if settings.data.unit == "row":

@@ -28,16 +28,17 @@ def refuse_long_fit(
     row_count: int | None,
     chunk_count: int | None,
 ) -> None:
-    """Refuse a learner or student whose training would take hours.
+    """Raise an error for a learner or student whose training would take hours.
 
     Args:
         settings: the whole configuration.
-        searched: the class of ``[hypotheses]``.
-        row_count: rows in all chunks; where unknown, the ensemble is not refused.
-        chunk_count: k, likewise.
+        searched: the hypothesis class of ``[hypotheses]``.
+        row_count: the number of rows in all chunks together; None if it is unknown, and then the
+            training of the models is not checked.
+        chunk_count: the number k of chunks; None if it is unknown.
 
     Raises:
-        ConfigurationError: names ``hypotheses.depth``.
+        ConfigurationError: the message names ``hypotheses.depth``.
 
     """
     fits = [(settings.learner, row_count, chunk_count)]
@@ -52,16 +53,16 @@ def refuse_long_fit(
 def refuse_long_draw(
     section: str, hypotheses: HypothesisClass, *, row_count: int | None, unit: Unit
 ) -> None:
-    """Refuse a random draw of a tree that would take hours.
+    """Raise an error for a random draw of a tree that would take hours.
 
     Args:
-        section: ``hypotheses`` or ``classifier``, whose depth is named.
-        hypotheses: the class of that section.
-        row_count: rows that the draw reads, where known.
-        unit: what is counted; rows of persons count for less than 1 each.
+        section: the section ``hypotheses`` or ``classifier`` whose depth the error names.
+        hypotheses: the hypothesis class of that section.
+        row_count: the number of rows that the draw reads; None if it is unknown.
+        unit: the unit of privacy; rows of persons have weights below 1.
 
     Raises:
-        ConfigurationError: names the section's depth.
+        ConfigurationError: the message names the section's depth.
 
     """
     if row_count is not None:

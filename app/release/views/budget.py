@@ -236,8 +236,8 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
     """Return the body of ``GET /budget``; epsilon and delta are JSON numbers.
 
     Args:
-        release: what serves.
-        at: a state of its ledger; None for the one that this server knows.
+        release: the open release.
+        at: a state of its ledger; None for the newest state that this server knows.
 
     """
     state = at or release.state  # one moment: the writer may commit meanwhile

@@ -1,7 +1,7 @@
 """The public parameters of a release in plain words, each with its formula.
 
-For people who operate a release and have not read the papers.  Everything is public:
-the configuration, the calibrated mechanism, the laws that figures follow.
+The texts are for people who operate a release and have not read the papers. All values are public:
+the configuration, the mechanism with its noise, and the formulas of further figures.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def shares_in_words(
 
     Args:
         settings: the whole configuration.
-        row_count: the public n, where known.
-        opened: the release's first entry; None where there is none yet.
+        row_count: the public number n of rows; None if it is unknown.
+        opened: the release's first ledger entry; None before the release is opened.
 
     """
     learner = chosen_learner(settings, row_count=row_count, opened=opened).row.learner

@@ -1,4 +1,4 @@
-"""The contents of a privacy statement: configuration, ledger, calibration, audit report."""
+"""The facts of a privacy statement: configuration, ledger, noise parameters, audit report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The largest lower bound on epsilon that one kind of adversary reached."""
+    """The largest lower bound on epsilon that one kind of adversary reached in an audit."""
 
     epsilon: float | None
     share_of_claim: float | None
@@ -60,12 +60,13 @@ class Stated:
     """The public contents of a privacy statement.
 
     Attributes:
-        configuration: the release's.
-        state: what its ledger says; of a release that is not open, nothing.
-        openings: first entries of all releases of its ledger.
-        calibration: what serves the answers; None where they have no share.
-        audit: what an audit found; None where no report is given.
-        version: of the program.
+        configuration: the release's public parameters.
+        state: the state that the ledger entries determine; an empty state before the release is
+            opened.
+        openings: the first entries of all releases in the ledger.
+        calibration: the noise parameters of the answers; None if answers have no share.
+        audit: the result of an audit; None if no report is given.
+        version: the version of the program.
 
     """
 
@@ -94,16 +95,17 @@ def read_stated(
     """Return the contents of a privacy statement, after checking the answers' noise again.
 
     Args:
-        configuration: the release's.
-        ledger: opened for reading; None where there is none yet.
-        audit: what ``conclave audit --json`` printed; None where nothing is given.
-        version: of the program.
+        configuration: the release's public parameters.
+        ledger: the ledger, opened for reading; None if there is none yet.
+        audit: the output of ``conclave audit --json``; None without a report.
+        version: the version of the program.
 
     Raises:
-        ConfigurationError: there are no parameters for a budget, or the report is none, or
-            of another claim.
+        ConfigurationError: no noise parameters exist for the budget, or ``audit`` is not an audit
+            report, or is one of another privacy claim.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        LedgerCorruptError, InvariantError: the calibration that serves does not hold.
+        LedgerCorruptError, InvariantError: the noise parameters in use do not satisfy the privacy
+            claim.
 
     """
     settings, state = configuration.settings, EMPTY

@@ -1,8 +1,8 @@
 """The text of a privacy statement, line by line: for registries, and on one page.
 
-Each line has a place in the form that registries of deployments of differential privacy ask
-for, a value, and a sentence.  Everything is public: the configuration, the ledger's entries,
-the calibration that serves, and the report of an audit where one is given.
+Each line has a field of the form that registries of deployments of differential privacy use, a
+value, and a sentence. All values are public: the configuration, the ledger's entries, the noise
+parameters in use, and the report of an audit if one is given.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ class Line(NamedTuple):
     """One fact in a privacy statement.
 
     Attributes:
-        place: dotted, in the registries' form and beside it; one that ends in ``[]`` is an
-            item of a list.
-        heading: of the page, under which it is told.
-        value: for programs; None where there is nothing.
-        words: for people.
+        place: the path of the fact's field in the registries' form, or in an addition to this form,
+            with dots; if it ends in ``[]`` the fact is an item of a list.
+        heading: the heading under which the page shows the fact.
+        value: the value for programs; None if there is none.
+        words: the sentence for people.
 
     """
 

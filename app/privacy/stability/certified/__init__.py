@@ -1,10 +1,11 @@
 """The stability test with a table of probabilities whose privacy a certificate proves.
 
-The step is that of calibration ``profile``, ``app/privacy/stability/mechanism.py``; the table
-is another one, and with T of 5 at most it needs fewer votes.
+The step is that of calibration ``profile``, ``app/privacy/stability/mechanism.py``, with another
+table, which needs fewer votes if the cutoff T is at most 5.
 
-* ``certified_table.py`` makes and checks the table that serves.
+* ``certified_table.py`` makes and checks the table.
 * ``certificate.py`` decides the theorem's conditions, in integers.
-* ``certificate_search.py`` finds a certificate and the pairs that it accepts, in doubles.
-* ``certified_row.py`` is its row of ``app/privacy/mechanisms.py``.
+* ``certificate_search.py`` finds a certificate and the neighbouring probabilities that it accepts,
+  in floating point.
+* ``certified_row.py`` has the mechanism's entry in the table ``app/privacy/mechanisms.py``.
 """

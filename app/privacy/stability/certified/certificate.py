@@ -1,29 +1,33 @@
 """The numeric certificate that proves a stability table private, checked on integers.
 
 A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
-``h = 0..T`` of hits left, all with the same nodes.  ``z`` stands for a likelihood ratio, and
-``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and events ``O``.  With words ``P_d``
-out of ``M = 2**64``, ``p_d = P_d / M`` and ``eta = 1 - p_0`` the theorem asks, for ``h = 1..T``::
+``h = 0..T`` of unstable answers (hits) that are left before the cutoff T, all with the same nodes.
+Here ``z`` is a likelihood ratio, and ``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and
+events ``O``, where P and Q are the distributions of the outputs on two neighbouring data sets and c
+is at most ``e^epsilon``. The table makes an answer at distance ``d`` unstable with probability
+``p_d = P_d / M``, ``P_d`` being an integer and ``M = 2**64``. With ``eta = 1 - p_0`` the theorem
+requires, for ``h = 1..T``::
 
     (a)  V_0(z) >= max(0, z - c)
     (b)  V_(h-1)(z) <= V_h(z)
     (c)  (1 - eta) V_(h-1)(z) + eta z <= V_h(z)
     (d)  q V_(h-1)(z p / q) + (1 - q) V_h(z (1 - p) / (1 - q)) <= V_h(z)
 
-for every two adjacent entries p, q of the table, in both orders.  Each of them holds at all z
-if it holds at the nodes, and if slopes beyond the last node do not fall with h and are 1 at
-least.  Everything here is an integer, and nothing is rounded.
+for every two adjacent entries p, q of the table, in both orders.  Each condition holds at all z if
+it holds at the nodes, and if the slopes beyond the last node are at least 1 and do not fall with h.
+All numbers here are integers, and nothing is rounded.
 
-Where a classifier is drawn after the last answer, in one account, (a) asks for more (Theorem
-C')::
+If a classifier is drawn after the last answer and shares the answers' privacy account, condition
+(a) is replaced by a stronger one (Theorem C')::
 
     (a')  V_0(z) >= f(z),  f(z) = 0                                    for z <= c s,
                            f(z) = (sqrt(z) - sqrt(c s))^2 / (1 - s)    between,
                            f(z) = z - c                                for z >= c / s,
 
-``s = e**-e`` rounded down, e being the range of the draw; and where a hypothesis that relabels
-was drawn before the first, the cost is not ``V_T(1)`` but the largest mean of ``V_T`` over laws of
-that draw's range and mean 1.
+where s is ``exp(-r)`` rounded down, and r is the range of the draw, the length of the interval that
+contains the logarithms of its likelihood ratios. If a hypothesis that relabels is drawn before the
+first answer, the delta is not ``V_T(1)`` but the largest mean of ``V_T`` over all distributions of
+likelihood ratios with that draw's range and with mean 1.
 
 Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
 """
@@ -55,10 +59,16 @@ NODE_COUNT_MAX: Final = 4096
 class Certificate:
     """A numeric proof that a stability table is private: a function per unstable answer left.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
     Attributes:
-        factor: c, times ``2**40``; at most ``e**epsilon``.
-        nodes: 0 and the further nodes, times ``2**40``, rising.
-        slopes: of each ``V_h`` behind each node, times ``2**96``, shape (T + 1, nodes).
+        factor: the number c, at most ``e**epsilon``, times ``2**40``.
+        nodes: the likelihood ratios between which all functions are linear, from 0 up, times
+            ``2**40``.
+        slopes: the slope after each node of the function for h unstable answers left, times
+            ``2**96``, shape (T + 1, nodes), h from 0 to T.
 
     """
 
@@ -80,7 +90,7 @@ class Certificate:
         )
 
     def value_at(self, place: Fraction) -> Fraction:
-        """Return the value of the certificate's function ``V_T`` at z >= 0, exactly."""
+        """Return the value of the certificate's function ``V_T`` at ``place``, z >= 0, exactly."""
         scaled = place * NODE_ONE
         cell = bisect_right(self.nodes, scaled) - 1
         moved = self.slopes[-1][cell] * (scaled - self.nodes[cell])
@@ -95,13 +105,18 @@ class Certificate:
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
     """Return an upper bound on the delta of a private draw followed by a run of answers.
 
-    The draw's ratio x has mean 1 and lies in an interval ``[t / E, t]`` with t between 1 and E,
-    so that the mean of the convex ``V_T`` is at most that of the two ends: the chord's value at 1.
-    Between two nodes t the chord from the least lower end to the largest upper one is above all.
+    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
+
+    The likelihood ratio x of the draw has mean 1 and lies in an interval ``[t / E, t]`` with t
+    between 1 and E. Let ``V_T`` be the certificate's function for T unstable answers left, which
+    bounds the delta. The mean of the convex function ``V_T`` of x is at most its mean on the two
+    ends of the interval, which is the value at 1 of the chord between the ends. For all t between
+    two nodes, the chord from the least lower end to the largest upper end bounds this value.
 
     Args:
-        certificate: of the run.
-        range_above: E, times ``2**40``: ``e`` to the draw's range, or more.
+        certificate: the certificate of the run of answers.
+        range_above: E, times ``2**40``: an upper bound on ``e`` to the power of the draw's range.
 
     """
     whole = Fraction(range_above, NODE_ONE)
@@ -119,13 +134,17 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
     """Raise an error unless a certificate has the right shape and meets its theorem's conditions.
 
+    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
+
     Args:
-        certificate: what is checked.
-        first: ``P_0``.
-        spared: s, times ``2**40``, of (a'); 1 where no draw follows.
+        certificate: the certificate to check.
+        first: ``P_0``, the first threshold of the table.
+        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
+            private draw that follows the answers; ``2**40`` without such a draw.
 
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the theorem does not hold.
 
     """
     nodes, slopes = certificate.nodes, certificate.slopes
@@ -152,12 +171,15 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return the least value of ``V_0`` at a node that condition (a') allows, times ``2**136``.
+    """Return the least value of ``V_0`` at a node if a draw follows, times ``2**136``.
+
+    ``V_0`` is the certificate's function for no unstable answer left.
 
     Args:
-        node: z, times ``2**40``.
-        factor: c, times ``2**40``.
-        spared: s, times ``2**40``, below 1.
+        node: the node z, a likelihood ratio, times ``2**40``.
+        factor: the certificate's factor c, at most ``e**epsilon``, times ``2**40``.
+        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
+            private draw that follows the answers; below ``2**40``.
 
     """
     if node << NODE_BITS <= factor * spared:
@@ -195,7 +217,14 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold of a stability table that a certificate accepts."""
+    """Return the smallest first threshold of a stability table that a certificate accepts.
+
+    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -206,7 +235,14 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether a certificate accepts two neighbouring thresholds, in either order."""
+    """Return whether a certificate accepts two neighbouring thresholds, in either order.
+
+    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

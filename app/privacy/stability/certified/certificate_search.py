@@ -1,20 +1,26 @@
 """A floating-point search for a stability table's certificate, which is checked later.
 
-**The functions.** A query that is a hit with a tiny probability, on both sides, costs least
-per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
-such queries moves the likelihood ratio z slowly up until a hit multiplies it by r, or slowly
-down until a hit divides it by r.  Below c the first is the better, above c the second, and at
-c they meet.  That gives a linear equation from node to node, :func:`_following`, for each
-number of hits left.  To each ``V_h`` a line is added that pays for differing labels, and
-``p_0`` is as small as the whole allows.
+``certificate.py`` defines a certificate: the functions ``V_h``, the likelihood ratio z, and the
+conditions (a'), (d).
 
-**The ratio.** ``V_T(1)``, or with a draw before the answers what :func:`_cost` bounds, rises as r
-falls, so bisection finds the smallest r within delta.  A draw after the answers changes ``V_0``
-alone: exchanging S and S' turns f of (a') into ``(z/c) f(c^2/z) + z - c`` as well.
+**The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
+data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
+constant. An adversary who asks such queries moves the likelihood ratio z slowly up until an
+unstable answer multiplies it by r, or slowly down until an unstable answer divides it by r. Below c
+the adversary does better by the first, above c by the second, and at c both are equal. This gives a
+linear equation from node to node, :func:`_following`, for each number of unstable answers left. To
+each ``V_h`` a linear function is added that pays for labels that differ between the data sets, and
+``p_0``, the probability of an unstable answer at distance 0, is the smallest that the functions
+allow.
 
-**The pairs.** Words that one record may exchange are the pairs that (d) of the theorem
-accepts.  They form a convex set, so a polygon is kept: at :data:`VERTEX_COUNT` words the
-smallest neighbour that is accepted.
+**The ratio.** The delta ``V_T(1)`` (with a draw before the answers, the bound computed by
+:func:`_cost`) rises as r falls, so bisection finds the smallest r within delta. A draw after the
+answers changes only ``V_0``: exchanging the two neighbouring data sets turns the function f of
+condition (a') into ``(z/c) f(c^2/z) + z - c``, which is required as well.
+
+**The pairs.** Two thresholds may be neighbours in the table if condition (d) accepts the pair. The
+accepted pairs form a convex set, so a polygon within it is computed: at :data:`VERTEX_COUNT`
+thresholds the smallest accepted neighbour.
 """
 
 from __future__ import annotations
@@ -77,9 +83,12 @@ class _Nodes:
 class Searched:
     """A certificate that the search found, before it is checked.
 
+    A certificate proves that a stability table (thresholds for unstable answers, by distance) is
+    private.
+
     Attributes:
-        certificate: its functions, in integers.
-        ratio: r, of neighbouring probabilities far out.
+        certificate: the certificate, with functions in integers.
+        ratio: r, the ratio of neighbouring probabilities in the table at large distances.
 
     """
 
@@ -89,11 +98,16 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, by their factors ``e^epsilon`` (in 2^-40).
+    """The private draws before and after the answers, as factors ``e^epsilon`` (in 2^-40).
+
+    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+    that of the answers.
 
     Attributes:
-        range_before: ``e`` to the range of the draw before the first answer, or more; 1 if none.
-        spared_after: ``e`` to less the range of the draw after the last, or less; 1 if none.
+        range_before: an upper bound on ``e^range`` for the range of the draw before the first
+            answer; 1 if there is no such draw.
+        spared_after: a lower bound on ``e^-range`` for the range of the draw after the last answer;
+            1 if there is no such draw.
 
     """
 
@@ -109,12 +123,17 @@ def search_certificate(
 ) -> Searched:
     """Return a likely certificate of a stability table for a budget, which is checked later.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+
     Args:
-        factor: c, times ``2**40``.
-        delta: what a run may cost.
-        cutoff: T.
+        factor: the number c, at most ``e**epsilon``, times ``2**40``.
+        delta: the largest delta that the run of answers may cost.
+        cutoff: the cutoff T, the number of unstable answers after which the models stop.
         around: the draws before and after the answers.
-        quickly: whether fewer nodes will do.
+        quickly: whether to use fewer nodes, for planning.
 
     """
     line = LABEL_PART * delta / cutoff
@@ -253,21 +272,27 @@ def _on_integers(
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probabilities of an unstable and a stable answer, each with full precision."""
+    """The probabilities of an unstable and a stable answer, each with full precision.
+
+    They are stored separately, so that the smaller one loses no digits.
+    """
 
     hit: float
     none: float
 
     @classmethod
     def at(cls, place: float) -> Chance:
-        """Return the probabilities for which ``ln(-ln(1 - p))`` equals ``place``."""
+        """Return the probabilities p and 1 - p for which ``ln(-ln(1 - p))`` equals ``place``."""
         return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
 
 
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return the corners of a region of threshold pairs that a certificate accepts."""
+    """Return the corners of a polygon of pairs of thresholds that a certificate accepts.
+
+    The pairs are thresholds that a stability table may have at neighbouring distances.
+    """
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
     accepts = _acceptance(searched.certificate)

@@ -1,4 +1,8 @@
-"""The table entry of the stability test with a certified table."""
+"""The table entry of the stability test with a certified table.
+
+A certified table has the probabilities of an unstable answer, and a numeric certificate proves that
+it is private.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedParameters(stability.Parameters):
-    """The public parameters of a stability test whose table has a certificate."""
+    """The public parameters of a stability test whose table has a certificate.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
 
 
 def _calibrate(
@@ -29,7 +38,11 @@ def _calibrate(
 
 
 def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
-    """Return the epsilons of the draws that share the answers' account, for a scaled total."""
+    """Return the epsilons of the draws that share the answers' account, for a scaled total.
+
+    The draws are those of a relabelling rule and of a classifier, whose cost is computed jointly
+    with that of the answers.
+    """
     if asked.account is None:
         return certified_table.ALONE
     factor = epsilon / asked.account.epsilon

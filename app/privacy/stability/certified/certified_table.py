@@ -1,32 +1,33 @@
 """A stability table with a certificate that proves it private.
 
-**Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with the words of another
-table (Theorem C, our own).  A table is found by a search in doubles, which is trusted with
-nothing: whether it holds is decided in integers, and is decided again whenever a release
-opens, starts or is verified.
+**Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with another table of thresholds
+(Theorem C, our own). The table is found by a search in floating point, on which no claim relies.
+Whether it is valid is decided in integers, whenever a release opens, starts or is verified.
 
-**Claim.** With a table that :func:`check` accepts, any number of adaptive queries and T
-unstable answers are (epsilon, delta)-differentially private under replace-one, provided that
-the distance moves by at most 1 between neighbours and is 0 on both sides wherever the answer
-differs.
+**Claim.** With a table that :func:`check` accepts, the answers to any number of adaptive queries
+until T unstable answers are (epsilon, delta)-differentially private under replace-one, provided
+that the distance to instability moves by at most 1 between neighbours and is 0 on both whenever
+their answers differ.
 
-**Proof.** A certificate bounds the excess of the likelihood ratio over c, by induction over
-queries: ``app/privacy/stability/certified/certified_table_proof.md``.
+**Proof.** A certificate bounds the excess of the likelihood ratio over c, a number of at most
+e^epsilon, by induction over queries: ``app/privacy/stability/certified/certified_table_proof.md``.
 
-**Inputs and outputs.** ``epsilon``, ``delta``, ``cutoff``: the answers' budget, public and
-exact.  Out comes a :class:`CertifiedTable`, public: 64-bit thresholds by distance, and the
-certificate.  No private value is read here; the step reads the distance.
+**Inputs and outputs.** In: ``epsilon``, ``delta`` and ``cutoff``, the answers' budget and the
+cutoff T, public and exact. Out: a :class:`CertifiedTable`, public: 64-bit thresholds by distance,
+and the certificate. No private value is read here; the step reads the distance.
 
-**Utility.** A query at distance d is stable with probability exactly
-1 - thresholds[d] / 2^64, and d is smaller than with ``profile`` where T is 5 at most.
+**Utility.** A query at distance d is stable with probability exactly 1 - thresholds[d] / 2^64. If T
+is at most 5, the distance needed for the same probability is smaller than with calibration
+``profile``.
 
 **Deviations.** None: no paper prints it.
 
-**With draws.** In one account with the hypothesis that relabels, drawn before the first answer,
-and the classifier, drawn after the last, the whole is (epsilon, delta)-private (Theorem C').
+**With draws.** The hypothesis that relabels, drawn before the first answer, and the classifier,
+drawn after the last, may share one privacy account with the answers. All of them together are then
+(epsilon, delta)-private (Theorem C').
 
-**Raises.** ``ConfigurationError``: a budget without a table.  ``InvariantError``: a table
-that does not hold.
+**Raises.** ``ConfigurationError``: a budget for which no table exists. ``InvariantError``: a table
+that does not satisfy the theorem.
 """
 
 from __future__ import annotations
@@ -84,9 +85,12 @@ Pair = tuple[int, int]
 class SharedWith:
     """The epsilons of the private draws that share a privacy account with the answers.
 
+    In a joint privacy account the cost of answers is computed together with that of the draws of a
+    relabelling rule and of a classifier.
+
     Attributes:
-        relabel: of the draw before the first answer; 0 if none.
-        classifier: of the draw after the last answer; 0 if none.
+        relabel: the epsilon of the draw before the first answer; 0 if there is none.
+        classifier: the epsilon of the draw after the last answer; 0 if there is none.
 
     """
 
@@ -94,12 +98,16 @@ class SharedWith:
     classifier: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        """Refuse what is no share."""
+        """Raise an error for an epsilon below 0."""
         invariant(min(self.relabel, self.classifier) >= 0, "a share is not negative")
 
     @property
     def around(self) -> Around:
-        """The private draws before and after the answers, as factors rounded to the safe side."""
+        """The private draws before and after the answers, as factors rounded to the safe side.
+
+        The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
+        that of the answers.
+        """
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -113,16 +121,24 @@ ALONE: Final = SharedWith()
 class CertifiedTable:
     """The stability table in use, with its budget and its privacy certificate.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+
     Attributes:
-        epsilon: share of epsilon that the answers may use; with draws, of all together.
-        delta: share of delta that the answers may use.
-        cutoff: unstable answers T until the halt.
-        shared: the draws in one account with them; none where shares add up.
+        epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
+            together.
+        delta: the answers' share of delta.
+        cutoff: T, the number of unstable answers after which the models stop.
+        shared: the draws that share one privacy account with the answers; their epsilons are 0 if
+            shares are added up.
         certificate: the functions of Theorem C.
-        vertices: words that a record may exchange, from ``P_0`` outwards.  Every pair of
-            neighbours in the table lies between the polygon through them and the diagonal.
-        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the
-            end the last one holds.
+        vertices: pairs of thresholds that may be neighbours, from ``P_0`` outwards. Every two
+            neighbouring thresholds of the table lie between the polygon through these pairs and the
+            diagonal.
+        thresholds: ``P[d]``, the number of 64-bit random words, out of ``2**64``, that make an
+            answer at distance ``d`` unstable; the last one also applies to all larger distances.
 
     """
 
@@ -135,17 +151,25 @@ class CertifiedTable:
     shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
-        """Return the chance of an unstable answer, by distance to another label, for display."""
+        """Return the probability that the answer to a query at ``distance`` is unstable.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest vote distance with at most this chance of an unstable answer."""
+        """Return the smallest distance at which an answer is unstable with this probability.
+
+        The distance of a query is the number of votes that may change without changing the leading
+        label.
+        """
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
 
     def to_plain(self) -> dict[str, str | list[str]]:
-        """Return the table as strings and lists of strings, without loss."""
+        """Return the table as strings and lists of strings, without loss of precision."""
         shared = {"relabel": self.shared.relabel, "classifier": self.shared.classifier}
         return {
             "epsilon": str(self.epsilon),
@@ -164,7 +188,7 @@ class CertifiedTable:
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: where a key is absent or a value is not a number.
+            InvariantError: a key is missing, or a value is not a number.
 
         """
         try:
@@ -199,14 +223,20 @@ def calibrate(
 ) -> CertifiedTable:
     """Return a stability table and its certificate for a budget.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+
     Args:
-        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
-        delta: share of delta for the answers, in (0, 1).
-        cutoff: unstable answers T until the halt, 1 to 5.
-        shared: the draws in one account with them.
+        epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
+            and draws together.
+        delta: the answers' share of delta, in (0, 1).
+        cutoff: T, the number of unstable answers after which the models stop, 1 to 5.
+        shared: the draws that share one privacy account with the answers.
 
     Raises:
-        ConfigurationError: where the budget is out of range or its table too long.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     return _calibrated(epsilon, delta, cutoff, shared)
@@ -249,11 +279,11 @@ def _searched(
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which no table exists, and name the setting to change.
+    """Raise an error for a budget for which no table exists, and name the setting to change.
 
     Raises:
-        ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
-            ``answers.cutoff``.
+        ConfigurationError: the budget is out of range; the error names ``privacy.epsilon``,
+            ``privacy.delta`` or ``answers.cutoff``.
 
     """
     if not 1 <= cutoff <= CERTIFIED_CUTOFF_MAX:
@@ -267,7 +297,7 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
 
 
 def factor_below(epsilon: Fraction) -> int:
-    """Return ``e**epsilon`` times ``2**40``, rounded down."""
+    """Return ``e**epsilon`` times ``2**40``, rounded down to an integer."""
     with localcontext(precise_context()) as context:
         context.rounding = ROUND_FLOOR
         return math.floor(to_decimal(epsilon).exp() * NODE_ONE)
@@ -320,8 +350,13 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 def check(table: CertifiedTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+
     Raises:
-        InvariantError: at the first thing that does not hold.
+        InvariantError: a condition of the privacy claim does not hold.
 
     """
     _check(table)
@@ -368,7 +403,7 @@ def _checked_around(table: CertifiedTable) -> Around:
 def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
     """Return whether ``factor / 2**40`` is surely at most ``e**epsilon`` (or at least).
 
-    Rounding is against us either way.
+    Rounding never makes the result wrongly true. With ``is_above`` the function tests "at least".
     """
     with localcontext(precise_context()):
         logarithm = Decimal(factor).ln() - Decimal(NODE_ONE).ln()
@@ -393,7 +428,12 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon."""
+    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+    """
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
@@ -404,7 +444,13 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """An approximate stability table with an unchecked certificate, for planning only."""
+    """An approximate stability table with an unchecked certificate, for planning only.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+    """
 
 
 def approximate(
@@ -412,8 +458,13 @@ def approximate(
 ) -> ApproximateCertified:
     """Return an approximate certified table for a budget, in floating point, for planning.
 
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold. The certificate is a family of functions that proves the
+    table's privacy (``certificate.py``).
+
     Raises:
-        ConfigurationError: as :func:`calibrate`.
+        ConfigurationError: the budget is out of range, or its table would be too long.
 
     """
     return _approximate(epsilon, delta, cutoff, shared)

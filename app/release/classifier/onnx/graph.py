@@ -1,8 +1,8 @@
 """A builder of one ONNX graph, node by node.
 
-Every name inside begins with a prefix that no input or output begins with, and
-ends with a number: the same calls give the same bytes.  The versions are those
-that onnxruntime 1.17 and everything after it loads.
+Every internal name begins with a prefix that no input or output begins with, and ends with a
+number, so that the same calls give the same bytes. The versions of ONNX's operators are those that
+onnxruntime 1.17 and every later version can load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Graph:
     """The inputs, constants and nodes of one ONNX graph, in the order in which they are added."""
 
     def __init__(self, *, reserved: Sequence[str]) -> None:
-        """Start an empty graph; ``reserved`` are the names of its inputs and outputs."""
+        """Start an empty graph; ``reserved`` has the names of its inputs and outputs."""
         self._prefix = "/"
         while any(name.startswith(self._prefix) for name in reserved):
             self._prefix += "/"
@@ -84,10 +84,10 @@ class Graph:
         """Add a node with one output to the graph, and return the output's name.
 
         Args:
-            operator: name of the operator.
-            inputs: what it takes, by name.
-            output: name of what it gives; None to number it.
-            domain: the operator's domain; None for the standard one.
+            operator: the name of the ONNX operator.
+            inputs: the names of the node's inputs.
+            output: the name of the node's output; None for a new numbered name.
+            domain: the operator's domain; None for the standard domain.
             attributes: the operator's attributes.
 
         """
@@ -103,9 +103,9 @@ class Graph:
         """Return the checked ONNX model as bytes.
 
         Args:
-            name: name of the graph.
-            version: version of the program that writes it.
-            about: a sentence on what the model is.
+            name: the name of the graph.
+            version: the version of the program that writes the model.
+            about: a sentence that describes the model.
             metadata: public texts by their keys.
 
         """

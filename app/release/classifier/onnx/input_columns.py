@@ -1,7 +1,7 @@
-"""The inputs of an ONNX model as columns of float64, and comparisons for its tests.
+"""The inputs of an ONNX model as columns of float64, and comparisons for its feature tests.
 
-A number is itself, and a date a number of days; a string is its place among the categories
-of its feature.
+A number is unchanged, a date becomes a number of days, and a string becomes its index among the
+categories of its feature.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ class Columns:
     def matrix(self, features: Sequence[int]) -> str:
         """Return the columns of one or more features as a matrix, shape (N, len(features)).
 
-        A number is itself; a string is its place among the categories, one more
-        where it is none of them, and one more again where it is missing.
+        A number is unchanged. A string becomes its index among the categories; a string that is no
+        category gets the next index after the last category, and a missing string the index after
+        that.
         """
         if self._is_one:
             gathered = self.graph.add("Gather", ALL_FEATURES, self.graph.indices(*features), axis=1)
@@ -119,10 +120,10 @@ class Columns:
 
 
 def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:
-    """Return which values pass a test of the ONNX graph; NaN passes none.
+    """Return the interval of values that pass a feature test in the ONNX graph; NaN never passes.
 
-    A clipped number is at or above a cut iff the number itself is, save that
-    a cut at the lower bound passes every number and one above the upper none.
+    A clipped number is at or above a cut if and only if the number itself is, with two exceptions:
+    every number passes a cut at the lower bound, and no number passes a cut above the upper bound.
     """
     if feature.bounds is not None:
         lower, upper = feature.bounds

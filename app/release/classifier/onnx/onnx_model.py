@@ -1,11 +1,11 @@
 """A published tree, halfspace, score or grid as an ONNX model with the same labels.
 
-The model does what ``PublishedClassifier.predict`` does, exactly: numbers stay
-float64 and meet the very cuts of the document, and halfspaces and scores are
-summed in int64.  A number that is missing is NaN; a string that is missing is empty or
-one of the release's tokens.  docs/classifier-format.md describes both forms.
+The model computes exactly the labels of ``PublishedClassifier.predict``: numbers stay float64 and
+are compared with the exact cuts of the document, and halfspaces and scores are summed in int64. A
+missing number is NaN; a missing string is empty or one of the release's texts for missing values.
+docs/classifier-format.md describes the JSON document and the ONNX model.
 
-Everything here is public: the model is a rewriting of a public document.
+Everything here is public, since the model is computed from a public document.
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ TOO_LARGE: Final = (
 def to_onnx(document: ClassifierDocument) -> bytes:
     """Return a published classifier as an ONNX model; equal documents give equal bytes.
 
-    Inputs are those of the Open Inference Protocol: one float64 ``features`` of
-    shape (N, d) where every feature is a number, otherwise one input of shape
-    (N, 1) per feature, by its name, float64 or string; of a date it is float64, in days.
-    The first output has shape (N,), string; a classifier of scores has a second one, int64
-    of shape (N, scores).
+    The inputs follow the Open Inference Protocol. If all d features are numbers there is one
+    float64 input ``features`` of shape (N, d). Otherwise there is one input of shape (N, 1) per
+    feature, with the feature's name, float64 or string; a date is float64, in days. The first
+    output has shape (N,), string. A classifier of scores has a second output, int64 of shape (N,
+    scores).
 
     Raises:
-        NotExportableError: the classifier is no tree, halfspace, score or grid that ONNX holds.
+        NotExportableError: the classifier is not a tree, halfspace, score or grid that ONNX can
+            express.
 
     """
     name, scores_name = output_name(document), output_name(document, SCORES)
@@ -96,7 +97,7 @@ def _score_count(document: ClassifierDocument) -> int:
 
 
 def output_name(document: ClassifierDocument, name: str = LABEL) -> str:
-    """Return the name of an output, made different from every input's by underscores."""
+    """Return the name of an output, with underscores added until it differs from every input's."""
     while name in input_names(document):
         name += "_"
     return name

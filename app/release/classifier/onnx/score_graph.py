@@ -1,4 +1,4 @@
-"""Integer scores as part of an ONNX graph: tests, cosine features, numbers, and their sums."""
+"""Integer scores in an ONNX graph: sums over feature tests, cosine features and numbers."""
 
 from __future__ import annotations
 
