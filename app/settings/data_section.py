@@ -38,22 +38,27 @@ PublicShare = Annotated[Number, Field(ge=0, le=1)]
 class NumericFeatureSettings(Section):
     """A numeric feature as configured in ``[[data.features]]``."""
 
-    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    name: Annotated[
+        Name, Field(description="Column of the source, and name of the feature in a query.")
+    ]
     kind: Annotated[Literal["numeric"], Field(description="Kind of the feature.")]
     bounds: Annotated[
         Bounds,
         Unit("the feature's own"),
-        Field(description="Public [lower, upper]; a number outside is clipped."),
+        Field(description="Public [lower, upper]; a number outside counts as the nearer bound."),
     ]
     thresholds: Annotated[
         tuple[Number, ...] | None,
         Unit("the feature's own"),
-        Field(min_length=1, description="Public cuts, increasing, in place of `bins`."),
+        Field(
+            min_length=1,
+            description="Public cut points, increasing, in place of the equal intervals of `bins`.",
+        ),
     ] = None
     threshold_shares: Annotated[
         tuple[PublicShare, ...] | None,
         Unit("fraction of people"),
-        Field(description="Public share of people at or above each cut of `thresholds`."),
+        Field(description="Public fraction of people at or above each cut point of `thresholds`."),
     ] = None
 
     def _made_as(self) -> type[NumericFeature]:
@@ -81,12 +86,15 @@ class DateFeatureSettings(NumericFeatureSettings):
     bounds: Annotated[
         DateBounds,
         Unit("dates"),
-        Field(description="Public [first, last]; a date outside is clipped."),
+        Field(description="Public [first, last]; a date outside counts as the nearer bound."),
     ]
     thresholds: Annotated[
         tuple[Day, ...] | None,
         Unit("dates"),
-        Field(min_length=1, description="Public cuts, increasing, in place of `bins`."),
+        Field(
+            min_length=1,
+            description="Public cut points, increasing, in place of the equal intervals of `bins`.",
+        ),
     ] = None
 
     def _made_as(self) -> type[NumericFeature]:
@@ -97,19 +105,22 @@ class DateFeatureSettings(NumericFeatureSettings):
 class CategoricalFeatureSettings(Section):
     """A categorical feature as configured in ``[[data.features]]``."""
 
-    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    name: Annotated[
+        Name, Field(description="Column of the source, and name of the feature in a query.")
+    ]
     kind: Annotated[Literal["categorical"], Field(description="Kind of the feature.")]
     categories: Annotated[
         tuple[Text, ...],
         Field(
             min_length=1,
-            description="Public categories; any other string counts as one more category, other.",
+            description="Public categories; any other string counts as one further category, called"
+            " other.",
         ),
     ]
     category_shares: Annotated[
         tuple[PublicShare, ...] | None,
         Unit("fraction of people"),
-        Field(description="Public share of people in each category."),
+        Field(description="Public fraction of people in each category."),
     ] = None
 
     def feature(self) -> CategoricalFeature:
@@ -122,12 +133,14 @@ class CategoricalFeatureSettings(Section):
 class BooleanFeatureSettings(Section):
     """A boolean feature as configured in ``[[data.features]]``."""
 
-    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    name: Annotated[
+        Name, Field(description="Column of the source, and name of the feature in a query.")
+    ]
     kind: Annotated[Literal["boolean"], Field(description="Kind of the feature.")]
     true_share: Annotated[
         PublicShare,
         Unit("fraction of people"),
-        Field(description="Public share of people for whom the feature is true."),
+        Field(description="Public fraction of people for whom the feature is true."),
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
@@ -159,8 +172,8 @@ class DataSettings(Section):
     query: Annotated[
         Text | None,
         Field(
-            description="Where `source` is an SQLAlchemy URL: one SELECT that gives one row for "
-            "each record, without aggregates, joins, windows or limits."
+            description="If `source` is an SQLAlchemy URL: one SELECT that gives one row for each "
+            "record, without aggregates, joins, windows or limits."
         ),
     ] = None
     rows: Annotated[
@@ -168,9 +181,8 @@ class DataSettings(Section):
         Unit("rows"),
         Field(
             ge=1,
-            description="Number of rows, called n, which is public; the opening checks it. "
-            "Refused together with `person`, with which the number of rows is "
-            "private.",
+            description="Number of rows, called n, which is public; the opening checks it. Refused "
+            "together with `person`, because the number of rows is then private.",
         ),
     ] = None
     person: Annotated[
@@ -200,20 +212,30 @@ class DataSettings(Section):
     ] = None
     separator: Annotated[
         Separator,
-        Field(description="Character between the fields of a CSV: of `source`, and of `--public`."),
+        Field(
+            description="Character between the fields of a CSV file: of `source`, and of "
+            "`--public`."
+        ),
     ] = ","
     decimal: Annotated[
         Literal[".", ","],
-        Field(description="Decimal point of the numbers in a CSV; not the separator."),
+        Field(
+            description="Decimal mark of the numbers in a CSV file; it must differ from the "
+            "separator."
+        ),
     ] = "."
     encoding: Annotated[
         Encoding,
-        Field(description="Text encoding of a CSV: utf-8, utf-16, cp1252, ..."),
+        Field(description="Text encoding of a CSV file: utf-8, utf-16, cp1252, ..."),
     ] = "utf-8"
-    label: Annotated[Name, Field(description="Column of the label.")]
+    label: Annotated[Name, Field(description="Column of the source that contains the label.")]
     classes: Annotated[
         tuple[Text, ...],
-        Field(min_length=2, description="Public labels, ordered; ties go to the first."),
+        Field(
+            min_length=2,
+            description="Public labels, in a fixed order; in a tie of votes the first of the tied "
+            "labels wins.",
+        ),
     ]
     missing: Annotated[
         tuple[str, ...],
@@ -222,13 +244,17 @@ class DataSettings(Section):
     dead_features: Annotated[
         Literal["refuse", "allow"],
         Field(
-            description="Whether a release opens where a feature has none of its categories, all "
-            "values on one bound, or none at all; not bound to the ledger."
+            description="Whether a release opens although a feature carries no information: none of"
+            " its categories occurs, all values lie on one bound, or all are missing. "
+            "May be changed after the opening."
         ),
     ] = "refuse"
     features: Annotated[
         tuple[FeatureSettings, ...],
-        Field(min_length=1, description="The public schema, in the order of a posted list."),
+        Field(
+            min_length=1,
+            description="The public schema, in the order in which a query lists its features.",
+        ),
     ]
 
     @property

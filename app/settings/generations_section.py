@@ -49,8 +49,8 @@ class GenerationsSettings(Section):
         Field(
             ge=1,
             le=1000,
-            description="Least number of generations that vote; with fewer, new queries get 503 "
-            "`waiting` and nothing is charged.",
+            description="Smallest number of generations that must vote; with fewer, new queries get"
+            " 503 `waiting` and nothing is charged.",
         ),
     ] = 1
     active_max: Annotated[
@@ -59,25 +59,28 @@ class GenerationsSettings(Section):
         Field(
             ge=1,
             le=1000,
-            description="Most generations that vote together; further ones wait, with full "
-            "accounts. Unset, all vote.",
+            description="Largest number of generations that vote together; further generations "
+            "wait, with their whole budgets. If unset, all generations vote.",
         ),
     ] = None
     tick: Annotated[
         Text,
         AfterValidator(_duration),
         Field(
-            description="How often generations join and slots change, on the clock in UTC: a "
-            "number and s, min, h or d. It must be longer than the fit of a generation."
+            description="How often generations join and erasures take effect, by the clock in UTC: "
+            "a number and s, min, h or d. It must be longer than the training of a "
+            "generation's models."
         ),
     ] = "1d"
     labelling: Annotated[
         Literal["own", "inherit", "pooled", "cohort"],
         Field(
-            description="Labels of a generation's rows: from a draw of its own, from the first "
-            "generation's, with class `cells` one labelling for all from the sums of noisy counts "
-            "of every generation, or one draw from the rows of the first generations, as many as "
-            "the quorum, which later ones inherit."
+            description="How the rows of a generation are relabelled: by a rule that is drawn for "
+            "this generation (`own`), by the rule of the first generation (`inherit`), "
+            "by one rule from the sums of noisy counts of all generations, with class "
+            "`cells` only (`pooled`), or by one rule that is drawn from the rows of the"
+            " first generations, as many as the quorum, and used for later ones "
+            "(`cohort`)."
         ),
     ] = "own"
 
@@ -93,8 +96,9 @@ class ErasureSettings(Section):
     count: Annotated[
         Literal["secret", "public"],
         Field(
-            description="Whether every tick says how many records it forgot. Where it does, that "
-            "a record was forgotten, and when, is protected no longer; all else stays."
+            description="Whether the number of records that were erased is published at every tick."
+            " If it is, the fact that a record was erased, and when, is no longer "
+            "protected; everything else still is."
         ),
     ] = "secret"
 

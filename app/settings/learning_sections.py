@@ -45,7 +45,7 @@ Cells = Annotated[
 
 
 class HypothesesSettings(Section):
-    """``[hypotheses]``: the public class of rules for relabelling and for learners; optional.
+    """``[hypotheses]``: the public class of rules for relabelling rows and for learners; optional.
 
     It is required where an ensemble answers, where there are statistics, and where a classifier
     is drawn from a class that ``[classifier]`` does not name.
@@ -83,36 +83,37 @@ class HypothesesSettings(Section):
         Field(
             ge=2,
             le=65536,
-            description="Number of equal intervals of a numeric feature, with `bins` - 1 cuts.",
+            description="Number of equal intervals of a numeric feature, with `bins` - 1 cut "
+            "points.",
         ),
     ] = 16
     tests: Annotated[
         Tests,
         Field(
-            description="For each feature named, the list of cuts or categories to test, in "
-            "place of all."
+            description="For each named feature, the cut points or categories that feature tests "
+            "use, in place of all."
         ),
     ] = {}
     grid: Annotated[
         Literal["public", "private"],
         Field(
-            description="Whether rows are relabelled by rules over these public tests, or by "
-            "any labelling that the class allows on the rows themselves, which "
-            "costs more privacy (Lemma L)."
+            description="Whether rows are relabelled by rules over these public feature tests, or "
+            "by any labelling that the class allows on the rows themselves, which costs"
+            " more privacy (Lemma L)."
         ),
     ] = "public"
     predictors: Annotated[
         Predictors,
         Field(
-            description='Import paths "package.module:function" of the functions of a row '
-            "that make up the class `finite`."
+            description='Import paths "package.module:function" of the functions that make up the '
+            "class `finite`; each function maps a row to a label."
         ),
     ] = ()
     cells: Annotated[
         Cells,
         Field(
-            description="Tests that divide all vectors into the cells of the class `cells`: "
-            "each test is followed by its false side, then its true side; an "
+            description="Feature tests that divide all vectors into the cells of the class `cells`:"
+            " each feature test is followed by its false side, then its true side; an "
             "empty side is a cell (docs/hypotheses.md)."
         ),
     ] = ()
@@ -126,29 +127,29 @@ class ClassifierSettings(Section):
         OneOf(lambda: [*LEARNERS, AUTO]),
         Field(
             description="How the classifier is learned: by a random draw from the class "
-            "(`exponential`); as a linear score of the class's tests, by noisy "
-            "gradients, which use delta (`linear`); likewise, with random waves "
-            "of the numbers in addition (`kernel`); by noisy counts on public "
-            "grids of up to four numbers (`grid`); as a tree with noisy counts of "
-            "labels in its leaves, which give scores (`scored-tree`); or by one of "
-            "the first three, chosen by public numbers (`auto`)."
+            "(`exponential`); as a weighted sum of feature tests, by noisy gradient "
+            "descent, which uses delta (`linear`); in the same way, with random cosine "
+            "waves of the numeric features in addition (`kernel`); by noisy counts on "
+            "public grids of up to four numeric features (`grid`); as a tree with noisy"
+            " counts of labels in its leaves, which give scores (`scored-tree`); or by "
+            "one of the first three, chosen from public numbers (`auto`)."
         ),
     ] = "exponential"
     wanted: Annotated[
         Literal["labels", "ranking"],
         Field(
-            description="What the classifier is for: right labels, or scores that rank; for "
-            "`ranking` the learner `auto` always chooses a learner with scores, and "
-            "`exponential` stands for `scored-tree`."
+            description="What the classifier is for: correct labels, or scores by which rows are "
+            "ranked; for `ranking` the learner `auto` always chooses a learner with "
+            "scores, and `exponential` stands for `scored-tree`."
         ),
     ] = "labels"
     public: Annotated[
         FilePath | None,
         Field(
-            description="With `[generations]`: CSV file of public points, which determine the "
-            "inputs of the score once, when the release opens. A release with "
-            "fixed rows takes public points from `conclave learn --public` or "
-            "from the queries."
+            description="With `[generations]`: CSV file of public points, from which the feature "
+            "tests of the score are chosen once, when the release opens. A release with"
+            " fixed rows gets public points from `conclave learn --public` or from the "
+            "queries."
         ),
     ] = None
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None
@@ -168,8 +169,8 @@ class ClassifierSettings(Section):
         Field(
             ge=2,
             le=65536,
-            description="Number of intervals of a numeric feature, with cuts at quantiles of "
-            "the public points; trees get further cuts next to a value that over "
+            description="Number of intervals of a numeric feature, with cut points at quantiles of "
+            "the public points; trees get further cut points next to a value that over "
             "half of the points have (docs/algorithms.md). If given here, it also "
             "replaces the `thresholds` of features.",
         ),
@@ -177,18 +178,22 @@ class ClassifierSettings(Section):
     tests: Annotated[
         Tests | None,
         Field(
-            description="For each feature named, the list of cuts or categories to test; {} "
-            "for no tests."
+            description="For each named feature, the cut points or categories that feature tests "
+            "use; {} for no lists."
         ),
     ] = None
     predictors: Annotated[
         Predictors | None,
         Field(
-            description="Import paths of the functions of a row that make up the class `finite`."
+            description="Import paths of the functions that make up the class `finite`; each "
+            "function maps a row to a label."
         ),
     ] = None
     cells: Annotated[
-        Cells | None, Field(description="Tests that divide vectors into the class `cells`.")
+        Cells | None,
+        Field(
+            description="Feature tests that divide all vectors into the cells of the class `cells`."
+        ),
     ] = None
 
     @model_validator(mode="before")
@@ -280,7 +285,10 @@ class StudentSettings(Section):
 
     rule: Annotated[
         Literal["canonical"] | None,
-        Field(description="Built-in learner: the least errors over the class of `[hypotheses]`."),
+        Field(
+            description="Built-in learner: the hypothesis of the class of `[hypotheses]` with the "
+            "fewest errors."
+        ),
     ] = None
     estimator: EstimatorPath = None
     params: EstimatorParameters = {}
@@ -309,8 +317,8 @@ class StatisticsSettings(Section):
         Field(
             alias="class",
             pattern=STATISTICS_CLASS_PATTERN,
-            description="thresholds, stumps, intervals, rectangles or trees; unset, as in "
-            "`[hypotheses]`.",
+            description="thresholds, stumps, intervals, rectangles or trees; if unset, the class of"
+            " `[hypotheses]`.",
         ),
     ] = None
     depth: Annotated[
@@ -319,15 +327,15 @@ class StatisticsSettings(Section):
         Field(
             ge=1,
             le=DEPTH_MAX,
-            description="Depth of the trees; unset, as in `[hypotheses]`, and 2 at most.",
+            description="Depth of the trees; if unset, that of `[hypotheses]`, but 2 at most.",
         ),
     ] = None
     tests: Annotated[
         Tests,
         Field(
-            description="For each feature named, the list of cuts or categories to test. A "
-            "feature that is not named keeps as many of the tests of "
-            "`[hypotheses]` as leave the table small."
+            description="For each named feature, the cut points or categories that feature tests "
+            "use. Of a feature that is not named, only so many feature tests of "
+            "`[hypotheses]` are used that the table stays small."
         ),
     ] = {}
     updates: Annotated[
@@ -336,8 +344,8 @@ class StatisticsSettings(Section):
         Field(
             ge=1,
             le=1024,
-            description="Largest number U of hypotheses whose counts get noise of their own; "
-            "unset, computed from the number of rows, the share of epsilon and "
+            description="Largest number U of hypotheses whose counts get noise of their own; if "
+            "unset, it is computed from the number of rows, the share of epsilon and "
             "the size of the table.",
         ),
     ] = None
@@ -347,8 +355,8 @@ class StatisticsSettings(Section):
         Field(
             gt=0,
             le=2,
-            description="Error bound alpha to be promised, in place of `updates`: as few "
-            "updates as reach it are made.",
+            description="Error bound alpha to be promised, in place of `updates`: the smallest "
+            "number of updates that reaches it is used.",
         ),
     ] = None
 

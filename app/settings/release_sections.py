@@ -18,14 +18,15 @@ Share = Annotated[Exact, Field(ge=0, le=1)]
 
 
 class ReleaseSettings(Section):
-    """``[release]``: this section names one data set with its configuration and its ledger."""
+    """``[release]``: the name of one data set with its configuration and its ledger."""
 
     name: Annotated[
         Name,
         Field(
             max_length=200,
             pattern=r"^[^/]*$",
-            description="Name of the release, and its model name in the V2 protocol; no slash.",
+            description="Name of the release, and of its model in the Open Inference Protocol V2; "
+            "without a slash.",
         ),
     ]
 
@@ -67,17 +68,17 @@ class DeltaSharesSettings(Section):
         Share | None,
         Unit("fraction of delta"),
         Field(
-            description="Share of delta for a classifier whose `learner` uses delta, and for "
-            "no other; by default 0.1, or if answers have no share of epsilon, "
-            "all that statistics leave."
+            description="Share of delta for a classifier whose `learner` uses delta, and for no "
+            "other; by default 0.1, or if answers have no share of epsilon, everything "
+            "except the share of statistics."
         ),
     ] = None
     statistics: Annotated[
         Share | None,
         Unit("fraction of delta"),
         Field(
-            description="Share of delta for the statistics table; by default 0.1 if it has a "
-            "share of epsilon."
+            description="Share of delta for the statistics table; by default 0.1 if statistics have"
+            " a share of epsilon."
         ),
     ] = None
 
@@ -108,7 +109,7 @@ class ComposedSettings(Section):
 
 
 class TableSettings(Section):
-    """``[privacy.table]``: the noise table's budget, if batches of rows have different budgets."""
+    """``[privacy.table]``: the budget of the noise table, if generations have different budgets."""
 
     epsilon: Annotated[
         Exact,
@@ -116,7 +117,8 @@ class TableSettings(Section):
         Field(
             gt=0,
             le=1000,
-            description="Whole epsilon for which the table is computed; at most `privacy.epsilon`.",
+            description="Whole epsilon for which the table of probabilities is computed; at most "
+            "`privacy.epsilon`.",
         ),
     ]
     hits_max: Annotated[
@@ -147,9 +149,9 @@ class PrivacySettings(Section):
             )
         ),
         Field(
-            description="How the noise of the answers is calibrated: by a table of "
-            "probabilities (`profile`, Theorem A), the sparse vector technique, "
-            "the constants that the paper prints, or a table with a certificate "
+            description="The rule that sets the noise of the answers: a table of probabilities "
+            "(`profile`, Theorem A), the sparse vector technique (`svt`), the constants"
+            " that the paper prints (`paper`), or a table with a certificate "
             "(`certified`, Theorem C)."
         ),
     ] = "profile"
@@ -159,19 +161,18 @@ class PrivacySettings(Section):
         Field(
             gt=0,
             le=1,
-            description="Share of the rows that are drawn at random for the ensemble; on a "
-            "smaller sample the mechanisms may use a larger epsilon at the same "
-            "cost.",
+            description="Fraction of the rows that are drawn at random for the models; on a smaller"
+            " sample the mechanisms may use a larger epsilon at the same privacy cost.",
         ),
     ] = Decimal(1)
     accounting: Annotated[
         Literal["joint", "sum"] | None,
         Field(
-            description="Whether relabelling, answers and classifier are one account, with "
-            "which stable answers need fewer votes, or each stays within its own "
-            "share; unset, as the ledger was opened; a new release with epsilon "
-            "50 or less has one account if that is possible and statistics have "
-            "no share (docs/guarantee.md has all conditions)."
+            description="Whether relabelling, answers and classifier have one joint budget, with "
+            "which stable answers need fewer votes (`joint`), or each stays within its "
+            "own share (`sum`). If unset, an opened release keeps its rule, and a new "
+            "release with epsilon 50 or less has a joint budget if that is possible and"
+            " statistics have no share (docs/guarantee.md has all conditions)."
         ),
     ] = None
     shares: SharesSettings = SharesSettings()
@@ -207,15 +208,16 @@ class PrivacySettings(Section):
 
 
 class AnswersSettings(Section):
-    """``[answers]``: how the ensemble answers, how many queries it answers, and what follows."""
+    """``[answers]``: how the models answer, how many queries they answer, and what follows."""
 
     mechanism: Annotated[
         str,
         OneOf(lambda: list(dict.fromkeys(row.mechanism for row in MECHANISMS.values()))),
         Field(
-            description="How queries are answered: by the stability test of the calibration, "
-            "or with a label for every query, which with two labels a table over "
-            "the votes decides, and with more the largest vote count after "
+            description="How queries are answered: with a label only if the votes pass the "
+            "stability test (`stability`), or with a label for every query "
+            "(`noisy-vote`). With two labels, a noisy vote is decided at random by a "
+            "table of probabilities; with more labels, by the largest vote count after "
             "Gaussian noise."
         ),
     ] = "stability"
@@ -225,7 +227,7 @@ class AnswersSettings(Section):
         Field(
             ge=1,
             le=10**12,
-            description="Maximum number of new answers of the ensemble, called m (m_o).",
+            description="Maximum number of new answers of the models, called m.",
         ),
     ] = 1000
     cutoff: Annotated[
@@ -234,24 +236,30 @@ class AnswersSettings(Section):
         Field(
             ge=1,
             le=10**9,
-            description="Number of unstable answers at which the ensemble stops, called T.",
+            description="Number of unstable answers at which the models stop, called T.",
         ),
     ] = 5
     ensemble: Annotated[
         EnsembleSize,
         Unit("learners"),
         Field(
-            description='Number of learners and chunks, called k; "auto" computes it from the '
-            "number of rows and this file."
+            description='Number of chunks, each with one model, called k; "auto" computes it from '
+            "the number of rows and this configuration."
         ),
     ] = "auto"
     unstable: Annotated[
         Literal["abstain", "coin"],
-        Field(description="Label of an unstable answer: null, or random by a fair coin."),
+        Field(
+            description="Label of an unstable answer: null (`abstain`), or a label drawn at random "
+            "(`coin`)."
+        ),
     ] = "abstain"
     after: Annotated[
         Successor,
-        Field(description="What follows the m-th answer, the last one that `queries` allows."),
+        Field(
+            description="What follows the m-th answer of the models, the last one that `queries` "
+            "allows."
+        ),
     ] = "classifier"
     on_cutoff: Annotated[
         Successor,
@@ -298,8 +306,8 @@ class AnswersSettings(Section):
         Field(
             gt=0,
             le=3600,
-            description="A release does not open where one answer would take longer: its "
-            "evaluation and its padding, measured on learners of made-up rows.",
+            description="A release does not open if one answer would take longer, as measured "
+            "before the opening on models of made-up rows, with padding.",
         ),
     ] = 2.0
     reply_padding_milliseconds: Annotated[
@@ -308,9 +316,9 @@ class AnswersSettings(Section):
         Field(
             ge=0,
             le=60_000,
-            description="An evaluation of the ensemble takes a whole multiple of this; unset, "
-            "built-in rules and packed estimators are not padded, and other estimators are, by "
-            "half a millisecond a learner.",
+            description="The time in which the models evaluate a query is padded to a whole "
+            "multiple of this; if unset, built-in rules and packed estimators are not "
+            "padded, and other estimators are, with half a millisecond for each model.",
         ),
     ] = None
 

@@ -25,38 +25,42 @@ class LedgerSettings(Section):
 
     url: Annotated[
         Address,
-        Field(description="SQLAlchemy URL; unset, conclave.db beside the configuration."),
+        Field(
+            description="SQLAlchemy URL; if unset, the file conclave.db next to the configuration."
+        ),
     ]
     head_file: Annotated[
         OptionalFile | None,
         Field(
             description="File that notes the newest entry outside the database, best on another "
-            "disk; unset, the database's path with .head after it; false keeps none."
+            "disk; if unset, the database's path with .head after it; false keeps no "
+            "such file."
         ),
     ] = None
 
 
 class OidcSettings(Section):
-    """``[server.oidc]``: OpenID tokens accepted besides API keys; needs the extra ``oidc``."""
+    """``[server.oidc]``: OpenID tokens in addition to API keys; needs the extra ``oidc``."""
 
     issuer: Annotated[
         Issuer,
         Field(
-            description="Address of the provider, as in `iss` of its tokens: https, or http on "
-            "loopback."
+            description="Address of the provider, as in the claim `iss` of its tokens: https, or "
+            "http on loopback."
         ),
     ]
     audience: Annotated[
         Text,
         Field(
-            description="This server's name at the provider, which `aud` of a token must contain."
+            description="This server's name at the provider, which the claim `aud` of a token must "
+            "contain."
         ),
     ]
     roles_claim: Annotated[
         Text,
         Field(
-            description="Claim with the roles `query`, `read` and `admin`: a list, or a text with "
-            "spaces between; others are ignored."
+            description="Claim with the roles `query`, `read` and `admin`: a list, or a text "
+            "separated by spaces; other values are ignored."
         ),
     ] = "roles"
     limit: Annotated[
@@ -70,8 +74,8 @@ class OidcSettings(Section):
         Field(
             ge=0,
             le=10**15,
-            description="Maximum number of unstable answers for each subject; with scores, units "
-            "of the cutoff.",
+            description="Maximum number of unstable answers for each subject; with scores, of "
+            "failed stability tests.",
         ),
     ] = None
 
@@ -88,24 +92,26 @@ class ServerSettings(Section):
         Field(
             ge=0,
             le=65535,
-            description="Port for the Open Inference Protocol over gRPC, such as 8081; 0 takes a "
-            "free one; unset, none. Needs the extra `grpc`.",
+            description="Port for the Open Inference Protocol over gRPC, such as 8081; 0 chooses a "
+            "free one; if unset, the server does not listen for gRPC. Needs the "
+            "optional dependencies `grpc`.",
         ),
     ] = None
     keys_file: Annotated[
         FilePath | None,
         Field(
-            description="TOML file of keys and roles; unset, loopback only, unless `oidc` is set."
+            description="TOML file of API keys and their roles; if unset, only clients on this "
+            "machine (loopback) are accepted, unless `oidc` is set."
         ),
     ] = None
     keys_reload_seconds: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.1, le=3600, description="How often the file of keys is checked for changes."),
+        Field(ge=0.1, le=3600, description="How often the keys file is checked for changes."),
     ] = 1.0
     oidc: Annotated[
         OidcSettings | None,
-        Field(description="A table, described below; unset, no tokens are accepted."),
+        Field(description="A table, described below; if unset, no tokens are accepted."),
     ] = None
     request_bytes_max: Annotated[
         Whole,
@@ -131,13 +137,18 @@ class ServerSettings(Section):
         Field(
             ge=0.5,
             le=3600,
-            description="Time until a body must be complete after that, except for streams.",
+            description="Time after its headers until the body of a request must be complete, "
+            "except for streams.",
         ),
     ] = 60.0
     keep_alive_seconds_max: Annotated[
         Whole,
         Unit("seconds"),
-        Field(ge=1, le=3600, description="Time until a connection without a request is closed."),
+        Field(
+            ge=1,
+            le=3600,
+            description="Idle time after which a connection without a request is closed.",
+        ),
     ] = 5
     stream_idle_seconds_max: Annotated[
         Number,
@@ -145,13 +156,15 @@ class ServerSettings(Section):
         Field(
             ge=0.5,
             le=86400,
-            description="Time until a stream must have sent another complete line.",
+            description="Time within which a stream must send another complete line.",
         ),
     ] = 600.0
     stalled_seconds_max: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.5, le=3600, description="Time until a client must have read more of its reply."),
+        Field(
+            ge=0.5, le=3600, description="Time within which a client must read more of its reply."
+        ),
     ] = 60.0
     connections_max: Annotated[
         Whole,
@@ -164,7 +177,8 @@ class ServerSettings(Section):
         Field(
             ge=1,
             le=10**6,
-            description="Maximum number of open connections of one address, possibly a proxy's.",
+            description="Maximum number of open connections of one client address, which may be a "
+            "proxy.",
         ),
     ] = 2048
     streams_max: Annotated[
@@ -173,7 +187,8 @@ class ServerSettings(Section):
         Field(
             ge=1,
             le=10**6,
-            description="Maximum number of open streams of queries and events, of all clients.",
+            description="Maximum number of open streams of queries and events, of all clients "
+            "together.",
         ),
     ] = 256
     streams_per_key_max: Annotated[
@@ -184,7 +199,7 @@ class ServerSettings(Section):
     pending_queries_max: Annotated[
         Whole,
         Unit("queries"),
-        Field(ge=1, le=10**6, description="Maximum number of queries that wait for the writer."),
+        Field(ge=1, le=10**6, description="Maximum number of queries that wait to be decided."),
     ] = 10_000
     time_metrics: Annotated[
         StrictBool,
@@ -196,8 +211,8 @@ class ServerSettings(Section):
     key_metrics: Annotated[
         StrictBool,
         Field(
-            description="Whether `GET /metrics` has the answers of each API key by its name, for "
-            "every reader of the metrics."
+            description="Whether `GET /metrics` shows every reader of the metrics the number of "
+            "answers of each API key, under its name."
         ),
     ] = False
 
@@ -215,12 +230,14 @@ class LogsSettings(Section):
         Field(description="Format of a log line: one JSON object, or text for people."),
     ] = "json"
     level: Annotated[
-        Literal["info", "warning", "error"], Field(description="Lowest level that is written.")
+        Literal["info", "warning", "error"],
+        Field(description="Lowest level of events that is written."),
     ] = "info"
     requests: Annotated[
         StrictBool,
         Field(
-            description="Whether every request gets a log line: route, status and ids, no time.",
+            description="Whether every request gets a log line with its route, status and ids, but "
+            "no duration.",
         ),
     ] = False
 
@@ -231,8 +248,9 @@ class EngineSettings(Section):
     name: Annotated[
         Literal["local", "dask"],
         Field(
-            description="Engine of an opening: `local`, threads of this process, or `dask`, the "
-            "workers of a Dask cluster; needs the extra `dask`. No answer depends on it."
+            description="What reads the rows when a release opens: threads of this process "
+            "(`local`), or the workers of a Dask cluster (`dask`), which needs the "
+            "optional dependencies `dask`. No answer depends on it."
         ),
     ] = "local"
     address: Annotated[
@@ -247,8 +265,8 @@ class EngineSettings(Section):
         Field(
             ge=1,
             le=4096,
-            description="Threads of `local`, or workers of the cluster that are used; all there "
-            "are where it is unset.",
+            description="Number of threads of `local`, or of workers of the cluster; if unset, all "
+            "are used.",
         ),
     ] = None
 
@@ -260,7 +278,7 @@ class TelemetrySettings(Section):
         HttpAddress | None,
         Field(
             description="Address of the collector for OTLP over HTTP, such as "
-            "http://127.0.0.1:4318/v1/traces; unset, no traces.",
+            "http://127.0.0.1:4318/v1/traces; if unset, nothing is traced.",
         ),
     ] = None
     resolution_seconds: Annotated[
@@ -269,9 +287,10 @@ class TelemetrySettings(Section):
         Field(
             ge=0.001,
             le=60,
-            description="Times of spans are rounded outwards to multiples of this.",
+            description="The start of a span (a timed step of a request) is rounded down, and its "
+            "end up, to a multiple of this.",
         ),
     ] = 0.01
-    service_name: Annotated[Text, Field(description="Name of the server at the collector.")] = (
-        "conclave"
-    )
+    service_name: Annotated[
+        Text, Field(description="Name of the server in the traces that the collector receives.")
+    ] = "conclave"

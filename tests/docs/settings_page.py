@@ -29,22 +29,23 @@ if TYPE_CHECKING:
 INTRODUCTION: Final = """\
 # Settings
 
-This page is printed from the settings themselves by `make docs`; change
-`app/settings/settings.py` or `app/settings/` instead of this page.
+This page is printed from the program's settings by `make docs`; to change it, change
+`app/settings/`.
 
 A configuration is one TOML file, `conclave.toml`. Relative paths in this file are relative to
-its folder. Environment variables take precedence over the file, for the embedded demo too: their
-names are `CONCLAVE_<SECTION>__<KEY>`, with one more `__` for a nested table, as in
-`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`. An environment variable holds lists and tables as JSON, and
-relative paths in it are relative to the working directory. The variables
-`CONCLAVE_LEDGER__URL_FILE` and `CONCLAVE_DATA__SOURCE_FILE` name files that contain the address
-of the ledger and of the private rows. A variable whose name has no `__` is not a setting. The
-program refuses an unknown setting. `conclave serve` without a configuration file serves the
-embedded demo.
+its folder. Environment variables take precedence over the file, for the embedded demo too. The
+environment variable of a setting is called `CONCLAVE_<SECTION>__<KEY>`, with one more `__` for a
+nested table, as in `CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`. An environment variable contains lists
+and tables as JSON, and relative paths in it are relative to the working directory. The environment
+variables `CONCLAVE_LEDGER__URL_FILE` and `CONCLAVE_DATA__SOURCE_FILE` name files that contain the
+address of the ledger and of the private rows. An environment variable whose name has no `__` is not
+a setting. The program refuses an unknown setting. `conclave serve` without a configuration file
+serves the embedded demo.
 
-The settings `epsilon`, `delta` and all shares are read as exact decimals. The schema, the
-hypotheses, the learner, privacy and answers are fixed when a release opens, and cannot change
-afterwards: if they differ, the server refuses to start and names the difference.
+The settings `epsilon`, `delta` and all shares are read as exact decimals. The schema, and the
+public settings of hypotheses, learners, privacy and answers, are fixed when a release opens and
+cannot change afterwards: if one of them differs from the ledger's, the server refuses to start and
+names the difference.
 """
 BOUNDS: Final = {Ge: "≥", Gt: ">", Le: "≤", Lt: "<"}
 
