@@ -68,7 +68,7 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """The value of an initial bet of 1 on unstable answers; a large value raises the alarm."""
+        """The present value of an initial bet of 1 on unstable answers; the alarm depends on it."""
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
@@ -82,7 +82,7 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further stable answers (with a clear majority), which cost no budget."""
+        """Count ``count`` further stable answers (with a clear majority); they use no unit of T."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 

@@ -1,11 +1,12 @@
 """The proofs' inequalities, checked on the mechanism's exact distribution.
 
-The law is asked of the step, and how much a run lets out is asked of the run; so noise
-that was made for fewer hits, a table that is off by one word, or a threshold that is too
-low is found wherever it is too little, however much of the claim an adversary can show.
-The inequalities are written out anew: but for the order of a table and the certificate of
-another, which may be any, nothing is taken from the calibrations.  ``docs/proofs/`` has
-each of them.
+The distribution of an answer is found by calling the mechanism's step, and the number of unstable
+answers by running the mechanism. So noise that is calibrated for too few unstable answers, a table
+that is wrong for one random word, or a threshold that is too low is found, even if no adversary can
+show that it exceeds the claim. The inequalities are programmed independently of the code that
+calibrates the noise. The only values taken from that code are the Renyi order of a table and the
+certificate of another table, for which the proofs allow any choice. ``docs/proofs/`` contains each
+inequality.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     """Return whether the stability test's noise is large enough for stability flags and for labels.
 
-    Order and split of delta may be any: those of new releases, or of those of before.
+    The proof allows any Renyi order and any division of delta between flags and labels. Two choices
+    are tried: those of new releases and those of releases of earlier versions.
     """
     found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
     return next((each for each in found if all(each)), found[-1])
@@ -89,7 +91,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for stability flags and labels, at one answer a region."""
+    """Return whether the noise suffices for stability flags and labels, at one answer per cell."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -149,8 +151,9 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 def answers_are_paid(audited: Audited) -> bool:
     """Return whether the noisy vote's variance is large enough for all answers of a run.
 
-    Of two labels, which releases of before answer so, a divergence of some order pays.  Of more,
-    either condition of the proof will do: that, or normal noise of a variance that is less by 16.
+    With two labels, the Renyi divergence of some order must suffice. With more labels, one of the
+    two conditions of the proof must hold: the Renyi divergence suffices, or normal noise with a
+    variance that is smaller by 16 does.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
@@ -172,8 +175,9 @@ def answers_are_paid(audited: Audited) -> bool:
 def bits_are_paid(audited: Audited) -> bool:
     """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts.
 
-    The order is the one that serves at this budget; the price of an answer is what as many
-    answers as a run gives leave to each of them.
+    The inequality is checked at the Renyi order that a server uses for this budget. The price of an
+    answer in the inequality is the budget divided by the number of answers of a run that one record
+    can change.
     """
     limit = answers_paid(audited)
     made = vote_table.calibrate(

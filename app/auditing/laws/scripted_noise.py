@@ -61,7 +61,7 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the given value."""
+        """Return the given value, after recording the random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
@@ -75,6 +75,6 @@ class ListeningGaussian(PrescribedGaussian):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return zero."""
+        """Return zero, after recording the random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
