@@ -106,7 +106,11 @@ class Audited:
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return vote counts for each of some leads; arguments as in :meth:`tally_of`."""
+        """Return vote counts for several leads.
+
+        In each, the audited label has half of all votes plus the lead, and the other label the
+        rest.
+        """
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2
         votes[:, LABEL] += leads

@@ -35,8 +35,11 @@ class BackgroundServer:
     def start(self, progress: Progress) -> None:
         """Start the demo's server, and wait until the release is open.
 
+        Args:
+            progress: receives the stages of the opening.
+
         Raises:
-            ConclaveError: why it could not open.
+            ConclaveError: the reason why the release could not open.
 
         """
         server = Server(self._settings, progress=progress)
