@@ -1,6 +1,6 @@
 """A fast path for JSON inference requests of one row, whose headers were seen before.
 
-The request is parsed by the route's own functions, and the reply is made by them.
+The functions of the ordinary route parse the request and make the reply.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlainInferences(PlainQueries):
         """Return the single query in a body with the parsed request; None for several rows.
 
         Raises:
-            RequestError: as the endpoint's handler does.
+            RequestError: the request is refused, as by the ordinary route.
 
         """
         found = INFER.fullmatch(admitted.path)

@@ -1,8 +1,8 @@
 """A fast path for queries of one vector, whose request headers were seen before.
 
-What a refusal would say is left to the ordinary way, which finds it again: nothing is counted,
-logged or charged here before the query is in the queue.  A decision that is no answer goes
-there too, as it came.
+If a query would be refused, the ordinary path handles it from the start, so nothing is counted,
+logged or charged here before the query is in the queue. A decision that is no answer is also passed
+to the ordinary path.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Admitted:
     """The checked sender and properties of all requests with the same header bytes.
 
     Attributes:
-        path: that it is sent to.
-        caller: who sends it, by its key; None on a server without keys.
-        is_plain: whether its bodies are worth a look.
+        path: the path of the requests.
+        caller: the sender, by its API key; None on a server without keys.
+        is_plain: whether the fast path should try to parse the bodies of these requests.
 
     """
 
@@ -62,10 +62,11 @@ class Asked:
     """A query that is being answered on the fast path.
 
     Attributes:
-        service: that was asked.
-        caller: whose query it is; None on a server without keys.
-        started: a moment of the monotonic clock; 0 where no times are counted.
-        form: of the reply, where it depends on the request.
+        service: the service that answers the query.
+        caller: the sender of the query; None on a server without keys.
+        started: the time when the request arrived, on a monotonic clock; 0 if times are not
+            counted.
+        form: the form of the reply, if it depends on the request.
         queries: the query, once it waits for the writer.
 
     """
@@ -104,7 +105,7 @@ class PlainQueries:
         """Return the single query in a body, and the form of its reply; None for other bodies.
 
         Raises:
-            RequestError: as the endpoint's handler does.
+            RequestError: the request is refused, as by the ordinary route.
 
         """
         del admitted
