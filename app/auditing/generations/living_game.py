@@ -27,7 +27,7 @@ class LivingGame:
 
     Attributes:
         rules: the rules of which generations vote, which are charged, and how votes decide.
-        thresholds: for each distance (number of votes that must change before another label wins),
+        thresholds: for each distance (number of votes that may change before another label wins),
             the number of the ``2**64`` random words that make an answer unstable.
         record: the index of the generation that contains the record.
         votes_moved: the largest number of votes that the record can change; 1 if it is in one chunk

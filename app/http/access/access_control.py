@@ -92,7 +92,13 @@ class Found(Protocol):
 
     @property
     def asker(self) -> Asker:
-        """The name under which queries are counted; a token has none while no release is open."""
+        """The name under which queries are counted.
+
+        Raises:
+            OpeningError: no release is open, so that a token's name is not known.
+            ContainedError: the release has stopped, so that a token's name is not known.
+
+        """
 
 
 @dataclass(frozen=True, slots=True)

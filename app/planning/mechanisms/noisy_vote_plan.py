@@ -39,13 +39,13 @@ FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k
 
 
 def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the number of learners, the noise, and whether unanimous votes exceed it.
+    """Return the number of models, the noise, and whether unanimous votes exceed it.
 
-    A release is infeasible where it has more chunks than rows, or where even a label
-    that has all votes would lose to the noise more than once in a hundred queries.
+    A release is infeasible if it has more chunks than rows, or if even a label that gets all votes
+    would lose to the noise more than once in a hundred queries.
 
     Raises:
-        ConfigurationError: where there is no noise for the budget.
+        ConfigurationError: no noise suffices for the budget.
 
     """
     calibration = request.row.calibrate(

@@ -43,11 +43,11 @@ class Trial:
     """The release and the made-up population that a trial of planning simulates.
 
     Attributes:
-        population: whom rows and queries are like.
-        learner: the release's own.
-        tests: names of the class's tests with the public share of people on the
-            rarer side of each; none for a class without tests.
-        hypothesis_count: made-up hypotheses; None for as many as there is time for.
+        population: the distribution of rows and queries.
+        learner: the release's learning method.
+        tests: the names of the yes-or-no features of the class of rules, each with the public
+            fraction of people with the rarer answer; empty for a class without such features.
+        hypothesis_count: the number of made-up rules to try; None for as many as there is time for.
 
     """
 
@@ -80,10 +80,10 @@ def agreement_of(
     """Return how well models agree on made-up rows; None if training would take too long.
 
     Args:
-        trial: whom and what to try.
-        rules: what relabels, and whom rows and queries are like.
-        chunk_row_count: rows of a chunk, at least 1.
-        ensemble_size: k.
+        trial: the population and the learning method to try.
+        rules: the made-up labelling rules, with the distribution of rows and queries.
+        chunk_row_count: the number of rows of a chunk, at least 1.
+        ensemble_size: the number k of models.
 
     """
     extent = extent_of(trial, chunk_row_count=chunk_row_count)
@@ -103,7 +103,13 @@ def extent_of(
 ) -> Extent | None:
     """Return the size of a trial with chunks of one size; None if it would take too long.
 
-    A number of hypotheses that was asked for is tried whatever it takes.
+    A number of rules that the operator asked for is tried however long it takes.
+
+    Args:
+        trial: the population and the learning method to try.
+        chunk_row_count: the number of rows of a chunk, at least 1.
+        seconds_max: the longest estimated time, in seconds.
+
     """
     asked = trial.hypothesis_count
     if votes_by_cell(trial.learner):
@@ -121,7 +127,7 @@ def extent_of(
 
 
 def is_quick(learner: Learner) -> bool:
-    """Return whether a learner is known to train quickly."""
+    """Return whether a learning method is known to train models quickly."""
     if learner.estimator is None:
         return row_of(learner.hypothesis_class).is_quick
     return learner.packed and block_fit_of(learner.estimator, learner.params) is not None
