@@ -1,12 +1,10 @@
 """Checks of the configuration that involve several settings.
 
-Each raises a ``ConfigurationError`` that names the key to change.  What is
-valid configuration but not served by this version is refused by the service,
-never here.
+Each check raises a ``ConfigurationError`` that names the key to change. A configuration that is
+valid, but that this version does not support, is refused by the service and not here.
 
-The rule of ``cells``: public parts of the rows, for the class that labels them.
-
-Rules on the division of delta.
+The checks include the rule that public cells are configured exactly for the class ``cells``, and
+the rules on the division of delta.
 """
 
 from __future__ import annotations
@@ -68,9 +66,9 @@ def check_cells(
     """Check that public cells are configured for the class ``cells``, and for no other.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        written: the tests written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        written: the list ``cells`` as written in the section itself; None if absent.
         data: the public schema.
 
     """
@@ -182,11 +180,12 @@ def why_sum(
     """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
     Args:
-        privacy: shares and calibration.
-        answers: what answers.
-        learner: what publishes the classifier; None where that has no share.
+        privacy: the shares of epsilon, and the rule that sets the noise.
+        answers: the settings of the answers, with their mechanism.
+        learner: the method that learns the published classifier; None if the classifier has no
+            share.
         class_count: the number L of labels.
-        has_public_grid: whether labels come from a class that is fixed by public choices.
+        has_public_grid: whether the class of rules for relabelling is fixed by public choices.
 
     """
     shares = privacy.shares
@@ -213,7 +212,7 @@ def check_joint(needed: str) -> None:
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that the shares of epsilon add up exactly, and that the calibration fits."""
+    """Check that the shares of epsilon add up exactly, and that the noise rule fits."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -348,7 +347,7 @@ def check_engine(engine: EngineSettings) -> None:
     """Check that a cluster's address is set if the engine needs one, and only then.
 
     Raises:
-        ConfigurationError: names ``engine.address``.
+        ConfigurationError: ``engine.address`` is missing, or set without need.
 
     """
     if engine.name == "dask" and engine.address is None:
@@ -378,8 +377,8 @@ def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> N
     """Check that each learner, and any student, is either a rule or an estimator.
 
     Args:
-        section: ``learner`` or ``student``.
-        learner: what is written there.
+        section: the name of the section, ``learner`` or ``student``.
+        learner: the settings of this section.
 
     """
     if learner.estimator is not None and "rule" in learner.model_fields_set:
@@ -389,12 +388,14 @@ def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> N
 
 
 def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
-    """Check that lists of tests name known features, thresholds and categories.
+    """Check that lists of feature tests name known features, thresholds and categories.
+
+    A feature test is a yes-or-no question about a feature, such as age >= 40.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        lists: the lists written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        lists: the lists of feature tests as written in the section itself.
         data: the public schema.
 
     """
@@ -412,13 +413,13 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics' class, and that not both updates and accuracy are set.
+    """Check the statistics' class of rules, and that not both updates and accuracy are set.
 
     Args:
         written: the section itself.
-        covered: the class, with what it inherits.
+        covered: the class of rules of the statistics, with inherited keys.
         data: the public schema.
-        privacy: whether the table has a share; without one only the lists are checked.
+        privacy: the shares of epsilon; without a share for statistics only the lists are checked.
 
     """
     for name, values in written.tests.items():
@@ -437,11 +438,12 @@ def check_statistics(
 def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSettings) -> None:
     """Refuse a configuration without ``[hypotheses]`` if another setting needs it.
 
-    Learners of scores and of a grid draw from no class; ``[classifier]`` has their tests.
+    A classifier learned with scores or from noisy counts on a grid is not drawn from a class of
+    rules; its feature tests are in ``[classifier]``.
 
     Args:
-        privacy: its shares say what there is.
-        classifier: how the published one is learned, and from which class.
+        privacy: the shares of epsilon, which determine the mechanisms of the release.
+        classifier: the class of rules and the learner of the published classifier.
 
     """
     draws = classifier.learner in (EXPONENTIAL.name, AUTO) and classifier.kind is None
@@ -461,9 +463,9 @@ def check_predictors(
     """Check that the class ``finite`` lists distinct functions, and that no other class does.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        written: the import paths written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        written: the import paths as written in the section itself; None if absent.
 
     """
     key = f"{section}.predictors"
@@ -483,7 +485,7 @@ def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) ->
 
 
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:
-    """Check that there are at least as many rows (or persons) as learners."""
+    """Check that there are at least as many rows (or persons) as models."""
     count, unit = data.unit_count, data.unit
     if answers.ensemble != "auto" and count is not None and answers.ensemble > count:
         problem = f"is above data.{unit}s: a learner needs a {unit}"
