@@ -173,7 +173,7 @@ class ConclaveService:
 
         Returns:
             The answer; or the query with its keyed hashes, to be passed to :meth:`enqueue_alone`;
-                or None if only :meth:`answer_many` can decide the query.
+            or None if only :meth:`answer_many` can decide the query.
 
         """
         if self._are_classified(queries):

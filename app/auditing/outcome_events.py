@@ -59,7 +59,7 @@ def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
 
     Returns:
         ``ln((P - delta) / Q)``; minus infinity where P is at most delta, and infinity where Q is
-            zero and P is larger than delta.
+        zero and P is larger than delta.
 
     """
     excess = np.asarray(likely) - delta

@@ -286,7 +286,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Returns:
             The labels, shape (m,): labels of ``classes_``, and ``unstable_label`` for unstable
-                answers.
+            answers.
 
         Raises:
             BudgetExhaustedError: the ensemble has stopped, and no classifier follows it. Earlier

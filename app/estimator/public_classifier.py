@@ -72,7 +72,7 @@ class PublicClassifier:
 
         Returns:
             For two classes one score per row, shape (m,), above 0 for the second class; for more
-                classes a score per row and class, shape (m, number of classes).
+            classes a score per row and class, shape (m, number of classes).
 
         """
         scores = np.array(self.published.scores_many(self._vectors(X)), dtype=np.int64)

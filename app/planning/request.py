@@ -187,7 +187,7 @@ class PlanRequest:
 
         Returns:
             The public numbers of the other mechanism, and the epsilon of its answers and of the
-                draws that share a joint budget with them.
+            draws that share a joint budget with them.
 
         """
         asked, answers = self.asked, self.charge(Mechanism.ANSWERS)

@@ -143,7 +143,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
     Returns:
         The smallest word for which the step's answer is stable, and the smallest word for which the
-            noise drawn from it exceeds the threshold.
+        noise drawn from it exceeds the threshold.
 
     """
     value, answering = audited.tally_of(lead), own(audited.answering, sparse_vector.Parameters)

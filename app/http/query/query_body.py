@@ -138,7 +138,7 @@ def parse_lines_of_numbers(
 
     Returns:
         The same queries as :func:`parse_line` returns for the lines; None if a line may have
-            another form, so that :func:`parse_line` must parse the lines one by one.
+        another form, so that :func:`parse_line` must parse the lines one by one.
 
     """
     if len(lines) < TOGETHER_MIN:
@@ -162,7 +162,7 @@ def parse_numbers_alone(
 
     Returns:
         The same query as :func:`parse_body` returns, in half the time; None if the body may have
-            another form, so that :func:`parse_body` must parse it.
+        another form, so that :func:`parse_body` must parse it.
 
     """
     # An escape may hide a member's name, and so a second member of that name.

@@ -110,7 +110,7 @@ def calibrations(
 
     Returns:
         The noise parameters by the name of the noise rule (``svt`` by variant), and for
-            ``noisy-vote``; a mechanism for which no parameters fit the budget is left out.
+        ``noisy-vote``; a mechanism for which no parameters fit the budget is left out.
 
     """
     found: dict[str, Weighed] = {}

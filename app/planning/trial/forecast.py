@@ -185,7 +185,7 @@ def labels_beside_leaves(
 
     Returns:
         The expected labels if queries reach one kind of leaf and all other queries are unanimous,
-            for each kind; and as the last entry, if all queries are unanimous.
+        for each kind; and as the last entry, if all queries are unanimous.
 
     """
     weights = np.append(shares, 1.0)
@@ -224,7 +224,7 @@ def tested_beside_leaves(
 
     Returns:
         The expected labels if queries reach one kind of leaf and all other queries are unanimous,
-            for each kind; and as the last entry, if all queries are unanimous.
+        for each kind; and as the last entry, if all queries are unanimous.
 
     """
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)

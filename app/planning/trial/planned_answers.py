@@ -141,7 +141,7 @@ def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
 
     Returns:
         The measured time; None if the number of models or rows is not known, if there are fewer
-            rows than models, or if the release gives no answers by vote.
+        rows than models, or if the release gives no answers by vote.
 
     Raises:
         ConfigurationError: models of the configured kind cannot be trained.

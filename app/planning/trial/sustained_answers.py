@@ -98,7 +98,7 @@ def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
 
     Returns:
         The rates; None if training the models takes too long, or the mechanism has no unstable
-            answers.
+        answers.
 
     """
     size, calibration = plan.answers.ensemble_size, plan.answers.calibration
