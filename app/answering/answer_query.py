@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Step(StrEnum):
-    """The steps of a query, in order; see ``docs/life-of-a-query.md``."""
+    """The steps of answering a query, in order; see ``docs/life-of-a-query.md``."""
 
     VALIDATE = "validate"
     REPLAY = "replay"

@@ -30,8 +30,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """A released answer; its fields are the members of the HTTP reply, in order.
 
     Attributes:
-        query_id: the number of this answer among the release's votes, counted from 1; None for an
-            answer by the classifier.
+        query_id: the number of this answer among the release's answers by vote, counted from 1;
+            None for an answer by the classifier.
         label: a label of the public schema; None if the answer is unstable and carries no label.
         stable: whether the models' votes agreed clearly enough; True for an answer by the
             classifier.

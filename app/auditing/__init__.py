@@ -3,8 +3,9 @@
 * ``audit.py`` runs the audit of a configuration's answers and makes the report.
 * ``audited_mechanism.py`` describes the mechanism under audit: its privacy claim, and its steps as
   functions, so that a test can replace a function by a faulty one.
-* ``hypothesis_draws.py`` computes lower bounds for the random draws of hypotheses: the relabelling
-  of chunks, the published classifier, noisy gradient descent, and trees from noisy counts.
+* ``hypothesis_draws.py`` computes lower bounds for hypotheses (rules) that are drawn at random: the
+  rule that relabels the rows, the published classifier, noisy gradient descent, and trees with
+  noisy counts.
 * ``sampling.py`` estimates lower bounds for the answers: it runs the mechanism many times on
   neighbouring votes.
 * ``mechanisms.py`` is the table of bounds and proof conditions, by answering mechanism.

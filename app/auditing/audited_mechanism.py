@@ -106,10 +106,10 @@ class Audited:
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return vote counts for several leads.
+        """Return vote counts for each of several leads.
 
-        In each, the audited label has half of all votes plus the lead, and the other label the
-        rest.
+        A lead is the number of votes above half that the audited label gets; one other label gets
+        all other votes.
         """
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2

@@ -65,7 +65,12 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records for which the audited event of a draw is rare."""
+    """Return the number of identical records for which the event of the audit is rare enough.
+
+    Args:
+        epsilon: the claimed epsilon of the draw.
+
+    """
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
@@ -73,6 +78,9 @@ def draw_bound(
     parameters: Parameters, point: NDArray[np.float64], rows_each: int | None = None
 ) -> Bound:
     """Return the largest lower bound on epsilon from one draw of a hypothesis.
+
+    All records have the same features, and one record alone has a certain label on one of two
+    neighbouring data sets. The event is that the drawn hypothesis gives all records this label.
 
     Args:
         parameters: the parameters of the draw, including the number of records.
@@ -160,7 +168,13 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon, at delta, of two unit normals whose means differ by ``separation``."""
+    """Return the epsilon, at delta, of two normal distributions with variance 1.
+
+    Args:
+        separation: the difference of the two means.
+        delta: the delta at which epsilon is computed.
+
+    """
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX

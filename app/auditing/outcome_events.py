@@ -1,8 +1,8 @@
 """Lower bounds on epsilon from the probabilities of an event on two neighbouring data sets.
 
-(epsilon, delta)-differential privacy says ``P <= e^epsilon Q + delta`` for the probabilities P and
-Q of every event on two neighbouring data sets, so each event shows that epsilon is at least ``ln((P
-- delta) / Q)``.
+Let P and Q be the probabilities of an event on two neighbouring data sets. Differential privacy
+with epsilon and delta says ``P <= e^epsilon Q + delta`` for every event, so each event shows that
+epsilon is at least ``ln((P - delta) / Q)``.
 
 The module also contains confidence bounds for probabilities that are estimated from samples, and
 the smallest epsilon that a sample of a given size can detect.

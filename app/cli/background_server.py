@@ -18,7 +18,7 @@ POLL_SECONDS: Final = 0.05
 
 
 class BackgroundServer:
-    """A server that runs on a thread until it is stopped."""
+    """The demo's Conclave server, which runs on a thread of this process until it is stopped."""
 
     def __init__(self, settings: Settings) -> None:
         """Bind a port; if the default port is taken and none was configured, bind a free one."""

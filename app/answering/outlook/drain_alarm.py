@@ -68,7 +68,11 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """The present value of an initial bet of 1 on unstable answers; the alarm depends on it."""
+        """The present value of a betting fortune that began at 1.
+
+        The fortune grows with every unstable answer and shrinks with every stable one; the alarm is
+        raised while the fortune is large.
+        """
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
@@ -82,12 +86,22 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further stable answers (with a clear majority); they use no unit of T."""
+        """Count ``count`` further stable answers.
+
+        A stable answer uses no unit of the cutoff, which is the number of unstable answers after
+        which the models stop answering.
+        """
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Count one further unstable answer, which used 1 or 2 units of the cutoff T."""
+        """Count one further unstable answer.
+
+        Args:
+            units: the number of units of the cutoff T that the answer used: 1, or 2 for some
+                answers with scores.
+
+        """
         self._answered += 1
         self._hits += 1
         self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))

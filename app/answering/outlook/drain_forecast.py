@@ -123,7 +123,11 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the forecast of the last answer by vote; it fails with chance ``4 * MISS`` at most."""
+    """Return the forecast of when the models give their last answer.
+
+    The forecast rests on four bounds, each of which fails with probability at most ``MISS``, so
+    that it is wrong with probability at most ``4 * MISS``.
+    """
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

@@ -37,7 +37,10 @@ BEYOND: Final = 1.02
 
 
 def label_table(audited: Audited) -> Floats:
-    """Return the probability of each of two labels for each lead in votes, shape (leads, 2)."""
+    """Return the probability of each of two labels for each lead in votes, shape (leads, 2).
+
+    A lead is the number of votes above half for the audited label.
+    """
     words = [label_words(audited, lead) for lead in range(audited.lead_max + 1)]
     return np.array([[float(word), float(WORD_BOUND - word)] for word in words]) / WORD_BOUND
 

@@ -50,6 +50,8 @@ QUERY_COUNTS: Final = 160
 def hit_table(audited: Audited) -> Floats:
     """Return the probabilities of an unstable and a stable answer, for each lead in votes.
 
+    A lead is the number of votes above half for the audited label.
+
     Returns:
         An array of shape (leads, 2): the probability of an unstable answer, and of a stable one.
 

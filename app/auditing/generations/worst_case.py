@@ -8,9 +8,9 @@ likelihood ratio z let::
     U_0(s, z) = max(0, z - c)
     U_n(s, z) = max(U_0(s, z), max over moves of the sum over outcomes of q U_(n-1)(s', z p / q))
 
-``U_n(start, 1)`` is the supremum, over adversaries with n moves and over events O, of ``P(O) - c
-Q(O)``, where P and Q are the distributions of all outcomes under the two data sets. This supremum
-is the exact delta at epsilon. U is convex in z, and 0 at z = 0.
+Let P and Q be the distributions of all outcomes under the two data sets. Then ``U_n(start, 1)`` is
+the supremum of ``P(O) - c Q(O)`` over adversaries with n moves and over events O. This supremum is
+the exact delta at epsilon. U is convex in z, and 0 at z = 0.
 
 ``upper`` computes U on a grid of z and interpolates linearly. Linear interpolation lies above a
 convex function, so the result is an upper bound, except for the rounding of floating-point numbers.

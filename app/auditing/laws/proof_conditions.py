@@ -110,7 +110,10 @@ def of_words(audited: Audited) -> Checks:
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, by the certificate of its table."""
+    """Return which privacy conditions the stability test meets, by the certificate of its table.
+
+    A certificate is a numeric proof that is stored with the noise table.
+    """
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 

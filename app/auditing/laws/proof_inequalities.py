@@ -63,7 +63,10 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield each pair of leads in votes that a label can have on two neighbouring data sets."""
+    """Yield each pair of leads that a label can have on two neighbouring data sets.
+
+    A lead is the number of votes above half for the label.
+    """
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
@@ -72,8 +75,9 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     """Return whether the stability test's noise is large enough for stability flags and for labels.
 
-    The proof allows any Renyi order and any division of delta between flags and labels. Two choices
-    are tried: those of new releases and those of releases of earlier versions.
+    A stability flag says whether an answer is stable. The proof allows any Renyi order and any
+    division of delta between flags and labels. Two choices are tried: those of new releases and
+    those of releases of earlier versions.
     """
     found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
     return next((each for each in found if all(each)), found[-1])
@@ -91,7 +95,10 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for stability flags and labels, at one answer per cell."""
+    """Return whether the noise suffices for stability flags and labels, at one answer per cell.
+
+    A stability flag says whether an answer is stable.
+    """
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -117,7 +124,11 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate proves the test's stability flags, and its labels, private."""
+    """Return whether a certificate proves the test's stability flags, and its labels, private.
+
+    A stability flag says whether an answer is stable; a certificate is a numeric proof that is
+    stored with the noise table.
+    """
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -138,7 +149,10 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise suffices for stability flags, and for labels."""
+    """Return whether the sparse vector's noise suffices for stability flags, and for labels.
+
+    A stability flag says whether an answer is stable.
+    """
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [

@@ -53,7 +53,10 @@ class PrescribedGaussian(_Prescribed, DiscreteGaussian):
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A Laplace distribution that returns one value, and records the random words it was given."""
+    """A Laplace distribution that returns one value, and records the random words it was given.
+
+    A random word is a random 64-bit number.
+    """
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Set the value of every draw; the given random words are appended to ``heard``."""
@@ -67,7 +70,10 @@ class ListeningLaplace(PrescribedLaplace):
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """A Gaussian distribution that returns zeros, and records the random words it was given."""
+    """A Gaussian distribution that returns zeros, and records the random words it was given.
+
+    A random word is a random 64-bit number.
+    """
 
     def __init__(self, heard: list[int]) -> None:
         """Set zero as the value of every draw; random words are appended to ``heard``."""

@@ -66,7 +66,9 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words make the answer to such a query unstable.
+    """Return the number of the ``2**64`` possible random words that make an answer unstable.
+
+    A random word is the 64-bit random number that decides whether an answer is stable.
 
     Args:
         audited: the mechanism under audit.
@@ -164,7 +166,9 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 
 def label_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words give the second of two labels.
+    """Return the number of the ``2**64`` possible random words that give the second of two labels.
+
+    A random word is the 64-bit random number that decides the label.
 
     Args:
         audited: the mechanism under audit.
@@ -184,7 +188,14 @@ def label_words(audited: Audited, lead: int) -> int:
 
 
 def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
-    """Return the labels of consecutive queries, each with its own given random word."""
+    """Return the labels of consecutive queries, each with its own given random word.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the votes of every query above half for the audited label.
+        words: one 64-bit random number per query, which decides its label.
+
+    """
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     labels: list[int | None] = []
     for word in words:
@@ -200,7 +211,13 @@ def _of_word(word: int) -> ScriptedNoise:
 
 
 def label_noise(audited: Audited, lead: int) -> int:
-    """Return the smallest noise that gives the second of two labels, in the noisy vote."""
+    """Return the smallest noise that gives the second of two labels, in the noisy vote.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the first label.
+
+    """
     value = audited.tally_of(lead)
     drawn = PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
@@ -213,7 +230,14 @@ def label_noise(audited: Audited, lead: int) -> int:
 
 
 def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the noisy vote's label for each vector of noise, one value per vote count."""
+    """Return the noisy vote's label for each vector of noise, one value per vote count.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+        noises: the vectors of noise that are added to the vote counts.
+
+    """
     value, drawn = audited.tally_of(lead), PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
     labels = []
@@ -224,9 +248,18 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the random words that the noise distributions receive, at the start and per query.
+    """Return the random 64-bit words that the noise distributions receive.
 
     The noise distributions record the words and return values that make every answer stable.
+
+    Args:
+        audited: the mechanism under audit.
+        source: the source of randomness, which gives the words.
+        queries: the number of queries.
+
+    Returns:
+        The words that were received at the start of the run, and for each query.
+
     """
     heard: list[int] = []
     parameters = _with_ears(audited.parameters, heard)
@@ -245,7 +278,15 @@ def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[
 def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
     """Return which answers are unstable, each query with its own given random word.
 
-    The list is shorter than ``words`` if the run ends before the last query.
+    Args:
+        audited: the mechanism under audit.
+        lead: the votes of every query above half for the audited label.
+        words: one 64-bit random number per query, which decides whether its answer is stable.
+
+    Returns:
+        Whether each answer is unstable; shorter than ``words`` if the run ends before the last
+        query.
+
     """
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     hits: list[bool] = []
@@ -349,7 +390,14 @@ def hits_paid(audited: Audited) -> int:
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome of an unstable answer whose later random words all equal ``coin``."""
+    """Return the outcome of an unstable answer whose later random words all equal ``coin``.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+        coin: the 64-bit random number from which an unstable answer draws its label.
+
+    """
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

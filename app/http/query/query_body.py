@@ -70,7 +70,7 @@ class QueryLine(QueryBody):
 
 
 class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A line with only a list of numbers, for schemas whose features are all numbers."""
+    """A line of a query stream with only a list of numbers, if all features are numbers."""
 
     features: tuple[float, ...]
 

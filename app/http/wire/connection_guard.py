@@ -90,7 +90,13 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return the error for a connection over the limit, else None; ``count`` includes it."""
+        """Return the error for a connection that exceeds a limit; None for an allowed connection.
+
+        Args:
+            address: the client's address.
+            count: the number of open connections of all clients, this connection included.
+
+        """
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:

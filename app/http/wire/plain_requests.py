@@ -230,7 +230,7 @@ class Exchange:
 
 
 class PlainProtocol(GuardedProtocol):
-    """One HTTP connection that answers known requests without the parser."""
+    """One HTTP connection that answers requests with known header bytes without parsing them."""
 
     routes: ClassVar[Sequence[PlainRoute]]
     heads: ClassVar[dict[bytes, Head]]
