@@ -145,7 +145,7 @@ def do_nothing(
 
 
 class QueryAnswerer:
-    """The object that answers batches and keeps all mutable answering state of one release."""
+    """The object that answers batches of queries, and keeps a release's mutable answering state."""
 
     def __init__(
         self,

@@ -139,13 +139,14 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             number of rows.
         bounds: the public bounds of numeric columns: one pair (lower, upper) for all columns; a
             sequence with a pair for each column, in which the pairs of categorical columns are
-            ignored; or a mapping with a pair for each numeric column, such as ``{"age": (0,
-            120)}``. Values outside the bounds are clipped. If ``None``, the bounds are read from
-            the private rows, with a warning, and the privacy promise does not cover this reading.
-        categories: the public categories of the categorical columns, by column, such as ``{"sex":
-            ["f", "m"], "smoker": [False, True]}``. The text ``"dtype"``, for one column or for all,
-            takes the categories from the data frame's categorical and boolean dtypes: allowed only
-            if these are public, and not derived by pandas from the rows.
+            ignored; or a mapping with a pair for each numeric column, such as
+            ``{"age": (0, 120)}``. Values outside the bounds are clipped. If ``None``, the bounds
+            are read from the private rows, with a warning, and the privacy promise does not cover
+            this reading.
+        categories: the public categories of the categorical columns, by column, such as
+            ``{"sex": ["f", "m"], "smoker": [False, True]}``. The text ``"dtype"``, for one column
+            or for all, takes the categories from the data frame's categorical and boolean dtypes:
+            allowed only if these are public, and not derived by pandas from the rows.
         classes: the public labels; if ``None``, they are read from the private rows, with a
             warning, and the privacy promise does not cover this reading.
         shares: the fractions of epsilon for ``relabel``, ``answers`` and ``classifier``; if
@@ -153,8 +154,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         queries: the number m of answers that the ensemble may give.
         cutoff: the number T of unstable answers after which the ensemble stops.
         ensemble: the number k of models in the ensemble, or ``auto``.
-        hypotheses: the public class of rules from which labels are relabelled and a classifier is
-            published, as in the configuration.
+        hypotheses: the public class of rules from which the rule that relabels the rows, and the
+            published classifier, are drawn, as in the configuration.
         depth: the depth of decision trees.
         bins: the number of equal intervals into which a numeric feature is divided.
         learner: the method that trains each model: ``canonical``, ``halving``, or the import path

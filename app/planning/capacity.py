@@ -67,7 +67,14 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers of a noisy vote if one label always leads by ``lead`` votes."""
+    """Return the number of answers of a noisy vote if one label always leads by ``lead`` votes.
+
+    Args:
+        calibration: the noise parameters of the noisy vote.
+        agreement: the fraction of the votes for this label, for the result.
+        lead: the number of votes by which this label leads every other label.
+
+    """
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -80,7 +87,14 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers of a stability test if a label leads by ``lead`` votes."""
+    """Return the number of answers of a stability test if a label leads by ``lead`` votes.
+
+    Args:
+        test: the stability test with its noise parameters.
+        agreement: the fraction of the votes for this label, for the result.
+        lead: the number of votes by which this label leads the second label on every query.
+
+    """
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

@@ -48,7 +48,7 @@ class Plan:
         answers: the answering mechanism, its parameters and whether it can work.
         relabel_parameter: the epsilon of the exponential mechanism that relabels, before the
             correction for numerical errors; None without relabelling.
-        public_query_count: the number m_o of answers that NB Algorithm 4 requires, to compare with
+        public_query_count: the number m_o of answers that Algorithm 4 of Nandi and Bassily requires, to compare with
             the configured number m.
         excess_errors: for each drawn rule, by mechanism, a bound on its error rate above that of
             the best rule, which fails with probability at most beta; empty if the number of rows is
@@ -95,7 +95,8 @@ class Plan:
     def publishes_at_once(self) -> bool:
         """Whether a classifier may be published at once, which is better than online answers.
 
-        This is False for a release that grows, which ``conclave learn`` does not support.
+        This is False if the models are of another kind than the class of rules, and for a release
+        that grows, which ``conclave learn`` does not support.
         """
         return not (self.request.with_estimator or self.request.is_growing)
 
@@ -175,7 +176,10 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Return an upper bound on a drawn rule's error above the best rule's, by mechanism."""
+    """Return, for each drawn rule, an upper bound on its error rate above the best rule's.
+
+    Each bound fails with probability at most beta. The bounds are listed by mechanism.
+    """
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:

@@ -156,7 +156,7 @@ class PlanRequest:
 
     @property
     def never_ends(self) -> bool:
-        """Whether the ensemble never ends, since there are fewer cells than allowed answers."""
+        """Whether the ensemble never stops, since there are fewer cells than allowed answers."""
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
@@ -212,12 +212,12 @@ class PlanRequest:
 
     @property
     def alpha(self) -> float:
-        """The accuracy target of the plan, alpha."""
+        """The accuracy target alpha of the plan, a number between 0 and 1."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """The failure probability that the plan permits, beta."""
+        """The largest probability beta with which the plan's accuracy may fail."""
         return self.targets.beta
 
     @property

@@ -135,7 +135,11 @@ def quick_calibration(request: PlanRequest) -> Weighed:
 
 
 def size_of(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number k of models of a request: the configured one, or one by a rule."""
+    """Return the number k of models of a request.
+
+    It is the configured number or, if the setting is ``auto``, a number by the noise and the number
+    of rows.
+    """
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:
         return own_size(request.asked)

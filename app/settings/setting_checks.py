@@ -477,7 +477,7 @@ def check_predictors(
 
 
 def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
-    """Refuse a folder of user code without user-written predictors."""
+    """Refuse a folder of user code if no class of rules uses predictors from user code."""
     own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
     if hypotheses.path is not None and not own:
         problem = "is for predictors of your own, and no class is of them; leave it out"

@@ -5,8 +5,8 @@ answers by running the mechanism. So noise that is calibrated for too few unstab
 that is wrong for one random word, or a threshold that is too low is found, even if no adversary can
 show that it exceeds the claim. The inequalities are programmed independently of the code that
 calibrates the noise. The only values taken from that code are the Renyi order of a table and the
-certificate of another table, for which the proofs allow any choice. ``docs/proofs/`` contains each
-inequality.
+certificate of another table, for which the proofs allow any choice. The inequalities are stated in
+the file ``proof.md`` of each mechanism in ``app/privacy/``.
 """
 
 from __future__ import annotations

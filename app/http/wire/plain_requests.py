@@ -79,7 +79,7 @@ class Head:
 
 
 class PlainRoute(Protocol):
-    """The interface of a route that answers requests on the fast path."""
+    """The interface of a route that answers requests on the fast path, past the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
         """Return the common properties of requests with these headers; None if they vary.

@@ -107,14 +107,14 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return the noise on votes, and the lead in votes that exceeds it, as a JSON document."""
+    """Return as JSON the noise on vote counts, and the lead with which a label wins despite it."""
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return as JSON the noise of a two-label vote, and the lead in votes that exceeds it."""
+    """Return as JSON the noise of a two-label vote, and the lead that wins despite it."""
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

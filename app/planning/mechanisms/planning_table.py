@@ -147,7 +147,7 @@ def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str
 
 
 def best_mechanism(needed: dict[str, int]) -> str | None:
-    """Return the name of the mechanism that needs the fewest votes."""
+    """Return the name of the mechanism that needs the fewest votes; None if there is none."""
     if not needed:
         return None
     return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number k of models: the configured one, or one by the number of rows."""
+    """Return the number k of models of a release.
+
+    It is the configured number or, if the setting is ``auto``, a number by the noise and the number
+    of rows.
+    """
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -43,7 +47,7 @@ def chunk_rows_wanted(request: PlanRequest) -> int:
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest number of rows whose random sample has a given size."""
+    """Return the smallest number of rows whose random sample has ``sampled_row_count`` rows."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

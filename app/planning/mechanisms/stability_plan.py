@@ -89,7 +89,14 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return the chance that unanimous votes fail a stability test, and the chance allowed."""
+    """Return a stability test's effect on unanimous votes and on the wanted number of answers.
+
+    Args:
+        request: the planned release.
+        calibration: the noise parameters of the stability test.
+        size: the number k of models.
+
+    """
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)

@@ -2,8 +2,8 @@
 
 Consider a reader of the answers who at first finds two values of a record equally likely.
 Afterwards, one value is at most ``e^epsilon`` times as likely as the other for this reader, except
-with probability about delta. So a chance of one half becomes at most ``e^epsilon / (1 +
-e^epsilon)``.
+with probability about delta. So a chance of one half becomes at most
+``e^epsilon / (1 + e^epsilon)``.
 """
 
 from __future__ import annotations

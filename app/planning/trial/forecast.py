@@ -133,7 +133,10 @@ class Forecast:
 
     @property
     def median_unlimited(self) -> float | None:
-        """The median number of labels if only unstable answers were limited; else None."""
+        """The median number of labels over made-up rules, without the limit of m answers.
+
+        It is None if only the limit of m answers ends the voting.
+        """
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
@@ -159,7 +162,15 @@ def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
 def forecast_of_votes(
     calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a noisy vote with k votes and at most m answers."""
+    """Return the forecast for a noisy vote.
+
+    Args:
+        calibration: the noise parameters of the noisy vote.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    """
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
     leads = ensemble_size * agreement.leads
     return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
@@ -197,7 +208,15 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a stability test that adds independent noise to each answer."""
+    """Return the forecast for a stability test that adds independent noise to each answer.
+
+    Args:
+        test: the stability test with its noise parameters.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    """
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -237,9 +256,9 @@ def tested_beside_leaves(
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """Return the mean number of answers before the unstable answers or all answers run out.
 
-    With N the number of the answer that is unstable answer T, N' the number of the answer that
-    would be unstable answer T + 1, and u the probability of an unstable answer, ``E min(m, N) = m
-    P(N > m) + (T/u) P(N' <= m + 1)``.
+    Let N be the number of the answer that is unstable answer T, N' the number of the answer that
+    would be unstable answer T + 1, and u the probability of an unstable answer. Then
+    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``.
 
     Args:
         rates: the probability u of an unstable answer, for each made-up rule.
@@ -256,7 +275,15 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
 
 
 def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
-    """Return the mean chance of an unstable answer under each made-up labelling rule."""
+    """Return the mean probability of an unstable answer under each made-up labelling rule.
+
+    Args:
+        hits: a function from distances (votes that may change before another label wins) to
+            probabilities of an unstable answer.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+
+    """
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.

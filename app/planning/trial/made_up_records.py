@@ -79,7 +79,13 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return made-up records without repeats, since repeated queries get recorded answers."""
+        """Return made-up records without repeats, since repeated queries get recorded answers.
+
+        Args:
+            row_count: the largest number of records.
+            seed: the public seed of the pseudo-random generator.
+
+        """
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -87,7 +93,16 @@ class Population:
         return found
 
     def rows(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return independent made-up records, encoded values of shape ``(n, d)``."""
+        """Return independent made-up records, as encoded values.
+
+        Args:
+            row_count: the number n of records.
+            seed: the public seed of the pseudo-random generator.
+
+        Returns:
+            The encoded values of n records of d features, shape ``(n, d)``.
+
+        """
         drawn = generator(seed)
         if self.points is not None:
             places = drawn.integers(0, len(self.points), row_count)

@@ -76,7 +76,16 @@ def planned_trial(
     points: NDArray[np.float64] | None = None,
     hypothesis_count: int | None = None,
 ) -> Trial | str:
-    """Return the trial of a plan, or the reason why there is none."""
+    """Return the trial of a plan, or the reason why there is none.
+
+    Args:
+        settings: the whole configuration.
+        planned: the plan of this configuration.
+        points: encoded public points that serve as made-up people; None to draw people by public
+            frequencies.
+        hypothesis_count: the number of made-up rules to try; None for as many as there is time for.
+
+    """
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and points is None and parts_several_features(learner):

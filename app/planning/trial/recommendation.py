@@ -126,7 +126,17 @@ def picked(choices: Sequence[Choice]) -> Choice:
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the settings with the largest number of labels that nine in ten rules exceed."""
+    """Return the settings that give the most labels with caution.
+
+    The number of labels is the one that nine in ten made-up rules exceed.
+
+    Args:
+        request: the planned release, with a known number of rows.
+        trial: the population and the learning method to try.
+        excess_max: the largest allowed bound on the relabelling rule's error rate above the best
+            rule's.
+
+    """
     choices = choices_of(request, trial, excess_max)
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
@@ -134,7 +144,16 @@ def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | No
 def choices_of(
     request: PlanRequest, trial: Trial, excess_max: float, rules: MadeUpRules | None = None
 ) -> list[Choice]:
-    """Return the forecast of every combination of settings in the grid of a trial."""
+    """Return the forecast of every combination of settings in a grid.
+
+    Args:
+        request: the planned release, with a known number of rows.
+        trial: the population and the learning method to try.
+        excess_max: the largest allowed bound on the relabelling rule's error rate above the best
+            rule's.
+        rules: the made-up labelling rules; None to make them here.
+
+    """
     shared = with_shares(request, excess_max)
     budget = shared.budget
     rules = trial.rules(shared) if rules is None else rules
@@ -149,8 +168,9 @@ def choices_of(
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with just enough budget for relabelling, and the rest for answers.
 
-    The shares are not changed if the release uses a random sample of its rows, if its grid of
-    feature thresholds is itself drawn from the rows, or if its noise rule is ``paper``.
+    The shares are not changed if the release uses a random sample of its rows, if its relabelling
+    rule is drawn from the labellings of the rows themselves (``hypotheses.grid = "private"``), or
+    if its noise rule is ``paper``.
     """
     relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
     budget = request.budget

@@ -97,7 +97,10 @@ class Offer:
 
     @property
     def best(self) -> Attempt | None:
-        """The release that meets the wishes with the least epsilon, then with the fewest rows."""
+        """The release that gives the wanted result with the least epsilon, if one was found.
+
+        Otherwise it is the release that gives the result with the fewest rows, or None.
+        """
         found = (self.by_epsilon, self.by_rows)
         return next((each for each in found if each is not None and each.reached), None)
 

@@ -1,8 +1,8 @@
 """The risk that models disagree on tree leaves in which a chunk has only one or two rows.
 
-If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability ``1 -
-e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label if
-not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
+If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability
+``1 - e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label
+if not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
 almost none, and disagree in between. A leaf counts as a risk if queries of this leaf, as frequent
 as its rows, halve the number of answers while the models agree on all other queries.
 """
@@ -93,7 +93,15 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if queries often reach the leaf on which models agree least."""
+    """Return the number of labels if queries often reach the leaf on which models agree least.
+
+    Args:
+        calibration: the noise parameters for the budget of the answers.
+        ensemble_size: the number k of models.
+        chunk_row_count: the number of rows of a chunk.
+        limit: the largest number m of answers.
+
+    """
     _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     return float(labels.min())
 

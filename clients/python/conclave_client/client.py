@@ -215,8 +215,8 @@ class Client:
         """Return the mean outcomes of hypotheses over the private rows.
 
         Args:
-            hypotheses: the hypotheses, each a classifier document with a tree, or ``{"tree":
-                ...}``.
+            hypotheses: the hypotheses; each is a classifier document with a tree, or
+                ``{"tree": ...}``.
 
         Raises:
             NotPublishedError: the release has no statistics, or has not published them yet.
