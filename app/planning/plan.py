@@ -46,10 +46,11 @@ class Plan:
     Attributes:
         request: the planned release.
         answers: the answering mechanism, its parameters and whether it can work.
-        relabel_parameter: the epsilon of the exponential mechanism that relabels, before the
-            correction for numerical errors; None without relabelling.
-        public_query_count: the number m_o of answers that Algorithm 4 of Nandi and Bassily requires, to compare with
-            the configured number m.
+        relabel_parameter: the epsilon of the exponential mechanism that relabels the rows (draws a
+            rule that replaces their labels), before the correction for numerical errors; None
+            without relabelling.
+        public_query_count: the number m_o of answers that Algorithm 4 of Nandi and Bassily requires
+            (``docs/algorithms.md``), to compare with the configured number m.
         excess_errors: for each drawn rule, by mechanism, a bound on its error rate above that of
             the best rule, which fails with probability at most beta; empty if the number of rows is
             unknown.

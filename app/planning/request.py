@@ -36,8 +36,9 @@ class PlanRequest:
         epsilon: the epsilon of the whole release, above 0.
         delta: the delta of the whole release, between 0 and 1.
         charges: the charge of each mechanism that has a share of epsilon.
-        budget: the epsilon and delta of relabelling and answers, on the sampled rows; None if the
-            release gives no answers by vote.
+        budget: the epsilon and delta of answers and of relabelling (replacing the rows' labels by
+            those of a drawn rule), on the sampled rows; None if the release gives no answers by
+            vote.
         targets: the accuracy target alpha, the failure probability beta and the number m of new
             answers of the ensemble.
         cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
@@ -53,8 +54,8 @@ class PlanRequest:
         dimension: the VC dimension of the class of relabelling rules, or an upper bound.
         classifier_dimension: the VC dimension of the classifier's class of rules or, if the
             classifier is not drawn from a list of rules, of the models' class.
-        universal: whether the classifier follows answer m, so that m is the number m_o of NB
-            Algorithm 4.
+        universal: whether the classifier follows answer m, so that m is the number m_o in Algorithm
+            4 of Nandi and Bassily (``docs/algorithms.md``).
         with_student: whether a classifier trained on the answers (a student) follows them.
         with_scores: whether answers are scores, so that the votes are counted by score bin and not
             by label.

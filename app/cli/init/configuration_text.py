@@ -169,9 +169,9 @@ def _tests(columns: Sequence[Column]) -> list[str]:
 
 
 def tested_categories(column: Column) -> list[str]:
-    """Return the categories that become yes-or-no features: those of medium frequency, if any.
+    """Return the categories that get a feature test, a yes-or-no question such as region = north.
 
-    If no category has medium frequency, the most frequent categories are returned.
+    These are the categories of medium frequency or, if there are none, the most frequent ones.
     """
     shares = dict(zip(column.categories, column.category_shares, strict=True))
     chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]

@@ -1,12 +1,12 @@
 """The agreement of models on queries, measured on made-up data; no private row is read.
 
-After relabelling, one rule of the public class gives the labels of all rows. The trial does not
-know this rule, which depends on private rows, and knows the distribution of people only by public
-frequencies. So a made-up rule labels made-up people, and the release's own learning method trains
-models on some chunks of n/k of these people each. This is repeated for several made-up rules. The
-result is the fraction of votes that each label of a query gets under each rule. Models that label
-public cells need no rule and no training: the models that vote on a cell are those whose chunk has
-a row in it.
+A release may relabel its rows: a privately drawn rule of a public class then gives the labels of
+all rows. The trial does not know this rule, which depends on private rows, and knows the
+distribution of people only by public frequencies. So a made-up rule labels made-up people, and the
+release's own learning method trains models on some chunks of n/k of these people each. This is
+repeated for several made-up rules. The result is the fraction of votes that each label of a query
+gets under each rule. Models that label public cells need no rule and no training: the models that
+vote on a cell are those whose chunk has a row in it.
 
 The trial makes assumptions that may be wrong: features are independent unless public points are
 given; relabelling rules are like those drawn for labels on which every feature has an effect;

@@ -128,7 +128,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return each yes-or-no feature as a question, with the frequency of its rarer answer."""
+    """Return each feature test, such as age >= 40, with the frequency of its rarer answer."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)

@@ -59,7 +59,8 @@ class Choice:
         ensemble_size: the number k of models.
         chunk_row_count: the number of rows of the smallest chunk.
         cutoff: the cutoff T; None for a noisy vote.
-        relabel_share: the fraction of epsilon for relabelling.
+        relabel_share: the fraction of epsilon for relabelling (replacing the rows' labels by those
+            of a drawn rule).
         answers_share: the fraction of epsilon for answers.
         forecast: the forecast number of labels.
         worst: the number of labels if queries often reach the leaf on which models agree least
@@ -87,10 +88,11 @@ class Choice:
 def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     """Return the choice of settings that gives the most labels, among those of a grid.
 
-    The epsilon of relabelling and answers together stays as configured, and so do all other shares.
-    First, among the choices that give about the most labels, the one that the leaf with the least
-    agreement harms least determines the number k of models. Then, among the choices with this k,
-    the mechanism and cutoff T are those with the largest mean ratio to the best choice
+    The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
+    together stays as configured, and so do all other shares. First, among the choices that give
+    about the most labels, the one that the leaf with the least agreement harms least determines the
+    number k of models. Then, among the choices with this k, the mechanism and cutoff T are those
+    with the largest mean ratio to the best choice
     (:func:`app.planning.trial.forecast.parts_of_best`).
 
     Args:
@@ -167,6 +169,8 @@ def choices_of(
 
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with just enough budget for relabelling, and the rest for answers.
+
+    Relabelling replaces the rows' labels by those of a drawn rule.
 
     The shares are not changed if the release uses a random sample of its rows, if its relabelling
     rule is drawn from the labellings of the rows themselves (``hypotheses.grid = "private"``), or

@@ -39,8 +39,8 @@ class Cliff:
         leaf_rows: the smallest and the largest number of rows per chunk of leaves that halve the
             number of answers.
         leaf_shares: the smallest and the largest fraction of people in such leaves.
-        tests: the names of the yes-or-no features whose rarer answer has such a fraction of people,
-            at most a few of them.
+        tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
+            answer has such a fraction of people, at most a few of them.
         labels: the number of labels with the worst of these leaves.
         hypotheses_at_risk: the fraction of the made-up rules that give less than half of the mean
             number of labels.
@@ -71,7 +71,8 @@ def find_cliff(
         ensemble_size: the number k of models.
         chunk_row_count: the number of rows of a chunk.
         limit: the largest number m of answers.
-        tests: the names of yes-or-no features with the fraction of people with the rarer answer.
+        tests: the names of feature tests (yes-or-no questions such as age >= 40) with the fraction
+            of people with the rarer answer.
 
     """
     shares, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)

@@ -45,8 +45,9 @@ class Trial:
     Attributes:
         population: the distribution of rows and queries.
         learner: the release's learning method.
-        tests: the names of the yes-or-no features of the class of rules, each with the public
-            fraction of people with the rarer answer; empty for a class without such features.
+        tests: the names of the feature tests (yes-or-no questions such as age >= 40) of the class
+            of rules, each with the public fraction of people with the rarer answer; empty for a
+            class without feature tests.
         hypothesis_count: the number of made-up rules to try; None for as many as there is time for.
 
     """
