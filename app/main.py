@@ -137,7 +137,8 @@ class Server:
             the process in it.
         expect_head: a hash of a ledger entry, recorded elsewhere, that must occur in the ledger's
             chain.
-        even_if_hopeless: whether a hopeless release is opened too, which the ledger records.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
         on_failure: a function that is called on the event loop if the release cannot open.
         on_open: a function that is called on the event loop once the release is open.
         clock: a function that returns the seconds since 1970, by which generations of rows join.
@@ -318,7 +319,8 @@ def open_from_settings(
         progress: receives the stages of the opening.
         warn: a function that is called with each warning for the operator.
         expect_head: a hash of an entry that must occur in the ledger's chain; None for no check.
-        even_if_hopeless: whether a hopeless release is opened too, which the ledger records.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
         before: the rows and the secret that were read and drawn before the ledger existed.
         clock: a function that returns the seconds since 1970, by which generations of rows join.
 
@@ -403,10 +405,11 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
 
 
 def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
-    """Return the object that sends batches to a leading server; None where each server decides.
+    """Return the object that sends batches to the server that commits for all servers of a ledger.
 
-    A release to which rows are added has no leading server, because one of its batches may have to
-    end where a generation of rows stops voting.
+    The result is None if every server decides its own batches. A release to which rows are added
+    has no such leading server, because one of its batches may have to end where a generation of
+    rows stops voting.
     """
     if isinstance(answerer, LivingAnswerer):
         return None
@@ -709,7 +712,8 @@ def learn_from_settings(
         progress: receives the stages of the opening.
         tell: a function that is called with lines for the operator: the accuracy to expect, and how
             many public points equal a row.
-        even_if_hopeless: whether a hopeless release is opened too, which the ledger records.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
 
     Raises:
         ConfigurationError: the configuration, the data or the points are invalid, or the ledger
@@ -764,7 +768,8 @@ def statistics_from_settings(
         progress: receives the stages of the opening.
         tell: a function that is called with lines for the operator: the accuracy of a new table,
             and how many public points equal a row.
-        even_if_hopeless: whether a hopeless release is opened too, which the ledger records.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
 
     Raises:
         ConfigurationError: the configuration, the data or the points are invalid, or the ledger

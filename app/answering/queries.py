@@ -150,7 +150,9 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Relayed(msgspec.Struct, frozen=True, gc=False):
-    """A new answer that the leading server has committed on behalf of this server.
+    """A new answer that another server has committed on behalf of this server.
+
+    If several servers share a ledger, one of them, the leading server, commits for all.
 
     Attributes:
         recorded: the answer.

@@ -437,7 +437,10 @@ class ConclaveService:
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the number of the newest entry that is noted in the head file, or None."""
+        """Return the number of the ledger entry that the head file records; None without one.
+
+        The head file is a file outside the ledger that records the ledger's newest entry.
+        """
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:

@@ -51,8 +51,8 @@ class Audited:
         ensemble_size: the number k of models, which is even; every query gets k votes.
         draws: the random draws of hypotheses that share the claim with the answers; empty if each
             has a share of epsilon of its own.
-        relabel_epsilon: the epsilon of the draw that relabels the models' training data; 0 without
-            relabelling.
+        relabel_epsilon: the epsilon of drawing the rule whose labels replace those of the rows
+            before training; 0 if there is no such draw.
         votes_moved: the largest number of votes that one record can change; 1 if the record is in
             one chunk only.
         decisions_moved: the number of answers that one record can change, in a release that answers

@@ -263,6 +263,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
         """Open the release: spend the budget, relabel the rows, and train models on chunks of rows.
 
+        To relabel the rows is to replace their labels by those of a rule that is drawn at random.
+
         Args:
             X: the private rows, shape (n, d).
             y: the labels of the rows, shape (n,).

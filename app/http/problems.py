@@ -194,7 +194,7 @@ def kind_of(error: Exception) -> Kind:
 
 
 def slug_of(error: Exception) -> str:
-    """Return the short name of an error class: the last part of the problem's ``type``."""
+    """Return the short name (slug) of an error class: the last part of the problem's ``type``."""
     if isinstance(error, (RequestError, UnavailableError, IntegrityError)):
         return error.slug
     return INTERNAL_SLUG

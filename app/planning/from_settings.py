@@ -243,7 +243,7 @@ def _relabel_count(
 
 
 def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Warn that scores are only 0 or 1 if the rows are relabelled."""
+    """Warn that scores are only 0 or 1 if a drawn rule replaces the labels of the rows."""
     if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
         warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
 

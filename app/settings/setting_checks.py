@@ -179,6 +179,8 @@ def why_sum(
 ) -> str:
     """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
+    A joint privacy account is one budget for the answers and the drawn rules together.
+
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.
         answers: the settings of the answers, with their mechanism.
@@ -206,7 +208,10 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
+    """Refuse one joint privacy account if ``needed`` names a condition that is not met.
+
+    A joint privacy account is one budget for the answers and the drawn rules together.
+    """
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 

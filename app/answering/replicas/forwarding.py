@@ -66,7 +66,8 @@ log = structlog.get_logger("conclave.service")
 class Forwarded(msgspec.Struct, array_like=True, frozen=True):
     """Queries sent to the leading server, as columns; a column without information is empty.
 
-    The message contains the keyed hash of an idempotency key and not the key itself.
+    The leading server commits the answers for all servers of a ledger. The message contains the
+    keyed hash of an idempotency key and not the key itself.
     """
 
     number: int
@@ -80,14 +81,24 @@ class Forwarded(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Given(msgspec.Struct, array_like=True, frozen=True):
-    """An answer that the leading server sends back: as recorded, and whether it is new."""
+    """An answer in the leading server's reply to another server.
+
+    The leading server commits the answers for all servers of a ledger.
+
+    Attributes:
+        recorded: the answer.
+        is_new: whether the answer is new, and not a repeated recorded one.
+
+    """
 
     recorded: RecordedAnswer
     is_new: bool
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True):
-    """The leading server's reply to forwarded queries.
+    """The leading server's reply to queries of another server.
+
+    The leading server commits the answers for all servers of a ledger.
 
     Attributes:
         number: the number of the message to which this is the reply.
@@ -104,7 +115,10 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Taken(NamedTuple):
-    """Queries that the leading server has received from another server."""
+    """Queries that the leading server has received from another server.
+
+    The leading server commits the answers for all servers of a ledger.
+    """
 
     sender: bytes
     number: int
@@ -112,10 +126,11 @@ class Taken(NamedTuple):
 
 
 class Forwarding:
-    """The object that decides batches itself, or has the leading server of the ledger decide them.
+    """The object that has batches decided, by this server or by the leading server of the ledger.
 
-    All methods are called on the writer's thread, except :meth:`receive`, which may be called on
-    another thread while the writer's thread is idle.
+    The leading server commits the answers for all servers of a ledger. All methods are called on
+    the writer's thread, except :meth:`receive`, which may be called on another thread while the
+    writer's thread is idle.
     """
 
     def __init__(self, answerer: QueryAnswerer, messages: Messages) -> None:

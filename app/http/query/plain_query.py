@@ -1,8 +1,8 @@
 """A fast path for queries of one vector, whose request headers were seen before.
 
-If a query would be refused, the ordinary path handles it from the start, so nothing is counted,
-logged or charged here before the query is in the queue. A decision that is no answer is also passed
-to the ordinary path.
+The fast path avoids the web framework. If a query would be refused, the ordinary path handles it
+from the start, so nothing is counted, logged or charged here before the query is in the queue. A
+decision that is no answer is also passed to the ordinary path.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Admitted:
     Attributes:
         path: the path of the requests.
         caller: the sender, by its API key; None on a server without keys.
-        is_plain: whether the fast path should try to parse the bodies of these requests.
+        is_plain: whether to try to answer these requests past the web framework.
 
     """
 
@@ -59,7 +59,7 @@ class Admitted:
 
 
 class Asked:
-    """A query that is being answered on the fast path.
+    """A query that is being answered on the fast path, past the web framework.
 
     Attributes:
         service: the service that answers the query.
@@ -85,7 +85,7 @@ class Asked:
 
 
 class PlainQueries:
-    """The fast path of ``POST /query``, with the same replies as the ordinary endpoint."""
+    """The fast path of ``POST /query`` past the web framework, with the same replies."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Answer in place of ``endpoint``, and increment its counters."""
@@ -96,7 +96,7 @@ class PlainQueries:
     # -- what differs by the protocol ------------------------------------------
 
     def is_path(self, path: str) -> bool:
-        """Return whether the fast path answers requests to a path."""
+        """Return whether requests to a path may be answered past the web framework."""
         return path == self._endpoint.path
 
     def parse(
@@ -143,7 +143,7 @@ class PlainQueries:
         return Admitted(scope["path"], caller)
 
     def ask(self, exchange: Exchange) -> bool:
-        """Queue a query; return False if the ordinary path must handle the request."""
+        """Queue a query; return False if the web framework must handle the request."""
         api, admitted = self._api, exchange.head.allowed
         started = time.monotonic() if api.meter.with_times else 0.0
         try:

@@ -61,7 +61,7 @@ class Head:
     Attributes:
         body_bytes: the number of bytes of the body that follows.
         scope: the ASGI scope of a request with these headers, as the web server made it.
-        route: the fast path of the route that answers such requests.
+        route: the route's fast path, which answers such requests past the web framework.
         allowed: the route's result of checking these headers.
 
     """
@@ -90,7 +90,7 @@ class PlainRoute(Protocol):
         """
 
     def ask(self, exchange: Exchange) -> bool:
-        """Start to answer a request; return False if the ordinary path must handle it."""
+        """Start to answer a request; return False if the web framework must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
         """Send the reply to a request, given its result."""
@@ -107,7 +107,7 @@ _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply on the fast path, used as a future by the answering service.
+    """One request and its reply, past the web framework, used as a future by the answering service.
 
     Attributes:
         head: the request's parsed headers.
@@ -242,7 +242,7 @@ class PlainProtocol(GuardedProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request on the fast path if its headers are known; else parse it."""
+        """Answer a request past the web framework if its headers are known; else parse it."""
         is_between = self._is_between
         if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
@@ -292,7 +292,7 @@ class PlainProtocol(GuardedProtocol):
             self._close_when_idle(self.timeout_keep_alive)
 
     def replace_cycle(self, exchange: Exchange, cycle: RequestResponseCycle) -> None:
-        """Let the web framework answer a request in place of the fast path."""
+        """Let the web framework answer a request, after the fast path has given it up."""
         newest: object = self.cycle
         if newest is exchange:
             self.cycle = cycle
@@ -350,7 +350,8 @@ def guarded(limits: Limits, routes: Sequence[PlainRoute] = ()) -> type[GuardedPr
 
     Args:
         limits: the limits on connections.
-        routes: the fast paths of routes; if empty, every request is parsed.
+        routes: the fast paths of routes, which answer requests past the web framework; if empty,
+            every request is parsed.
 
     """
     if not routes:

@@ -147,7 +147,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Made-up labelling rules, like those that the release might draw to relabel its rows.
+    """Made-up labelling rules, like those whose labels may replace the labels of the rows.
 
     Attributes:
         searched: the public class of rules.

@@ -58,7 +58,10 @@ class Trial:
     hypothesis_count: int | None = None
 
     def rules(self, request: PlanRequest) -> MadeUpRules | None:
-        """Return made-up labelling rules for relabelling; None if rows keep their labels."""
+        """Return made-up labelling rules in place of the rule whose labels the rows will get.
+
+        The result is None if the rows keep their own labels.
+        """
         budget, rows = request.budget, request.sampled_row_count
         if budget is None or budget.relabel_epsilon is None or not rows:
             return None
