@@ -137,7 +137,7 @@ class Queue:
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
-    """Return the decisions of a batch, split by caller."""
+    """Return the decisions of a batch, divided by caller."""
     if len(batch) == len(decided):  # of one query each
         return ((decision,) for decision in decided)
     ends = accumulate(map(len, batch))
@@ -214,7 +214,7 @@ class Arrivals:
         self.expect(count_max)
 
     def expect(self, count: int) -> None:
-        """Expect this many further queries from now on."""
+        """Wait for up to this many further queries before the next batch is decided."""
         self._expected = min(count, self._count_max)
         self._seen, self._seen_at = 0, math.inf
         self._is_quiet = False

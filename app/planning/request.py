@@ -213,12 +213,12 @@ class PlanRequest:
 
     @property
     def alpha(self) -> float:
-        """The accuracy target alpha of the plan, a number between 0 and 1."""
+        """The error rate alpha at which the papers' theorems aim, a number between 0 and 1."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """The largest probability beta with which the plan's accuracy may fail."""
+        """The largest probability beta with which the papers' theorems may miss this error rate."""
         return self.targets.beta
 
     @property

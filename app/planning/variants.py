@@ -137,8 +137,8 @@ def quick_calibration(request: PlanRequest) -> Weighed:
 def size_of(request: PlanRequest, calibration: Weighed) -> int:
     """Return the number k of models of a request.
 
-    It is the configured number or, if the setting is ``auto``, a number by the noise and the number
-    of rows.
+    It is the configured number. If the setting is ``auto``, it follows from the noise and the
+    number of rows.
     """
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:

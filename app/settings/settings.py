@@ -250,8 +250,8 @@ class Settings(Section):
         """Return the rule of privacy accounting: as configured, or a new release's default.
 
         With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` the answers and
-        the drawn rules have one joint budget, in which less is lost. The default is ``joint`` if
-        its conditions are met, except in these cases:
+        the drawn rules have one joint budget. The default is ``joint`` if its conditions are met,
+        except in these cases:
 
         * with statistics, whose table is outside the joint budget and would have to wait for a
           classifier that a halted release may never draw;

@@ -126,7 +126,7 @@ class Taken(NamedTuple):
 
 
 class Forwarding:
-    """The object that has batches decided, by this server or by the leading server of the ledger.
+    """The way by which batches are decided here, or by the leading server of the ledger.
 
     The leading server commits the answers for all servers of a ledger. All methods are called on
     the writer's thread, except :meth:`receive`, which may be called on another thread while the

@@ -135,9 +135,10 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first random word with a stable answer, by the step and by its noise alone.
+    """Return the smallest random words that make an answer stable, found in two ways.
 
-    The query needs one random word, and all later words are zero.
+    A random word is a random 64-bit number. The query's answer depends on one random word; all
+    later words are zero.
 
     Args:
         audited: the mechanism under audit.

@@ -107,14 +107,20 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return as JSON the noise on vote counts, and the lead with which a label wins despite it."""
+    """Return the noise of a noisy vote as a JSON document.
+
+    The document contains the lead in votes with which a label wins despite the noise.
+    """
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return as JSON the noise of a two-label vote, and the lead that wins despite it."""
+    """Return the noise of a two-label vote as a JSON document.
+
+    The document contains the lead in votes with which a label wins despite the noise.
+    """
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
     """Return the number k of models of a release.
 
-    It is the configured number or, if the setting is ``auto``, a number by the noise and the number
-    of rows.
+    It is the configured number. If the setting is ``auto``, it follows from the noise and the
+    number of rows.
     """
     if request.ensemble_size is not None:
         return request.ensemble_size

@@ -81,9 +81,15 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return the stable answers per period that a number of batches of rows give for ever.
+    """Return the stable answers per period that a number of batches of rows can give for ever.
 
-    It is ``T (1 - u) / (G u)``: G batches, T unstable answers for each, a fraction u unstable.
+    The result is ``T (1 - u) / (G u)``, with the symbols below.
+
+    Args:
+        unstable: the fraction u of answers that are unstable.
+        cutoff: the number T of unstable answers that each batch can pay for.
+        generation_count: the number G of batches that vote together.
+
     """
     return cutoff * (1 - unstable) / (generation_count * unstable)
 
