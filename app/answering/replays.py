@@ -261,7 +261,10 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """The possible sources of an answer: models' votes, classifier, none yet, or a refusal."""
+    """The possible sources of a new answer.
+
+    They are the models' votes, the classifier, no source yet (the query must wait), or a refusal.
+    """
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"

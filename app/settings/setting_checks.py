@@ -89,7 +89,7 @@ DELTA_MECHANISMS: tuple[DeltaMechanism, ...] = ("answers", "classifier", "statis
 
 
 def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that exactly the mechanisms that need delta have fractions of it, which add up."""
+    """Check that exactly the mechanisms that need delta have fractions of it, at most 1 in sum."""
     answers, classifier, statistics = (
         privacy.delta_share(name, classifier_uses_delta=classifier_uses_delta)
         for name in DELTA_MECHANISMS
@@ -325,7 +325,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """Check that a classifier or student that follows the answers has its share."""
+    """Check that a classifier or student model that follows the answers has a share of epsilon."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -379,7 +379,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that each learner, and any student, is either a rule or an estimator.
+    """Check that a section sets either a built-in rule of learning or an estimator, and not both.
 
     Args:
         section: the name of the section, ``learner`` or ``student``.
