@@ -196,7 +196,16 @@ def bounds_shown(
 
 
 def largest_shown(*, trials: int, delta: float, miss: float) -> float:
-    """Return the epsilon proved by an event in all runs on one data set, none on the other."""
+    """Return the largest lower bound on epsilon that a sample of this size can prove.
+
+    It is proved by an event that occurs in all runs on one data set and in no run on the other.
+
+    Args:
+        trials: the number of runs on each data set.
+        delta: the delta of the claim.
+        miss: the probability that a true proportion lies outside its confidence bound.
+
+    """
     counts = np.array([trials]), np.array([0])
     return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
 

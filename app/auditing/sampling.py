@@ -153,7 +153,10 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Return adversaries against the noisy vote: each repeats one query, with its own lead."""
+    """Return adversaries against the noisy vote, for its sampled audit.
+
+    Each repeats one query, with a lead (votes above half for the audited label) of its own.
+    """
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
@@ -164,7 +167,10 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Return adversaries against the two-label vote: each repeats one query, with its own lead."""
+    """Return adversaries against the two-label vote, for its sampled audit.
+
+    Each repeats one query, with a lead (votes above half for the audited label) of its own.
+    """
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),

@@ -379,7 +379,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that a section sets either a built-in rule of learning or an estimator, and not both.
+    """Check that a section does not set both a built-in rule of learning and an estimator.
 
     Args:
         section: the name of the section, ``learner`` or ``student``.

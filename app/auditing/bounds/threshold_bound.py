@@ -140,7 +140,18 @@ def _pair_bound(
 
 
 def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
-    """Return the chance of ``counts`` stable and then ``hits`` unstable answers, for each count."""
+    """Return the probability of a number of stable answers followed by unstable ones.
+
+    Args:
+        released: the probabilities of answers to the first queries, which are stable in the event.
+        hit: the probabilities of answers to the later queries, which are unstable in the event.
+        counts: the numbers of stable answers.
+        hits: the number of unstable answers.
+
+    Returns:
+        The probability of the event for each number in ``counts``.
+
+    """
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):
         log_stable = np.where(

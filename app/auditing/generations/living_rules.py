@@ -84,7 +84,13 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return the winning label, and how many votes may change before another label wins."""
+        """Return the winning label, and how many votes may change before another label wins.
+
+        Args:
+            active: the indices of the generations that vote.
+            ones: the number of votes for label 1 in each of these generations.
+
+        """
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance

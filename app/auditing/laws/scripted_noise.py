@@ -64,7 +64,7 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the given value, after recording the random words that a draw reads."""
+        """Return the given value, after recording the 64-bit random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
@@ -81,6 +81,6 @@ class ListeningGaussian(PrescribedGaussian):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return zero, after recording the random words that a draw reads."""
+        """Return zero, after recording the 64-bit random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)

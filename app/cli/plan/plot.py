@@ -80,7 +80,11 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the plot: one panel per varied parameter, one line per assumed agreement of models."""
+    """Return the plot of a plan.
+
+    The plot has one panel per varied parameter, and in each panel one line per assumed fraction of
+    agreeing models.
+    """
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")
