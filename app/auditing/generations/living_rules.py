@@ -76,7 +76,13 @@ class Rules:
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the state after an unstable answer is charged to each batch that voted."""
+        """Return the state after an unstable answer is charged to each generation that voted.
+
+        Args:
+            standing: the public state before the answer.
+            indices: the indices of the generations that voted.
+
+        """
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1
