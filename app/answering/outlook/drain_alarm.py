@@ -98,8 +98,8 @@ class DrainAlarm:
         """Count one further unstable answer.
 
         Args:
-            units: the number of units of the cutoff T that the answer used: 1, or 2 for some
-                answers with scores.
+            units: the number of units that the answer used of the cutoff, which is the number of
+                unstable answers after which the models stop; 1, or 2 for some answers with scores.
 
         """
         self._answered += 1
