@@ -55,10 +55,10 @@ class ConfigurationError(ConclaveError):
 
     Args:
         key: the setting, column or option at fault, e.g. ``privacy.shares``.
-        problem: what is wrong and what to do, without any private value.
+        problem: a text on the error and its remedy, without any private value.
 
     Attributes:
-        others: what else is wrong, a line each; few.
+        others: a few further errors, one line each.
 
     """
 

@@ -142,7 +142,7 @@ class Server:
         on_failure: a function that is called on the event loop if the release cannot open.
         on_open: a function that is called on the event loop once the release is open.
         clock: a function that returns the seconds since 1970, by which generations of rows join.
-        slot: the place of the service once it is open.
+        slot: the container of the service once it is open.
         failure: the error because of which the release could not open; None without one.
         watching: the options by which requests are recorded for operators.
         inference: the gRPC server of the same service; None without a gRPC port.

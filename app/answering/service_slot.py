@@ -19,7 +19,7 @@ STOPPED: Final = (
 
 
 class ServiceSlot:
-    """The place of the server's answering service, which is set when the release is open.
+    """A container for the server's answering service, which is empty unless the release is open.
 
     Every method is called on the event loop's thread.
     """

@@ -72,7 +72,7 @@ class Api:
     """The parts of the server that every route's handler may use.
 
     Attributes:
-        slot: the place of the service, once it is open.
+        slot: the container of the service, once it is open.
         limits: the maxima of the HTTP layer.
         observe: a function that is called before and after the step VALIDATE.
         refusals: the number of refused requests and lines, by the error's short name (slug).
