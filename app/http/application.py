@@ -100,7 +100,7 @@ def create_application(
     """Return the web application for a service that may not be open yet.
 
     Args:
-        slot: the container of the service; before the service is open, requests get 503 ``opening``.
+        slot: the container of the service; before it is open, requests get 503 ``opening``.
         access: access control by keys and tokens.
         limits: the maxima of the HTTP layer.
         pages: the dashboard: a reply for each of its paths; None serves no dashboard.
