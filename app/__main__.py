@@ -1,4 +1,4 @@
-"""Run the command line by ``python -m app``."""
+"""Run the command line for ``python -m app``."""
 
 from __future__ import annotations
 

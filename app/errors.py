@@ -9,35 +9,35 @@ only, and name a column and a row number, never a value.
     ConclaveError
     ├── ConfigurationError          operator: bad configuration or data, exit 2
     │   ├── DataError               a private source that does not fit the schema
-    │   ├── HeadFileError           the ledger is older than its head file, or that is none
-    │   ├── NoLedgerError           there is none where one is to be read
-    │   └── ReleaseMismatchError    the ledger's release is another one
-    │       └── UnknownRowsError    its rows are others, or were read otherwise
-    ├── VerificationError           the thing asked for does not hold, exit 1
-    │   └── NotExportableError      a classifier that the format cannot hold
+    │   ├── HeadFileError           the ledger is older than its head file, or the file is bad
+    │   ├── NoLedgerError           the ledger to be read does not exist
+    │   └── ReleaseMismatchError    the ledger contains another release
+    │       └── UnknownRowsError    its rows differ, or were read differently
+    ├── VerificationError           a tested condition does not hold, exit 1
+    │   └── NotExportableError      a classifier that the format cannot express
     ├── MachineError                memory, a file, a thread or a process was refused
-    ├── RequestError                caller: refused before anything is charged
+    ├── RequestError                caller: refused before any charge
     │   ├── MalformedBodyError      malformed-body
     │   ├── UnsupportedMediaTypeError
     │   ├── TooLargeError
     │   ├── InvalidFeaturesError    names the feature
     │   ├── IdempotencyConflictError
     │   ├── BudgetExhaustedError
-    │   ├── KeyLimitError           a key's own share is used up
+    │   ├── KeyLimitError           an API key's limit of answers is reached
     │   ├── NotPublishedError       no classifier yet
-    │   ├── NoStatisticsError       statistics have no share
+    │   ├── NoStatisticsError       no share of epsilon for statistics
     │   ├── StatisticsNotOpenError  no table yet
     │   ├── InvalidHypothesisError  names the hypothesis
     │   ├── UnauthorizedError
     │   └── ForbiddenError
-    ├── UnavailableError            us: retryable, nothing was released
+    ├── UnavailableError            server: no answer was released, retry
     │   ├── LedgerUnavailableError
     │   ├── SwitchingError
     │   └── OpeningError
     └── IntegrityError              stop serving
-        ├── InvariantError          a broken invariant of our own
+        ├── InvariantError          a guarantee of Conclave's own code is broken
         ├── LedgerCorruptError      the ledger does not verify
-        ├── UncountedDrawsError     draws that the database refused, and cannot be recorded
+        ├── UncountedDrawsError     drawn answers that can no longer be recorded
         └── ContainedError          an unexpected failure after VOTE; one fixed text
 """
 
@@ -55,10 +55,10 @@ class ConfigurationError(ConclaveError):
 
     Args:
         key: the setting, column or option at fault, e.g. ``privacy.shares``.
-        problem: what is wrong and what to do, without any private value.
+        problem: a text on the error and its remedy, without any private value.
 
     Attributes:
-        others: what else is wrong, a line each; few.
+        others: a few further errors, one line each.
 
     """
 
@@ -91,7 +91,7 @@ class NoLedgerError(ConfigurationError):
 
 
 class ReleaseMismatchError(ConfigurationError):
-    """The ledger holds a release that was opened with other settings or rows."""
+    """The ledger contains a release that was opened with other settings or rows."""
 
 
 class UnknownRowsError(ReleaseMismatchError):
@@ -107,10 +107,10 @@ class NotExportableError(VerificationError):
 
 
 class MachineError(ConclaveError):
-    """The machine denied learners memory, a file, a thread or a process.
+    """The machine refused memory, a file, a thread or a process that the models need.
 
-    Its text is fixed.  It stands for no vote: at an opening it goes to the operator's
-    terminal, and where votes were asked for it is contained.
+    The error's text is fixed. When a release opens, the error is shown on the operator's terminal;
+    after votes were requested, it stops the release, and never stands in place of a vote.
     """
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """The place where all parts are built from the settings: ledger, release, service, application.
 
-The only place that wires.  Everything below takes what it needs as arguments.
+No other module connects these parts; all others get the parts that they need as arguments.
 """
 
 from __future__ import annotations
@@ -131,18 +131,21 @@ class Server:
 
     Attributes:
         settings: the whole configuration.
-        progress: shows how far the opening has come.
-        warn: told, once, what an operator should know of a release that opens.
-        observe: called around every step of a query; crash tests kill in it.
-        expect_head: a hash that must occur in the ledger's chain, noted elsewhere before.
-        even_if_hopeless: whether a hopeless release is opened all the same, on record.
-        on_failure: called on the event loop when the release cannot open.
-        on_open: called on the event loop once the release has opened.
-        clock: seconds since 1970, by which generations join.
-        slot: where the service is once it is open.
-        failure: why the release could not open.
-        watching: how closely requests are watched, as configured.
-        inference: the server of gRPC that goes with the application; None without a port.
+        progress: receives the stages of opening the release.
+        warn: a function that is called with each warning for the operator about an opening release.
+        observe: a function that is called before and after every step of a query; crash tests end
+            the process in it.
+        expect_head: a hash of a ledger entry, recorded elsewhere, that must occur in the ledger's
+            chain.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
+        on_failure: a function that is called on the event loop if the release cannot open.
+        on_open: a function that is called on the event loop once the release is open.
+        clock: a function that returns the seconds since 1970, by which generations of rows join.
+        slot: the container of the service once it is open.
+        failure: the error because of which the release could not open; None without one.
+        watching: the options by which requests are recorded for operators.
+        inference: the gRPC server of the same service; None without a gRPC port.
 
     """
 
@@ -166,8 +169,8 @@ class Server:
         """Return the web application, which opens the release when it is served.
 
         Raises:
-            ConfigurationError: the server may not listen there, or its keys or a library that
-                it needs are missing.
+            ConfigurationError: the server may not listen on this address, or its API keys or a
+                required library are missing.
 
         """
         server = self.settings.server
@@ -312,18 +315,20 @@ def open_from_settings(
 
     Args:
         settings: the whole configuration.
-        noise: where every draw comes from.
-        progress: shows how far it has come.
-        warn: told what an operator should know.
-        expect_head: a hash that must occur in the ledger's chain.
-        even_if_hopeless: whether a hopeless release is opened all the same, on record.
-        before: what was read and drawn before there was a ledger.
-        clock: seconds since 1970, by which generations join.
+        noise: the source of randomness.
+        progress: receives the stages of the opening.
+        warn: a function that is called with each warning for the operator.
+        expect_head: a hash of an entry that must occur in the ledger's chain; None for no check.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
+        before: the rows and the secret that were read and drawn before the ledger existed.
+        clock: a function that returns the seconds since 1970, by which generations of rows join.
 
     Raises:
-        ConfigurationError: bad configuration or data, or another release's ledger.
-        IntegrityError: the ledger is not what was written.
-        ContainedError: an unexpected failure; its text is fixed.
+        ConfigurationError: the configuration or the data is invalid, or the ledger belongs to
+            another release.
+        IntegrityError: the ledger was altered.
+        ContainedError: an unexpected failure; the error's text is fixed.
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
@@ -400,9 +405,11 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
 
 
 def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
-    """Return the object that sends batches to a leading server; None where each server decides.
+    """Return the object that sends batches to the server that commits for all servers of a ledger.
 
-    A release that grows has none: its batches may end where a generation retires.
+    The result is None if every server decides its own batches. A release to which rows are added
+    has no such leading server, because one of its batches may have to end where a generation of
+    rows stops voting.
     """
     if isinstance(answerer, LivingAnswerer):
         return None
@@ -424,19 +431,19 @@ def append_from_settings(
 
     Args:
         settings: the whole configuration.
-        source: as ``data.source`` would have it.
-        noise: where the permutation of the rows comes from.
-        progress: shows how far it has come.
-        warn: told what an operator should know.
-        clock: seconds since 1970, by which generations join.
-        budget: epsilon and delta of its records; None for the release's.
+        source: the path or address of the rows, in the form of ``data.source``.
+        noise: the source of randomness, which permutes the rows.
+        progress: receives the stages of reading the rows.
+        warn: a function that is called with each warning for the operator.
+        clock: a function that returns the seconds since 1970, by which generations of rows join.
+        budget: the epsilon and delta of the added records; None for those of the release.
 
     Raises:
-        ConfigurationError: a row does not fit, or the release takes no generation; nothing is
-            appended or charged.
+        ConfigurationError: a row does not fit the schema, or the release accepts no further rows;
+            nothing is appended or charged.
         VerificationError: the release has ended.
-        IntegrityError: the ledger is not what was written.
-        ContainedError: an unexpected failure; its text is fixed.
+        IntegrityError: the ledger was altered.
+        ContainedError: an unexpected failure; the error's text is fixed.
 
     """
     configuration = configure(settings)
@@ -480,18 +487,20 @@ def change_from_settings(
 
     Args:
         settings: the whole configuration.
-        identifiers: of records to forget, where no source is given.
-        source: rows with identifiers, which replace the records of these.
-        now: whether a tick is made at once.
-        noise: of a fit that waits, where a tick is made.
-        progress: shows how far reading has come.
-        warn: told what an operator should know.
-        clock: seconds since 1970.
+        identifiers: the identifiers of the records or persons to erase, if no source is given.
+        source: the path of corrected rows with identifiers, which replace the records with the same
+            identifiers.
+        now: whether to make the scheduled update (tick) at once.
+        noise: the source of randomness, used if models must be trained for an update made at once.
+        progress: receives the stages of reading the rows.
+        warn: a function that is called with each warning for the operator.
+        clock: a function that returns the seconds since 1970.
 
     Raises:
-        ConfigurationError: a row does not fit, or the release keeps no such rows; nothing changes.
+        ConfigurationError: a row does not fit the schema, or the release does not keep its rows for
+            changes; nothing changes.
         VerificationError: the release has ended.
-        IntegrityError: the ledger is not what was written.
+        IntegrityError: the ledger was altered.
 
     """
     configuration = configure(settings)
@@ -522,8 +531,8 @@ def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
         settings: the whole configuration.
 
     Raises:
-        ConfigurationError: there is no ledger, or it is another release's.
-        IntegrityError: the ledger is not what was written.
+        ConfigurationError: there is no ledger, or it belongs to another release.
+        IntegrityError: the ledger was altered.
 
     """
     name = settings.release.name
@@ -541,7 +550,8 @@ class RowsBefore:
 
     Attributes:
         rows: the private rows; secret.
-        secret: that the ledger's database is to have, 32 bytes, by which rows are known.
+        secret: the future secret of the ledger's database, 32 bytes, with which identifiers of rows
+            are hashed.
 
     """
 
@@ -697,17 +707,20 @@ def learn_from_settings(
 
     Args:
         settings: the whole configuration.
-        public: a CSV of public points; None for none.
-        noise: where every draw comes from.
-        progress: shows how far it has come.
-        tell: told what the draw is worth, and how many points equal a row.
-        even_if_hopeless: whether a hopeless release is opened all the same, on record.
+        public: the path of a CSV of public points; None without public points.
+        noise: the source of randomness.
+        progress: receives the stages of the opening.
+        tell: a function that is called with lines for the operator: the accuracy to expect, and how
+            many public points equal a row.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
 
     Raises:
-        ConfigurationError: bad configuration, data or points, or another release's ledger.
+        ConfigurationError: the configuration, the data or the points are invalid, or the ledger
+            belongs to another release.
         VerificationError: a classifier is published already.
-        IntegrityError: the ledger is not what was written.
-        ContainedError: an unexpected failure; its text is fixed.
+        IntegrityError: the ledger was altered.
+        ContainedError: an unexpected failure; the error's text is fixed.
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
@@ -749,19 +762,22 @@ def statistics_from_settings(
 
     Args:
         settings: the whole configuration.
-        raw: hypotheses as decoded from JSON.
-        public: a CSV of public points; None for none.
-        noise: where every draw comes from.
-        progress: shows how far it has come.
-        tell: told what a table that opens is worth, and how many points equal a row.
-        even_if_hopeless: whether a hopeless release is opened all the same, on record.
+        raw: the rules (hypotheses), as decoded from JSON.
+        public: the path of a CSV of public points; None without public points.
+        noise: the source of randomness.
+        progress: receives the stages of the opening.
+        tell: a function that is called with lines for the operator: the accuracy of a new table,
+            and how many public points equal a row.
+        even_if_hopeless: whether to open even a release that will give almost no stable answers;
+            the ledger records this choice.
 
     Raises:
-        ConfigurationError: bad configuration, data or points, or another release's ledger.
-        RequestError: a hypothesis that does not fit, or lies outside the table.
-        VerificationError: the table may not open now.
-        IntegrityError: the ledger is not what was written.
-        ContainedError: an unexpected failure; its text is fixed.
+        ConfigurationError: the configuration, the data or the points are invalid, or the ledger
+            belongs to another release.
+        RequestError: a rule does not fit the schema, or the table does not contain it.
+        VerificationError: the table may not be drawn now.
+        IntegrityError: the ledger was altered.
+        ContainedError: an unexpected failure; the error's text is fixed.
 
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)

@@ -1,11 +1,12 @@
 """The main function for a batch of queries: look up, vote, decide and commit, on the writer thread.
 
-The steps of a query have one name in code, docs, logs and crash tests: :class:`Step`.
-``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
-(``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
-touched leaves this module before its transaction has committed.
+The steps of a query have one name in code, docs, logs and crash tests: :class:`Step`. This module
+runs the steps ``REPLAY``, ``VOTE``, ``STEP`` and ``COMMIT``; ``VALIDATE`` is in
+``app.data.validate``, and ``ENQUEUE`` and ``RESPOND`` are in ``app.answering.writer``. No value
+that depends on the votes leaves this module before its transaction has committed.
 
-Answers that are drawn and not known to be committed, and whether that can tell of them.
+The module also keeps answers whose commit failed, and decides whether a client can have learned
+anything about these answers from the failure.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Step(StrEnum):
-    """The steps of a query, in order; see ``docs/life-of-a-query.md``."""
+    """The steps of answering a query, in order; see ``docs/life-of-a-query.md``."""
 
     VALIDATE = "validate"
     REPLAY = "replay"
@@ -82,9 +83,11 @@ class Undelivered(NamedTuple):
     """New answers of a batch whose commit failed or is still in progress.
 
     Attributes:
-        fresh: as they were drawn; none where every draw is known to be committed.
-        transaction: the last that should have recorded them.
-        was_refused: whether one before it was refused for what it would have written.
+        fresh: the new answers, as they were drawn; empty if every new answer is known to be
+            committed.
+        transaction: the last transaction that should have recorded the answers.
+        was_refused: whether the database may have refused an earlier transaction because of the
+            answers that it would have written.
 
     """
 
@@ -106,11 +109,11 @@ class Undelivered(NamedTuple):
     def left_no_trace(self) -> bool:
         """Whether no client can have seen anything that depends on the unrecorded answers.
 
-        A server that was paused, a network or a database that went away: they end a
-        connection whatever is under way on it, as a crash of this process would, after
-        which a draw that nobody saw is made again under the same charge.  A database
-        that refuses a statement and goes on, for want of space say, may do so by the
-        size of what was drawn; its callers have seen that.
+        A paused server, or a lost network or database, ends a connection whatever the transaction
+        contains. Such a failure is like a crash of this process: nobody has seen the unrecorded
+        answers, so that they can be drawn again under the same charge. A database that refuses a
+        statement and continues, for example because its disk is full, may have refused it because
+        of the size of the answers, and callers have seen this refusal.
         """
         if self.was_refused:
             return False
@@ -142,7 +145,7 @@ def do_nothing(
 
 
 class QueryAnswerer:
-    """The object that answers batches and holds all mutable answering state of one release."""
+    """The object that answers batches of queries, and keeps a release's mutable answering state."""
 
     def __init__(
         self,
@@ -155,10 +158,11 @@ class QueryAnswerer:
         """Take over an open release and read its recorded answers.
 
         Args:
-            release: what serves.
-            noise: where the coins of answers come from.
-            observe: called on both sides of every step.
-            padding_seconds: every evaluation takes a whole multiple of it.
+            release: the open release whose models answer.
+            noise: the source of randomness for answers.
+            observe: a function that is called before and after every step.
+            padding_seconds: the duration of every evaluation of votes is padded to a multiple of
+                this time.
 
         """
         self.release = release
@@ -182,7 +186,7 @@ class QueryAnswerer:
 
     @property
     def phase(self) -> Phase:
-        """The release's phase by its committed counts: votes, classifier or halted."""
+        """The release's phase by its committed counts: ensemble, classifier or halted."""
         return self.release.phase
 
     def answer_batch(
@@ -191,11 +195,11 @@ class QueryAnswerer:
         """Return the decisions on ``queries``, in order, after committing them in one transaction.
 
         Args:
-            queries: with their digests.
-            before_commit: called in the transaction, as its last step.
+            queries: the queries of the batch, with the keyed hashes of their vectors.
+            before_commit: a function that is called inside the transaction, as its last step.
 
         Raises:
-            LedgerUnavailableError: nothing was released; try again.
+            LedgerUnavailableError: no answer was released; try again.
             IntegrityError: the release must stop serving.
 
         """
@@ -287,13 +291,13 @@ class QueryAnswerer:
         """Return all recorded answers to the vectors and idempotency keys of ``queries``.
 
         Args:
-            queries: with their digests.
-            records: the ledger, or the open transaction that decides.
-            further_vectors: digests of vectors that are looked up too.
+            queries: the queries, with the keyed hashes of their vectors.
+            records: the ledger, or the open transaction of the batch.
+            further_vectors: keyed hashes of further vectors to look up.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            LedgerCorruptError: what is recorded cannot be understood.
+            LedgerCorruptError: a recorded answer cannot be decoded.
 
         """
         return self.replays.among(
@@ -471,7 +475,8 @@ def unknown_of(
 ) -> IdentifiedQueries:
     """Return the queries, one per distinct vector, that have no recorded answer yet.
 
-    What only a refusal awaits is left out: votes are not cast for a key at its limit.
+    The queries of an API key that has reached its limit of answers are left out, because they will
+    be refused and no votes are needed for them.
     """
     digests = queries.vector_digests
     askers = filter(None, set(queries.askers))

@@ -1,6 +1,7 @@
 """Replies to clients, made from decisions, recorded answers or the classifier's labels.
 
-Results in the order of what was asked: those known at once, and those that come in parts.
+The module also merges answers that are known at once with answers that arrive later, so that a
+client gets all of them in the order of its queries.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """A released answer; its fields are the members of the HTTP reply, in order.
 
     Attributes:
-        query_id: number of the fresh answer, from 1; None from the classifier.
-        label: a class of the public schema; None where unstable and abstaining.
-        stable: whether the votes agreed far enough; True from the classifier.
-        phase: the phase that answered.
-        replayed: whether this is a recorded answer given again.
+        query_id: the number of this answer among the release's answers by vote, counted from 1;
+            None for an answer by the classifier.
+        label: a label of the public schema; None if the answer is unstable and carries no label.
+        stable: whether the models' votes agreed clearly enough; True for an answer by the
+            classifier.
+        phase: the release's phase in which the answer was given.
+        replayed: whether this is a recorded answer that is given again.
 
     """
 
@@ -52,12 +55,14 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class ScoredAnswer(Answer, frozen=True, gc=False):
-    """A released answer of a release with scores.
+    """An answer of a release whose answers are scores (probabilities of the second class).
 
     Attributes:
-        score: mid-point of the bin; None where unstable, and from the classifier.
-        bin: what holds the score; None with it.
-        precision: bins that were asked for; None from the classifier.
+        score: the mid-point of the score's bin; None for an unstable answer and for an answer by
+            the classifier.
+        bin: the interval that contains the score; None if the score is None.
+        precision: the number of bins that the query asked for; None for an answer by the
+            classifier.
 
     """
 
@@ -94,10 +99,11 @@ def answers_for(
     """Return the replies to clients for the given decisions on their queries.
 
     Args:
-        decisions: of queries, in order.
-        vectors: canonical bytes of theirs.
+        decisions: the decisions on the queries, in order.
+        vectors: the canonical bytes of the queries' feature vectors, in the same order.
         schema: the public schema.
-        classify: answers by the classifier; called once for all that are left to it.
+        classify: a function that returns the classifier's answers to vectors; called once, with all
+            vectors whose decision is to use the classifier.
 
     """
     if {Fresh, Relayed}.issuperset(map(type, decisions)):  # as most are
@@ -144,8 +150,8 @@ async def in_turn(
     """Yield the answers to all queries in order, as parts arrive; some are known beforehand.
 
     Args:
-        known: results by their place.
-        parts: those of all other places, in order, as they come.
+        known: the answers that are known beforehand, by the index of their query.
+        parts: the answers to all other queries, in order, in sequences that arrive one by one.
 
     """
     leading = _known_from(known, 0)

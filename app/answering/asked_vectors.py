@@ -1,9 +1,10 @@
-"""The recorded vectors of queries, in a release that answers each region of vectors only once.
+"""The recorded vectors of queries, in a release that answers each public cell only once.
 
-An answer is found again by its cell there, and the vectors themselves are what a classifier
-takes for its points and a student for its examples.  So each is recorded once, in the
-transaction of its first reply, until there are ``ASKED_MAX`` of them; the first vector of a
-cell always is.  All of them are in memory, by their digests.
+In such a release an answer is found by the cell of its feature vector. The vectors themselves are
+recorded too, because a published classifier or a student model is later learned with their help.
+Each vector is recorded once, in the transaction of its first reply, until ``ASKED_MAX`` vectors are
+recorded; the first vector of a cell is always recorded. The keyed hashes of all recorded vectors
+are in memory.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ ASKED_MAX: Final = 100_000
 class AskedVectors:
     """The recorded vectors of queries, looked up by their keyed hashes.
 
-    Changed on the writer's thread after a commit, and read on any.
+    The object is changed only on the writer's thread, after a commit; any thread may read it.
     """
 
     def __init__(self, *, are_kept: bool, asked_max: int = ASKED_MAX) -> None:
         """Start with no vectors.
 
         Args:
-            are_kept: whether the release decides each cell once; an answer's own row has
-                its vector otherwise, and nothing is recorded here.
-            asked_max: of further vectors.
+            are_kept: whether the release answers each cell only once; in other releases the row of
+                an answer contains its vector, and nothing is recorded here.
+            asked_max: the largest number of vectors to record in addition to the first one of each
+                cell.
 
         """
         self.are_kept = are_kept
@@ -45,11 +47,11 @@ class AskedVectors:
         return posted_digest in self._digests
 
     def want(self, posted_digest: bytes, *, beside: int = 0) -> bool:
-        """Return whether a vector has to be recorded although its region already has an answer.
+        """Return whether a vector has to be recorded although its cell already has an answer.
 
         Args:
-            posted_digest: of the vector.
-            beside: how many a batch records before it.
+            posted_digest: the keyed hash of the vector.
+            beside: the number of further vectors that the same batch already records.
 
         """
         has_room = self.are_kept and len(self._digests) + beside < self._asked_max

@@ -1,14 +1,13 @@
 """The decisions on a batch of queries, one by one, before any is committed or visible.
 
-The batch lays its own answers over the committed ones, so that a vector or a
-key asked twice in one batch is treated as it would be in two.
+A batch looks up its own new answers before the committed ones, so that a vector or an idempotency
+key that occurs twice in one batch is treated as it would be in two batches.
 
-Limits of a key: how many of a release's answers one client may take.
-
-They share the answers out fairly and promise nobody anything: what a release promises
-holds whoever asks.  Only fresh answers of the ensemble count, since only they use up what
-all clients share.  A limit is public, and what it is held against are answers that the
-key was given, so that a refusal tells its client nothing that it has not seen.
+The module also applies the limits of API keys: how many of a release's answers one client may use.
+The limits share the answers out fairly and are no part of the privacy promise, which is the same
+for any clients. Only new answers of the ensemble count, since only new answers use up the budget
+that all clients share. A limit is public and is compared with the answers that the key was given,
+so that a refusal shows its client nothing new.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ UNSTABLE_USED: Final = (
 def key_limit_refusal(asker: Asker, given: KeyCount) -> KeyLimitError | None:
     """Return the reason why an API key gets no further new answer, or None if it gets one.
 
-    The answer that reaches a limit is still given, as the T-th unstable one is.
+    The answer with which a key reaches its limit is still given.
     """
     if asker.answer_limit is not None and given.answered >= asker.answer_limit:
         return KeyLimitError(ANSWERS_USED.format(limit=asker.answer_limit))
@@ -98,13 +97,14 @@ class Batch:
     """The decisions on all queries of one transaction.
 
     Attributes:
-        state: after them.
-        phase: that it puts the release in.
-        fresh: the answers that it makes, in order.
-        fresh_by_vector: the same by the digest of their vector.
-        new_keys: digests of vectors by those of the idempotency keys that it keeps.
-        key_counts: what the askers' keys were given by now.
-        asked: vectors that it records as asked, by their digests.
+        state: the mechanism's state after the decisions.
+        phase: the release's phase after the decisions.
+        fresh: the new answers of the batch, in order.
+        fresh_by_vector: the new answers, by the keyed hash of their vector.
+        new_keys: the keyed hash of the vector of each new idempotency key, by the key's own keyed
+            hash.
+        key_counts: the numbers of answers that each API key has been given, this batch included.
+        asked: the queried vectors that this batch records, by their keyed hashes.
 
     """
 
@@ -123,15 +123,15 @@ class Batch:
         """Start a batch of decisions from the committed state.
 
         Args:
-            parameters: of the release.
-            state: as it is committed.
-            replays: everything recorded of what is asked.
-            private_values: votes, or bins, by vector; of a vector that only keys ask
-                which have reached a limit, there need be none.
-            noise: where coins come from.
-            key_counts: what the askers' keys were given before.
-            asked_before: the vectors that are recorded as asked.
-            phase: of the release; None for the one that the counters put it in.
+            parameters: the release's public parameters.
+            state: the mechanism's committed state.
+            replays: all recorded answers to the batch's vectors and idempotency keys.
+            private_values: the models' votes, or score bins, by vector; they may be missing for a
+                vector that only API keys at their limit query.
+            noise: the source of randomness.
+            key_counts: the numbers of answers that each API key was given before.
+            asked_before: the queried vectors that are recorded already.
+            phase: the release's phase; None for the phase that follows from the state's counts.
 
         """
         self.state = state
@@ -157,17 +157,18 @@ class Batch:
     ) -> None:
         """Restore answers that were drawn earlier but not committed, so that none is drawn again.
 
-        None is drawn again; one that is recorded by now, because its commit
-        happened after all or another process answered it, is left as it is.
+        An answer that is recorded by now is left as it is: either its commit happened after all, or
+        another process answered its query.
 
         Args:
-            undelivered: of one batch.
-            left_no_trace: that they were not committed cannot tell what they are.
-            may_be_recorded: their commit may have happened after all.
+            undelivered: the drawn answers of one batch, in order.
+            left_no_trace: whether the failed commit cannot have shown anything about the answers.
+            may_be_recorded: whether the failed commit may have happened after all.
 
         Raises:
-            UncountedDrawsError: that they were not committed may have told of them, and
-                another process answered one that counts, or ended the epoch of a hit.
+            UncountedDrawsError: the failed commit may have shown something about the drawn answers,
+                and they can no longer be recorded, because meanwhile another process answered one
+                of the queries or gave an unstable answer.
 
         """
         waiting = [
@@ -250,9 +251,9 @@ class Batch:
         """Return the decision on each query, in order.
 
         Args:
-            queries: of the batch.
-            until_spent: whether to leave out those after the unstable answer that reaches the
-                cutoff, which further generations may answer.
+            queries: the queries of the batch.
+            until_spent: whether to stop after the unstable answer that reaches the cutoff, so that
+                later queries are left to other generations of records.
 
         """
         answered: Sequence[Decision] = ()

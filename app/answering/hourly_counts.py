@@ -1,16 +1,15 @@
 """Counters of a server's work: answers by kind and hour, and histograms of batch sizes and times.
 
-The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
-counted here is coarser than what every client measures: a value is forgotten as soon
-as it is known which bucket it is in, and buckets are not told apart by what was
-answered, by whom it was asked, or whether it was stable.
+The times of answers are outside the privacy guarantee (``docs/guarantee.md``). The histograms show
+less than the times that every client can measure: only the bucket of a value is kept, and the
+buckets do not distinguish values by answer, by client or by stability.
 
-The history by the hour is shared by all servers of a ledger and kept over restarts.  Its counts
-are public totals.  They are written once a minute, and when the server ends, in a transaction
-of their own on a thread beside the event loop: no answer waits for them but by the ledger's
-lock, for as long as one small commit.
+All servers of a ledger share the hourly counts, which are kept over restarts. The counts are public
+totals. They are written once a minute, and when the server ends, in a transaction of their own and
+on a separate thread. An answer waits for this transaction at most as long as one small commit locks
+the ledger.
 
-Listeners are notified when the public state has changed.
+The module also notifies listeners of changes of the public state.
 """
 
 from __future__ import annotations
@@ -67,8 +66,8 @@ class Buckets:
     def sum_of_bounds(self) -> float:
         """Return the sum of all values, each taken as the upper bound of its bucket.
 
-        It stands for the sum of the values, which would give back a single one.  What
-        exceeds the last bound counts as that bound.
+        This sum is published instead of the exact sum, from which a single value could be computed.
+        A value above the last bound counts as the last bound.
         """
         bounds = (*self._bounds, self._bounds[-1])
         return sum(bound * count for bound, count in zip(bounds, self._counts, strict=True))
@@ -86,14 +85,15 @@ RATE_SECONDS_MAX: Final = 300
 class AnswerCounts:
     """The number and rate of answers that this process gave since it started, by kind.
 
-    Counts at the ends of the last seconds are kept, for rates; nothing finer.
+    To compute rates, the counts at the end of each of the last ``RATE_SECONDS_MAX`` seconds are
+    kept.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start with counts of zero.
 
         Args:
-            clock: seconds since any moment, which never go back.
+            clock: a function that returns the seconds since a fixed moment and never goes back.
 
         """
         self._clock = clock
@@ -118,8 +118,8 @@ class AnswerCounts:
         """Return the mean answers per second over a window, or since the start if shorter.
 
         Args:
-            kind: one of ``ANSWER_KINDS``.
-            window_seconds: at most ``RATE_SECONDS_MAX``.
+            kind: a kind of answer, one of ``ANSWER_KINDS``.
+            window_seconds: the length of the window in seconds, at most ``RATE_SECONDS_MAX``.
 
         """
         now = int(self._clock() - self._began)
@@ -140,11 +140,11 @@ class Hourly:
     """The hourly counts of requests that this process has not yet written to the database."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
-        """Start at nothing.
+        """Start with no counts.
 
         Args:
-            ledger: with the history.
-            clock: seconds since 1970.
+            ledger: the ledger in which the hourly counts are recorded.
+            clock: a function that returns the seconds since 1970.
 
         """
         self._ledger = ledger
@@ -216,11 +216,11 @@ class Workload:
     """The writer's queue length, and its counters since the process started.
 
     Attributes:
-        waiting: queries in the queue, and those that wait for the switch.
-        waiting_max: queries that may wait.
-        batch_queries: sizes of the batches that were decided together.
-        commit_seconds: how long commits took that succeeded.
-        answers: what was given, by kind.
+        waiting: the number of queries in the queue, including those that wait for the classifier.
+        waiting_max: the largest number of queries that may wait.
+        batch_queries: a histogram of the numbers of queries that were decided together.
+        commit_seconds: a histogram of the durations of successful commits, in seconds.
+        answers: the numbers of answers that were given, by kind.
 
     """
 

@@ -1,6 +1,6 @@
 """Queries, the clients that ask them, and batches as columns; one query is a batch of one.
 
-The answers that a batch makes of them.
+The module also defines the new answers that a batch gives to its queries.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ class Asker(msgspec.Struct, frozen=True):
     """The API key or token under whose name a client's queries are counted.
 
     Attributes:
-        name: of the key.
-        answer_limit: fresh answers that it may have; None for as many as there are.
-        unstable_limit: the same of unstable ones; with scores, of units of the cutoff.
+        name: the name of the API key.
+        answer_limit: the largest number of new answers that the key may get; None for no limit.
+        unstable_limit: the largest number of new unstable answers (with scores, of units of the
+            cutoff) that the key may get; None for no limit.
 
     """
 
@@ -44,10 +45,10 @@ class Query(msgspec.Struct, frozen=True, gc=False):
     """A validated feature vector, with the caller's idempotency key if there is one.
 
     Attributes:
-        vector: as posted, in schema order.
-        idempotency_key: the caller's; None without one.
-        precision: bins of the score that is asked for; None leaves it to the release.
-        asker: whose query it is; None on a server without keys.
+        vector: the feature values as posted, in the order of the schema.
+        idempotency_key: the caller's idempotency key; None without one.
+        precision: the number of score bins that the query asks for; None for the release's default.
+        asker: the API key that asks the query; None on a server without API keys.
 
     """
 
@@ -61,10 +62,11 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
     """Validated queries of one or several callers, as columns (vectors, keys, ...) of equal length.
 
     Attributes:
-        vectors: canonical bytes of each vector.
-        idempotency_keys: the caller's; None without one.
-        precisions: bins of the score that each asks for; None leaves it to the release.
-        askers: by whom each is counted; None on a server without keys.
+        vectors: the canonical bytes of each query's feature vector.
+        idempotency_keys: the caller's idempotency key of each query; None without one.
+        precisions: the number of score bins that each query asks for; None for the release's
+            default.
+        askers: the API key under which each query is counted; None on a server without API keys.
 
     """
 
@@ -123,15 +125,18 @@ def in_columns(queries: Sequence[Query]) -> Queries:
 class IdentifiedQueries(Queries, frozen=True, gc=False):
     """Queries with the keyed hashes under which their answers are recorded.
 
-    Their precisions are those that they are answered with; None for a label.
+    The column ``precisions`` contains the number of score bins of each query's answer, or None if
+    the answer is a label.
 
     Attributes:
-        vector_digests: by which answers are found: of the vectors, with scores of the
-            vectors and the precisions, and of their public cells where each is decided once.
-        key_digests: of the idempotency keys; None without one.
-        posted_digests: of the vectors as posted, with scores and the precisions; what a
-            key is kept for.
-        kept: canonical bytes that an answer is kept with: of the vector, or of its cell.
+        vector_digests: the keyed hash by which each query's answer is found: a hash of the vector,
+            of the vector and its precision (with scores), or of the vector's public cell (in a
+            release that answers each cell only once).
+        key_digests: the keyed hash of each idempotency key; None without one.
+        posted_digests: the keyed hash of each vector as posted, with scores also of the precision;
+            an idempotency key may be used again only with the same hash.
+        kept: the canonical bytes that are recorded with each answer: those of the vector or of its
+            cell.
 
     """
 
@@ -145,7 +150,9 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Relayed(msgspec.Struct, frozen=True, gc=False):
-    """A new answer that the leading server has committed on behalf of this server.
+    """A new answer that another server has committed on behalf of this server.
+
+    If several servers share a ledger, one of them, the leading server, commits for all.
 
     Attributes:
         recorded: the answer.
@@ -160,13 +167,15 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         recorded: the answer.
-        vector_digest: by which it is found again.
-        kept: canonical bytes of the vector, or of its cell.
-        posted_digest: of the vector as posted.
-        posted: its canonical bytes.
-        asker: by whom it is counted; None on a server without keys.
-        drawn_in: a state of the epoch in which it was drawn.
-        following: one of the epoch after it, with whatever it drew for the threshold.
+        vector_digest: the keyed hash by which the answer is found again.
+        kept: the canonical bytes that are recorded with the answer: those of the vector or of its
+            cell.
+        posted_digest: the keyed hash of the vector as posted.
+        posted: the canonical bytes of the vector as posted.
+        asker: the API key under which the answer is counted; None on a server without API keys.
+        drawn_in: the mechanism's state before the answer.
+        following: the mechanism's state after the answer, with the new noise of the threshold if
+            the answer is unstable.
 
     """
 
@@ -181,5 +190,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The part of the limit of unstable answers used by this one: 0 if stable, else 1 or 2."""
+        """The units of the cutoff (number of unstable answers) that this answer uses: 0, 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

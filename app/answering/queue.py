@@ -1,6 +1,7 @@
 """The queue of queries waiting for the writer thread, and the decisions on them.
 
-How long a batch waits for queries that are likely to come right now.
+The module also contains the rule for how long a batch waits for queries that are likely to arrive
+at once.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ class Decided(msgspec.Struct, frozen=True):
     """The decisions on queries that one caller queued together.
 
     Attributes:
-        decisions: of the first of them, in order.
-        rest: of the others, which wait for the classifier; None where there are none.
+        decisions: the decisions on the first queries of the caller, in order.
+        rest: a future of the decisions on the other queries, which wait for the classifier; None if
+            there are no other queries.
 
     """
 
@@ -57,9 +59,10 @@ class Waiting:
     """The waiting queries of one caller, with the object that gets their decisions.
 
     Attributes:
-        queries: in order, at least one.
-        future: of the caller; one that hung up has no use for it.
-        decisions: as far as they are known, the others deferred.
+        queries: the queries, in order, at least one.
+        future: the caller's future, which gets the decisions; it is done already if the caller hung
+            up.
+        decisions: the known decisions; queries without one have a deferred decision.
 
     """
 
@@ -79,8 +82,8 @@ class Waiting:
         """Give decisions up to the first query left to the classifier; return the other queries.
 
         Args:
-            deferred: its place.
-            decisions: for each query.
+            deferred: the index of the first query that is left to the classifier.
+            decisions: a decision for each query.
 
         """
         if deferred == 0:
@@ -92,7 +95,7 @@ class Waiting:
         return rest
 
     def end(self, result: Deferred | UnavailableError | IntegrityError) -> None:
-        """Give the waiting caller the same result for every query that has none."""
+        """Give the waiting caller the same result for every query that has no decision yet."""
         if isinstance(result, IntegrityError):
             self._give(result)
             return
@@ -134,7 +137,7 @@ class Queue:
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
-    """Return the decisions of a batch, split by caller."""
+    """Return the decisions of a batch, divided by caller."""
     if len(batch) == len(decided):  # of one query each
         return ((decision,) for decision in decided)
     ends = accumulate(map(len, batch))
@@ -182,7 +185,7 @@ async def _decided(pending: Pending) -> Decided:
 def contained(error: BaseException) -> UnavailableError | IntegrityError:
     """Return a foreseen error unchanged, and an error with a fixed text for any other.
 
-    The text of another error may be private.
+    The text of an unforeseen error may contain private values.
     """
     if isinstance(error, UnavailableError | IntegrityError):
         return error
@@ -192,16 +195,18 @@ def contained(error: BaseException) -> UnavailableError | IntegrityError:
 class Arrivals:
     """A rule for how long to wait for further queries before a batch is decided.
 
-    Expected are as many as were answered last or waited by then: who was answered asks
-    again.  Whether they come is public, and so is when: nothing here depends on a vote.
+    The rule expects as many queries as were answered in the last batch, and in addition those that
+    were waiting at its end, because a client that got an answer usually asks again. The rule
+    depends only on the number and times of requests, which are public, and not on votes.
     """
 
     def __init__(self, count_max: int, quiet_seconds: float) -> None:
         """Expect a full batch until a caller is known to ask one query at a time.
 
         Args:
-            count_max: of one batch.
-            quiet_seconds: without a further query, after which none is waited for.
+            count_max: the largest number of queries in a batch.
+            quiet_seconds: the time without a further query, in seconds, after which the rule stops
+                waiting.
 
         """
         self._count_max = count_max
@@ -209,7 +214,7 @@ class Arrivals:
         self.expect(count_max)
 
     def expect(self, count: int) -> None:
-        """Expect this many further queries from now on."""
+        """Wait for up to this many further queries before the next batch is decided."""
         self._expected = min(count, self._count_max)
         self._seen, self._seen_at = 0, math.inf
         self._is_quiet = False
@@ -221,7 +226,8 @@ class Arrivals:
     def note(self, waiting_count: int) -> None:
         """Record how many queries wait now; called in a later step of the event loop.
 
-        What was answered before is on its way by then, and the quiet begins.
+        The quiet time is measured from this call on, when earlier answers are on their way to
+        clients.
         """
         now = time.monotonic()
         if waiting_count > self._seen:

@@ -1,13 +1,12 @@
 """Look-up of recorded answers: the newest in memory, all of them in the ledger.
 
-What is in memory is a copy of committed rows, which never change: an answer
-enters it after its commit, so that readers on another thread see all of it or
-nothing.  What is not in memory is looked up in the ledger, where whatever
-another process recorded is found as well.
+The answers in memory are copies of committed rows, which never change. An answer is added to memory
+after its commit, so that readers on another thread see the complete answer or none. An answer that
+is not in memory is looked up in the ledger, which also contains the answers that other processes
+recorded.
 
-What is recorded of the vectors and keys of one batch, found by either.
-
-The one rule for what a query gets, in a server, its streams and the estimator alike.
+The module also contains the one rule for the source of the answer to a query, which the server, its
+streams and the estimator share.
 """
 
 from __future__ import annotations
@@ -36,8 +35,9 @@ KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer
 class ReplayIndex:
     """An index of committed answers by vector digest, and of vectors by idempotency key.
 
-    With scores, a vector's digest is one of the vector and a precision throughout, and
-    where a cell is decided once, an answer's is that of the cell.
+    A vector's digest is its keyed hash. In a release with scores, the digest is a hash of the
+    vector and its precision; in a release that answers each cell only once, an answer's digest is a
+    hash of the cell.
     """
 
     def __init__(
@@ -67,13 +67,14 @@ class ReplayIndex:
         """Return the answer recorded for an idempotency key, or None for a new key.
 
         Args:
-            key_digest: of the idempotency key; None without one.
-            posted_digest: of the vector as posted, which the key must be kept for.
-            vector_digest: by which its answer is found.
+            key_digest: the keyed hash of the idempotency key; None without a key.
+            posted_digest: the keyed hash of the vector as posted, which must equal the one that is
+                recorded for the key.
+            vector_digest: the keyed hash by which the vector's answer is found.
 
         Raises:
             IdempotencyConflictError: the key was used with another vector.
-            LedgerCorruptError: the key has no answer.
+            LedgerCorruptError: the key is recorded without an answer.
 
         """
         known = None if key_digest is None else self._vector_by_key.get(key_digest)
@@ -107,7 +108,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Records(Protocol):
-    """The interface to all committed answers and idempotency keys that a ledger holds."""
+    """The interface to all committed answers and idempotency keys that a ledger contains."""
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
         """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
@@ -119,7 +120,7 @@ class Records(Protocol):
 class RecentReplays:
     """The newest committed answers and idempotency keys of one release, up to a maximum number.
 
-    Changed by threads of this process one at a time, and read by any.
+    One thread of this process at a time changes the object; any thread may read it.
     """
 
     def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
@@ -189,17 +190,18 @@ class RecentReplays:
         key_digests: Collection[bytes],
         records: Records,
     ) -> ReplayIndex:
-        """Return the answers in memory that are recorded for these vectors and idempotency keys.
+        """Return all recorded answers to these vectors and idempotency keys.
 
         Args:
-            vector_digests: of the vectors that are asked.
-            key_digests: of the keys that come with them.
-            records: asked for what is not in memory, keys first: whoever finds a
-                key finds its answer, which was committed no later.
+            vector_digests: the keyed hashes of the queried vectors.
+            key_digests: the keyed hashes of the queries' idempotency keys.
+            records: the ledger or transaction in which hashes are looked up that are not in memory.
+                Keys are looked up before vectors, so that the answer of each key that is found is
+                also found.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            LedgerCorruptError: what is recorded cannot be understood.
+            LedgerCorruptError: a recorded answer cannot be decoded.
 
         """
         keys = self._keys_among(key_digests, records) if key_digests else {}
@@ -259,7 +261,10 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """The possible sources of an answer: models' votes, classifier, none yet, or a refusal."""
+    """The possible sources of a new answer.
+
+    They are the models' votes, the classifier, no source yet (the query must wait), or a refusal.
+    """
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
@@ -273,9 +278,10 @@ def answer_source(
     """Return the source that answers a query in this phase, or the query's recorded answer.
 
     Args:
-        phase: of the release.
-        by_key: the answer that is recorded for its idempotency key, given in every phase.
-        by_vector: the answer that is recorded for its vector, given until the switch.
+        phase: the release's phase.
+        by_key: the answer recorded for the query's idempotency key, which is given in every phase.
+        by_vector: the answer recorded for the query's vector, which is given until the release
+            switches to the classifier.
 
     """
     if by_key is not None:

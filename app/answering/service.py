@@ -149,7 +149,7 @@ class ConclaveService:
         await self._hourly.close()
 
     async def answer_many(self, queries: Queries) -> list[Told]:
-        """Return the answers to ``queries`` in order; a refusal takes the place of its answer.
+        """Return the answers to ``queries`` in order, with an error in place of a refused answer.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -172,8 +172,8 @@ class ConclaveService:
         """Return the answer to one query if it is known now; else the query to enqueue, or None.
 
         Returns:
-            What waits for the writer instead, for :meth:`enqueue_alone`; None where only
-            :meth:`answer_many` can tell.
+            The answer; or the query with its keyed hashes, to be passed to :meth:`enqueue_alone`;
+            or None if only :meth:`answer_many` can decide the query.
 
         """
         if self._are_classified(queries):
@@ -210,8 +210,8 @@ class ConclaveService:
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Yield the answers to ``queries`` in order, part by part, each as soon as it is committed.
 
-        Where the release switches in between, what the ensemble answered does
-        not wait for the classifier.
+        If the release switches to the classifier in between, the ensemble's answers do not wait for
+        the classifier.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -364,7 +364,8 @@ class ConclaveService:
     def subject_name(self, subject: str) -> str:
         """Return the pseudonym under which the subject of a token is counted and logged.
 
-        It is a keyed digest: nobody without the ledger's secret can find out whose it is.
+        The pseudonym is a keyed hash of the subject, which cannot be computed without the ledger's
+        secret.
         """
         return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
 
@@ -373,7 +374,7 @@ class ConclaveService:
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            IntegrityError: a count is not what was written, and the release has stopped.
+            IntegrityError: a count was altered, and the release has stopped.
 
         """
         try:
@@ -391,7 +392,7 @@ class ConclaveService:
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            IntegrityError: it is not what was written, and the release has stopped.
+            IntegrityError: the ledger was altered, and the release has stopped.
 
         """
         return budget_view(self._release, await self._abreast.state())
@@ -401,7 +402,7 @@ class ConclaveService:
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            IntegrityError: the entries are not what was written, and the release has stopped.
+            IntegrityError: the entries were altered, and the release has stopped.
 
         """
         state = await self._abreast.state()
@@ -425,12 +426,21 @@ class ConclaveService:
         return [each._asdict() for each in explained(self._release)]
 
     async def ledger_head(self) -> dict[str, object]:
-        """Return number and hash of the ledger's newest entry; raises as :meth:`read_budget`."""
+        """Return number and hash of the ledger's newest entry.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: the ledger was altered, and the release has stopped.
+
+        """
         head = (await self._abreast.state()).head
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the number of the newest entry that is noted in the head file, or None."""
+        """Return the number of the ledger entry that the head file records; None without one.
+
+        The head file is a file outside the ledger that records the ledger's newest entry.
+        """
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:
@@ -445,7 +455,7 @@ class ConclaveService:
         )
 
     async def storage(self) -> Storage:
-        """Return the state of the ledger's machine (backup, free space), for its operator."""
+        """Return the state of the ledger's storage (backup, free space), for the operator."""
         release, ledger = self._release.state.release, self._release.ledger
         release_id = "" if release is None else release.release_id
         return await asyncio.to_thread(read_storage, ledger.file, release_id)
@@ -455,21 +465,22 @@ class ConclaveService:
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:
-        """Return the published classifier as JSON; errors as in :class:`PublishedForms`."""
+        """Return the published classifier as JSON; raises as :class:`PublishedForms` does."""
         return await self._forms.document()
 
     async def classifier_onnx(self) -> bytes:
-        """Return the published classifier as ONNX; errors as in :class:`PublishedForms`."""
+        """Return the published classifier as ONNX; raises as :class:`PublishedForms` does."""
         return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
         """Return the statistics of posted hypotheses, from the released table alone.
 
         Raises:
-            NoStatisticsError: statistics have no share.
-            InvalidHypothesisError: names one that does not fit, or lies outside the table.
-            TooLargeError: there are too many of them.
-            StatisticsNotOpenError: there is no table yet.
+            NoStatisticsError: the release has no share of epsilon for statistics.
+            InvalidHypothesisError: a hypothesis does not fit the schema, or the released table does
+                not contain it; the error names the hypothesis.
+            TooLargeError: there are too many hypotheses.
+            StatisticsNotOpenError: the statistics table is not released yet.
             LedgerUnavailableError: the ledger cannot be read.
 
         """

@@ -19,7 +19,7 @@ STOPPED: Final = (
 
 
 class ServiceSlot:
-    """A holder of the answering service, which is set when its release is open.
+    """A container for the server's answering service, which is empty unless the release is open.
 
     Every method is called on the event loop's thread.
     """
@@ -36,7 +36,7 @@ class ServiceSlot:
 
         Raises:
             OpeningError: the release is not open yet.
-            ContainedError: the release has stopped; its text is fixed.
+            ContainedError: the release has stopped; the error's text is fixed.
 
         """
         if self._stopped:

@@ -1,6 +1,6 @@
 """A worker thread for one kind of work, whose results an event loop awaits.
 
-Long work beside an event loop, which does not hold up the end of the process.
+The module also runs a function on a daemon thread, which does not delay the end of the process.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ResultT = TypeVar("ResultT")
 class WorkThread:
     """A thread that runs given functions one after another; it starts with the first one.
 
-    An executor's future takes locks and conditions on both sides; here a result goes
-    to the waiting task by one call of its loop, in half the time.  The thread does not
-    keep a process alive that ends without closing it.
+    A result is passed to the waiting task by one call of its event loop, which takes half the time
+    of an executor's future with its locks. The thread does not keep a process alive that ends
+    without closing it.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,7 +38,7 @@ class WorkThread:
     async def run(self, function: Callable[[], ResultT]) -> ResultT:
         """Call ``function`` on the worker thread; return its result or raise its error.
 
-        Where the caller is cancelled meanwhile, it is called all the same.
+        The function is called even if the caller is cancelled meanwhile.
         """
         done: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         self.give(function, partial(_settle, done))
@@ -48,8 +48,9 @@ class WorkThread:
         """Call ``function`` on the worker thread, then call ``then`` with its result on the loop.
 
         Args:
-            function: what is to be done.
-            then: called with its result and None, or with None and what it raised.
+            function: the function to call on the worker thread.
+            then: a function of two arguments: the result and None, or None and the exception that
+                ``function`` raised.
 
         """
         self._tasks.put((function, asyncio.get_running_loop(), then))
@@ -97,8 +98,8 @@ def _settle(done: asyncio.Future[ResultT], result: object, error: BaseException 
 async def in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
     """Run ``function`` on a daemon thread, which cannot keep a stopped process alive.
 
-    What an interrupted opening charged and did not persist left no trace
-    outside; the next start draws it again under the same charge.
+    The function opens a release. If the process ends during the opening, nothing that was drawn has
+    left the process, and the next start draws again under the same charge.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[ResultT] = loop.create_future()

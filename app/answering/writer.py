@@ -1,8 +1,8 @@
 """The writer: a queue of queries, a thread that decides them, and the switch to a classifier.
 
-Requests that come while a commit is in flight form the next batch, in arrival
-order.  Decisions run on one thread of their own, so that the event loop keeps
-reading requests while the disk works.
+Requests that arrive during a commit form the next batch, in the order of arrival. Queries are
+decided on a separate thread, so that the event loop continues to read requests while the ledger is
+written to disk.
 """
 
 from __future__ import annotations
@@ -66,15 +66,17 @@ class Writer:
     """The one writer of a release, which makes all its decisions one after another.
 
     Attributes:
-        answerer: decides and commits batches, on this writer's thread only.
-        switch: draws and publishes the classifier.
-        on_change: called on the event loop after every commit.
-        on_stop: called once when the release must stop serving.
-        open_statistics: draws and releases the statistics table after the last answer.
-        pending_queries_max: queries that may wait; where none waits, those of
-            one caller are taken together, however many they are.
-        forwarding: of batches to the server that commits for all; None where one is alone.
-        batch_queries: sizes of the batches so far.
+        answerer: the object that decides and commits batches, on this writer's thread only.
+        switch: a function that draws and publishes the classifier.
+        open_statistics: a function that draws and releases the statistics table after the last
+            answer.
+        on_change: a function that is called on the event loop after every commit.
+        on_stop: a function that is called once when the release must stop serving.
+        pending_queries_max: the largest number of queries that may wait; if none waits, all queries
+            of one request are accepted, however many they are.
+        forwarding: the connection to the server that commits the batches of all servers; None if
+            this is the only server.
+        batch_queries: a histogram of the numbers of queries per batch.
 
     """
 
@@ -136,9 +138,9 @@ class Writer:
     def enqueue(self, queries: IdentifiedQueries) -> list[Pending]:
         """Queue ``queries`` in order (ENQUEUE); return their decisions once they are committed.
 
-        They come for as many queries together as a batch may hold, which no batch divides.
-        A caller that hangs up and waits no more changes nothing: its queries
-        are decided all the same.
+        The queries are divided into parts of at most the size of a batch, and each returned future
+        gives the decisions on one part, which is decided in one batch. Queries are decided even if
+        their caller hangs up.
 
         Raises:
             IntegrityError: the release has stopped.
@@ -161,7 +163,7 @@ class Writer:
         return pending
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """Queue one query; ``recipient`` gets its decision; raises as :meth:`enqueue`."""
+        """Queue one query; ``recipient`` gets its decision; raises as :meth:`enqueue` does."""
         if self._stopped is not None:
             raise self._stopped
         # No more is asked of its future than what a recipient has.

@@ -1,7 +1,8 @@
 """The audit of the mechanism that a configuration would serve; no private row is read.
 
-The opening (calibration, its verification) and the step are the ones that the writer
-uses; only the votes are chosen, as the worst neighbours that the auditor knows.
+The audit opens the mechanism and answers queries with the functions that the server uses. Only the
+votes are made up: they are the neighbouring votes that are easiest to distinguish, as far as the
+auditor knows.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ class AuditReport:
     """The results of an audit, with the privacy claim.
 
     Attributes:
-        mechanism: what answers.
-        epsilon: claimed for the answers, on the rows that the ensemble is made of.
-        delta: of the same claim.
-        exact: the largest bound of adversaries whose outcomes have a known law.
-        sampled: what running the mechanism shows.
-        broken: conditions of the proofs that do not hold, in words.
-        draws: what each draw of a hypothesis shows.
-        served: what whole releases told over HTTP; None where none was run.
+        mechanism: the name of the answering mechanism.
+        epsilon: the claimed epsilon of the answers, with respect to the rows on which the ensemble
+            is trained.
+        delta: the claimed delta of the answers.
+        exact: the largest lower bound on epsilon that was computed from exact probabilities.
+        sampled: the lower bound on epsilon that many runs of the mechanism show.
+        broken: the conditions of the privacy proofs that do not hold, as text.
+        draws: the lower bound on epsilon for each random draw of a hypothesis.
+        served: the results of whole releases over HTTP; None if none was run.
 
     """
 
@@ -79,13 +81,13 @@ def audit(
     """Return lower bounds on the epsilon of the answers, and of each randomly drawn hypothesis.
 
     Args:
-        settings: of the answers, classes, privacy and answers are used.
-        with_draws: whether the hypothesis classes are those that will serve.
-        steps: answers to draw in the sampled part.
-        noise: where every draw comes from.
+        settings: the configuration, whose classes, privacy and answering settings are used.
+        with_draws: whether the hypotheses that the release would draw at random are audited too.
+        steps: the number of answers to draw in the sampled part of the audit.
+        noise: the source of randomness.
 
     Raises:
-        ConfigurationError: there are no parameters for the budget, or answers have none.
+        ConfigurationError: no parameters fit the budget, or the release gives no answers by vote.
 
     """
     report = report_on(audited_answers(settings), steps=steps, noise=noise)
@@ -107,7 +109,7 @@ def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditRepor
 def audit_document(report: AuditReport) -> dict[str, object]:
     """Return a report as JSON values, in the form of ``conclave audit --json``.
 
-    What is infinite is null there: every event shows less.
+    An infinite limit of detection is null in the document: no event could prove a violation.
     """
     sampled = report.sampled
     return {
@@ -153,7 +155,7 @@ def audited_answers(settings: Settings) -> Audited:
     """Return the mechanism to be served, with so few voters that its noise matters.
 
     Raises:
-        ConfigurationError: as :func:`audit`.
+        ConfigurationError: no parameters fit the budget, or the release gives no answers by vote.
 
     """
     refuse_unknown(settings)

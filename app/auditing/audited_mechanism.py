@@ -1,7 +1,7 @@
 """The answering mechanism under audit, run as a server runs it, with its privacy claim.
 
-The steps are held as functions, so that a test puts a faulty double in the place of
-one of them; what serves is the default of each.
+The steps of the mechanism are functions in fields, whose defaults are the functions that the server
+uses; a test replaces a function by a faulty one.
 """
 
 from __future__ import annotations
@@ -45,19 +45,23 @@ class Audited:
     """An answering mechanism under audit, with its claimed epsilon and delta.
 
     Attributes:
-        parameters: public, as the writer has them; votes are their ensemble's.
-        epsilon: of the claim.
-        delta: of the claim.
-        ensemble_size: k, an even number; every query has so many votes.
-        draws: those that the claim is for as well; none where shares add up.
-        relabel_epsilon: the share of that one of them which relabels; 0 if none does.
-        votes_moved: votes that one record moves, one where it lies in one chunk.
-        decisions_moved: decisions that it moves, where each public cell is decided once.
-        start: opens a run.
-        step: answers a query.
-        phase: says whether another query may be answered.
-        tally: turns votes into what a step takes.
-        restart: what a state becomes where the process starts again.
+        parameters: the public parameters, as the server's writer has them.
+        epsilon: the claimed epsilon.
+        delta: the claimed delta.
+        ensemble_size: the number k of models, which is even; every query gets k votes.
+        draws: the random draws of hypotheses that share the claim with the answers; empty if each
+            has a share of epsilon of its own.
+        relabel_epsilon: the epsilon of drawing the rule whose labels replace those of the rows
+            before training; 0 if there is no such draw.
+        votes_moved: the largest number of votes that one record can change; 1 if the record is in
+            one chunk only.
+        decisions_moved: the number of answers that one record can change, in a release that answers
+            each public cell only once.
+        start: the function that opens a run.
+        step: the function that answers a query.
+        phase: the function that returns the phase: whether another query may be answered.
+        tally: the function that turns votes into the step's input.
+        restart: the function that returns the state after a restart of the server.
 
     """
 
@@ -93,7 +97,7 @@ class Audited:
 
     @property
     def lead_max(self) -> int:
-        """The largest tested lead of the audited label, in votes above half of all votes."""
+        """The largest tested lead, in votes above half of all votes for the audited label."""
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:
@@ -102,7 +106,11 @@ class Audited:
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return vote counts for each of some leads; arguments as in :meth:`tally_of`."""
+        """Return vote counts for each of several leads.
+
+        A lead is the number of votes above half that the audited label gets; one other label gets
+        all other votes.
+        """
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2
         votes[:, LABEL] += leads

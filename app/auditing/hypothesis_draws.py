@@ -1,20 +1,18 @@
 """The audit of the hypotheses (rules) that a configuration would draw at random, once each.
 
-The exponential mechanism on records that are all alike but for one label.
+**The exponential mechanism.** All records have the same features, and all but one have the same
+label. On one data set the last record has the other label. The event is that the drawn hypothesis
+gives the records this other label. Its probability is computed from the hypothesis class's own sums
+of weights, so that the audit sees the tables that the draw uses.
 
-All records have the same features.  The event is that the hypothesis drawn gives them the
-label that one record has on one side and none on the other.  Its probability follows from
-the class's own sums of weights, so the law is that of the tables which the draw uses.
+**Noisy gradient descent.** Two neighbouring data sets differ in the record that changes the sum of
+gradients as much as any that is known. The noise is discrete Gaussian and so wide that its
+distribution along the change is treated as normal; the error is far below the rounding of epsilon.
+The change is computed by the mechanism's own sums, at the weights where the descent starts; a
+record whose score is zero throughout changes the sum of each step as much.
 
-A noisy descent on two records that move its sums as far as any two were found to.
-
-The noise is discrete Gaussian, so wide that its law along the shift is the normal one;
-what is wrong by that is far below a rounding of epsilon.  The shift is computed by the
-mechanism's own sums, at the iterate where the descent starts; a record whose score is
-zero at every iterate moves each step's sum as much.
-
-Where the unit is a person, the one who differs has :data:`ROWS_OF_A_PERSON` rows, all of which
-are replaced, and everybody else has one.
+If the unit of privacy is a person, the person who differs has :data:`ROWS_OF_A_PERSON` rows, all of
+which are replaced, and every other person has one row.
 """
 
 from __future__ import annotations
@@ -67,7 +65,12 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records for which the audited event of a draw is rare."""
+    """Return the number of identical records for which the event of the audit is rare enough.
+
+    Args:
+        epsilon: the claimed epsilon of the draw.
+
+    """
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
@@ -76,10 +79,14 @@ def draw_bound(
 ) -> Bound:
     """Return the largest lower bound on epsilon from one draw of a hypothesis.
 
+    All records have the same features, and one record alone has a certain label on one of two
+    neighbouring data sets. The event is that the drawn hypothesis gives all records this label.
+
     Args:
-        parameters: of the draw, over as many rows as are wanted.
-        point: encoded features, shape (d,); a public choice.
-        rows_each: of the record that differs, where records are persons; None where they are rows.
+        parameters: the parameters of the draw, including the number of records.
+        point: the encoded features of all records, shape (d,) for d features; a public choice.
+        rows_each: the number of rows of the person who differs; None if the unit of privacy is a
+            row.
 
     """
     records, rows = parameters.row_count, rows_each or 1
@@ -137,9 +144,10 @@ def gradient_bound(
     """Return the epsilon of all noisy gradient steps together, at delta, if one label changes.
 
     Args:
-        parameters: of the draw.
-        delta: what the charge allows.
-        rows_each: of the person who is replaced, all of one label; None where rows are records.
+        parameters: the parameters of the noisy gradient descent.
+        delta: the delta that the release charges for the descent.
+        rows_each: the number of rows, all with the same label, of the person who is replaced; None
+            if the unit of privacy is a row.
 
     """
     features, rows = parameters.features, rows_each or 1
@@ -160,7 +168,13 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon, at delta, of two unit normals whose means differ by ``separation``."""
+    """Return the epsilon, at delta, of two normal distributions with variance 1.
+
+    Args:
+        separation: the difference of the two means.
+        delta: the delta at which epsilon is computed.
+
+    """
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX
@@ -185,12 +199,14 @@ def _above(deviations: float) -> float:
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
     """Return the epsilon between the noisy grid counts of data sets that differ in one label.
 
-    The event is that every number of its cells is larger than the rows are many: far out in the
-    noise, where the chances of neighbours have the ratio of the law's own steps.
+    The event is that the noisy count of every affected cell is larger than the number of records.
+    So far out in the tail of the noise, the probabilities on neighbouring data sets have a known
+    ratio.
 
     Args:
-        parameters: of the draw.
-        rows_each: of the person who is replaced, all of one label; None where rows are records.
+        parameters: the parameters of the noisy counts.
+        rows_each: the number of rows, all with the same label, of the person who is replaced; None
+            if the unit of privacy is a row.
 
     """
     grid, records, rows = parameters.grid, parameters.row_count, rows_each or 1
@@ -213,15 +229,18 @@ def scored_tree_bound(
 ) -> Bound:
     """Return the epsilon of a tree and its noisy counts, if one record's label changes.
 
-    The event is that both noisy numbers of rows are equal, less one than the records, so that
-    rows of both labels weigh alike; that the tree gives the records the label that one of them
-    has alone; and that of this label many more are counted in their leaf.  Its three parts favour
-    the same side, and each shows what it shows by itself; what truncation is worth is left out.
+    On one of two neighbouring data sets, one record has another label than all other records. The
+    event has three parts: the noisy numbers of rows of both labels are equal, and one less than the
+    number of records, so that rows of both labels have equal weight; the drawn tree gives the
+    records the one record's label; and the noisy count of this label in the records' leaf is far
+    above the true count. All three parts are likelier on the same data set, so their lower bounds
+    add up. The truncation of the noise is left out.
 
     Args:
-        parameters: of the draw, over as many records as are wanted.
-        point: encoded features, shape (d,); a public choice.
-        rows_each: of the person who is replaced, all of one label; None where rows are records.
+        parameters: the parameters of the draw, including the number of records.
+        point: the encoded features of all records, shape (d,) for d features; a public choice.
+        rows_each: the number of rows, all with the same label, of the person who is replaced; None
+            if the unit of privacy is a row.
 
     """
     rows = rows_each or 1
@@ -243,10 +262,11 @@ class DrawReport:
     """The lower bound on epsilon from one random draw, with its claimed epsilon.
 
     Attributes:
-        mechanism: what it is drawn for.
-        epsilon: what it may cost.
-        delta: withheld for its integer weights, or all of it where noise is added.
-        exact: the largest bound.
+        mechanism: the name of the mechanism that draws.
+        epsilon: the claimed epsilon of the draw.
+        delta: the claimed delta of the draw; it covers the rounding of weights to integers or, if
+            noise is added, the whole draw.
+        exact: the largest lower bound on epsilon.
 
     """
 
@@ -264,7 +284,8 @@ class DrawReport:
 def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
     """Return a lower bound on epsilon for each hypothesis that the configuration would draw.
 
-    A class of the rows' own labellings is fixed by no public choice, and is left out.
+    A hypothesis class that is itself made from the rows (all labellings of the rows) is left out,
+    because no public choice determines it.
     """
     budget, charges = release_budget(settings), charges_by_mechanism(settings)
     reports = []

@@ -42,15 +42,19 @@ class AuditedRow:
     """The audit functions of one answering mechanism.
 
     Attributes:
-        called: its name in a report.
-        bound: the largest lower bound on epsilon of the exact adversaries.
-        slow_bound: of an adversary who takes a second, given that bound; None for none.
-        conditions: what the proofs need of the step, and whether it holds.
-        adversaries: what the sampled part asks.
-        lead_needed: the lead, in votes beyond half, past which no vote makes a difference.
-        votes_near: k for which a query on which all agree is a hit by an even chance, or
-            nearly; where nothing is, as far out as tells most of one vote.
-        votes_answered: k for which a query on which all agree gets its label nearly always.
+        called: returns the mechanism's name in a report.
+        bound: returns the largest lower bound on epsilon from exact probabilities.
+        slow_bound: returns the lower bound of an adaptive adversary, given the result of ``bound``;
+            it takes about a second; None if there is no such adversary.
+        conditions: returns each condition of the privacy proof with whether it holds.
+        adversaries: returns the adversaries that the sampled part of the audit runs.
+        lead_needed: returns the lead (votes above half) beyond which a further vote makes no
+            difference.
+        votes_near: returns a number of votes k for which the answer to a query with k equal votes
+            is unstable with a probability near one half; for a mechanism without unstable answers,
+            a number at which one vote makes a large difference.
+        votes_answered: returns a number of votes k for which a query with k equal votes nearly
+            always gets its label.
 
     """
 
@@ -132,8 +136,8 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
     """Return the largest lower bound on epsilon by exact probabilities, without sampling.
 
     Args:
-        audited: what answers.
-        thorough: whether the adaptive adversary, which takes a second, is asked too.
+        audited: the mechanism under audit.
+        thorough: whether an adaptive adversary is tried too, which takes about a second.
 
     """
     row = AUDITED[audited.row.name]

@@ -1,9 +1,11 @@
 """Lower bounds on epsilon from the probabilities of an event on two neighbouring data sets.
 
-(epsilon, delta)-privacy says P <= e^epsilon Q + delta for every event, so each event
-shows that epsilon is at least ln((P - delta) / Q).
+Let P and Q be the probabilities of an event on two neighbouring data sets. Differential privacy
+with epsilon and delta says ``P <= e^epsilon Q + delta`` for every event, so each event shows that
+epsilon is at least ``ln((P - delta) / Q)``.
 
-Confidence bounds of proportions, and what a sample of some size can and cannot show.
+The module also contains confidence bounds for probabilities that are estimated from samples, and
+the smallest epsilon that a sample of a given size can detect.
 """
 
 from __future__ import annotations
@@ -51,13 +53,13 @@ def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
     """Return the epsilon that an event with these probabilities on two data sets proves.
 
     Args:
-        likely: P, any shape.
-        unlikely: Q, of the same shape.
-        delta: of the claim.
+        likely: the event's probability P on one data set, any shape.
+        unlikely: the event's probability Q on the other data set, of the same shape.
+        delta: the delta of the claim.
 
     Returns:
-        ``ln((P - delta) / Q)``; minus infinity where P is at most delta, and infinity
-        where Q is zero and P is more.
+        ``ln((P - delta) / Q)``; minus infinity where P is at most delta, and infinity where Q is
+        zero and P is larger than delta.
 
     """
     excess = np.asarray(likely) - delta
@@ -70,17 +72,25 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
     """Return the probability of fewer than a number of successes in independent trials.
 
     Args:
-        hit: probability of a hit, any shape.
-        stable: that of none, which keeps the digits that ``1 - hit`` would lose.
-        trials: number of trials; as large as doubles go.
-        hits: at least 1 and at most the trials.
+        hit: the probability of success in a trial, any shape.
+        stable: the probability of failure in a trial, which ``1 - hit`` would give less exactly.
+        trials: the number of trials, which may be as large as a floating-point number.
+        hits: the number of successes, from 1 to ``trials``.
 
     """
     return _binomial(betaincc, betainc, hit, stable, trials=trials, hits=hits)
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of at least a number of successes; arguments as :func:`fewer_hits`."""
+    """Return the probability of at least a number of successes in independent trials.
+
+    Args:
+        hit: the probability of success in a trial, any shape.
+        stable: the probability of failure in a trial, which ``1 - hit`` would give less exactly.
+        trials: the number of trials, which may be as large as a floating-point number.
+        hits: the number of successes, from 1 to ``trials``.
+
+    """
     return _binomial(betainc, betaincc, hit, stable, trials=trials, hits=hits)
 
 
@@ -99,9 +109,9 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
     """Return the largest epsilon at which two distributions differ by more than delta.
 
     Args:
-        one: probabilities of all outcomes on one side.
-        other: the same on the other side.
-        delta: of the claim.
+        one: the probabilities of all outcomes on one data set.
+        other: the probabilities of the same outcomes on the other data set.
+        delta: the delta of the claim.
 
     """
     low, high = 0.0, EPSILON_FOUND_MAX
@@ -115,8 +125,15 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
     """Return the epsilon that the number of successes proves, for two success probabilities.
 
-    The likelihood ratio grows or falls with the number, so the events that show most say
-    that it is at least, or at most, some limit.
+    The likelihood ratio is monotone in the number of successes. So the events that prove most are
+    that the number is at least, or at most, a certain limit.
+
+    Args:
+        one: the success probability on one data set.
+        other: the success probability on the other data set.
+        trials: the number of independent trials.
+        delta: the delta of the claim.
+
     """
     limits = _limits(trials, max(one, other), min(one, other))
     return float(_counting(limits, np.array([one]), np.array([other]), trials, delta)[0])
@@ -167,18 +184,28 @@ def bounds_shown(
     """Return lower bounds on epsilon by counts of events; each is wrong with chance ``2 miss``.
 
     Args:
-        likely: how often the events came on one side, any shape.
-        unlikely: on the other side, of the same shape.
-        trials: runs on each side.
-        delta: of the claim.
-        miss: probability with which one proportion leaves its bound.
+        likely: the number of runs on one data set in which each event occurred, any shape.
+        unlikely: the number of runs on the other data set in which each event occurred, of the same
+            shape.
+        trials: the number of runs on each data set.
+        delta: the delta of the claim.
+        miss: the probability that a true proportion lies outside its confidence bound.
 
     """
     return epsilon_shown(at_least(likely, trials, miss), at_most(unlikely, trials, miss), delta)
 
 
 def largest_shown(*, trials: int, delta: float, miss: float) -> float:
-    """Return the epsilon proved by an event in all runs on one data set, none on the other."""
+    """Return the largest lower bound on epsilon that a sample of this size can prove.
+
+    It is proved by an event that occurs in all runs on one data set and in no run on the other.
+
+    Args:
+        trials: the number of runs on each data set.
+        delta: the delta of the claim.
+        miss: the probability that a true proportion lies outside its confidence bound.
+
+    """
     counts = np.array([trials]), np.array([0])
     return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
 
@@ -186,8 +213,16 @@ def largest_shown(*, trials: int, delta: float, miss: float) -> float:
 def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> float:
     """Return the smallest epsilon above the claim that a sampled audit would detect.
 
-    It is that of an event which comes in half of the runs on one side, and as seldom as
-    epsilon allows on the other, each as often as expected; infinite where there is none.
+    It is computed for an event that occurs in half of the runs on one data set, and as rarely as
+    epsilon allows on the other data set, with counts equal to their expected values. The result is
+    infinite if no epsilon would be detected.
+
+    Args:
+        claim: the claimed epsilon.
+        trials: the number of runs on each data set.
+        delta: the delta of the claim.
+        miss: the probability that a true proportion lies outside its confidence bound.
+
     """
     half = np.array([round(HALF * trials)])
 

@@ -1,15 +1,16 @@
 """A lower bound on epsilon from many sampled runs of the mechanism on neighbouring data sets.
 
-Outcomes are ordered by how much likelier they are on one side, on one half of the runs;
-the first of them are an event, and its probabilities are bounded on the other half, which
-had no say in the choice.  So each bound holds but for its own false alarm, however many
-outcomes there are.
+The runs are divided into two halves. In the first half, outcomes are sorted by how much likelier
+they are on one data set than on the other, and the first outcomes in this order form an event. The
+probabilities of this event are then bounded from the second half, which had no part in the choice.
+So each bound is wrong at most with its own false-alarm probability, however many outcomes there
+are.
 
-Queries on which neighbours are easiest to tell apart by sampling.
-
-A stretch is some queries in a row with the same votes.  On one side of a pair the label
-has ``lead`` votes more than half, on the other as many and those that one record moves;
-which side has more may differ from stretch to stretch.
+The module also defines the queries of the adversaries, which make neighbouring data sets easy to
+distinguish. A *stretch* is a number of consecutive queries with the same votes. A query's *lead* is
+the number of votes above half for the audited label; the leads on the two data sets differ by the
+number of votes that one record can change, and the data set with the larger lead may be another in
+each stretch.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class Stretch:
     """Consecutive queries with the same votes on a data set, and votes for its neighbour.
 
     Attributes:
-        one: lead on one side, in votes beyond half.
-        other: lead on the other side.
-        count: number of queries.
+        one: the lead (votes above half for the audited label) on one data set.
+        other: the lead on the neighbouring data set.
+        count: the number of queries.
 
     """
 
@@ -93,7 +94,10 @@ def _at_most(audited: Audited, count: int) -> int:
 
 
 def ask_decisions(audited: Audited) -> list[Adversary]:
-    """Return adversaries that send only as many queries as one record can affect."""
+    """Return adversaries for releases that answer each public cell once, for the sampled audit.
+
+    They send only as many queries as one record can affect.
+    """
     answering = own(audited.answering, stability.HitProfile)
     leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
     asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
@@ -108,7 +112,11 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
-    """Return adversaries that repeat a query, some with restarts, and one that varies the votes."""
+    """Return adversaries against the stability test, for its sampled audit.
+
+    They repeat one query, some with restarts of the server in between; one adversary varies the
+    votes.
+    """
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
@@ -123,7 +131,10 @@ def ask_words(audited: Audited) -> list[Adversary]:
 
 
 def ask_threshold(audited: Audited) -> list[Adversary]:
-    """Return adversaries that seek low threshold noise, restart the server, or vary the votes."""
+    """Return adversaries against the sparse vector technique, for its sampled audit.
+
+    They look for small noise of the threshold, restart the server, or vary the votes.
+    """
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]
     for part in THRESHOLD_PARTS:
@@ -142,7 +153,10 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Return adversaries that repeat one query, each with votes of another lead."""
+    """Return adversaries against the noisy vote, for its sampled audit.
+
+    Each repeats one query, with a lead (votes above half for the audited label) of its own.
+    """
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
@@ -153,7 +167,10 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Return adversaries that repeat one query, each with votes of another lead."""
+    """Return adversaries against the two-label vote, for its sampled audit.
+
+    Each repeats one query, with a lead (votes above half for the audited label) of its own.
+    """
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),
@@ -228,11 +245,12 @@ class Sampled:
 
     Attributes:
         bound: the largest lower bound on epsilon.
-        bounds: that of every adversary.
-        runs: of each half, on each side, for the adversary that had fewest.
-        detection_limit: smallest epsilon that would show as more than the claim.
-        largest_shown: the most that any mechanism could show.
-        false_alarm: probability that a bound is above the truth.
+        bounds: the lower bound of every adversary.
+        runs: the number of runs in each half on each data set, for the adversary with the fewest
+            runs.
+        detection_limit: the smallest epsilon above the claim that so many runs would detect.
+        largest_shown: the largest lower bound that so many runs could show for any mechanism.
+        false_alarm: the probability that any of the bounds exceeds the true epsilon.
 
     """
 
@@ -250,10 +268,10 @@ def sample(
     """Return the lower bound on epsilon from running every adversary on both data sets.
 
     Args:
-        audited: what answers.
-        asked: the adversaries, a function of public numbers only.
-        steps: answers to draw, shared by the adversaries alike.
-        noise: where every draw comes from.
+        audited: the mechanism under audit.
+        asked: the adversaries, which depend on public numbers only.
+        steps: the number of answers to draw, divided equally among the adversaries.
+        noise: the source of randomness.
 
     """
     miss = FALSE_ALARM / (len(asked) * ORDERS * BOUNDS_OF_AN_EVENT)
@@ -289,7 +307,16 @@ def _runs(audited: Audited, adversary: Adversary, steps: int, noise: NoiseSource
 def bound_of(
     audited: Audited, adversary: Adversary, *, runs: int, miss: float, noise: NoiseSource
 ) -> Bound:
-    """Return a lower bound on epsilon: events chosen on half of the runs, tested on the others."""
+    """Return a lower bound on epsilon: events chosen on half of the runs, tested on the others.
+
+    Args:
+        audited: the mechanism under audit.
+        adversary: the sequence of queries to run.
+        runs: the number of runs in each half on each data set.
+        miss: the probability that a true proportion lies outside its confidence bound.
+        noise: the source of randomness.
+
+    """
     chosen, tested = (
         [_outcomes(audited, adversary, side, runs, noise) for side in (0, 1)] for _ in range(2)
     )

@@ -1,20 +1,20 @@
 """The command line: one file per command, named after it; larger commands are folders.
 
-``__init__.py`` runs a command and is the process's edge: every error ends there, in one line on
-stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usage or configuration.
-A command module is cheap to import: it imports the code that it runs when the command runs.
+``__init__.py`` runs a command. Every error ends there, in one line on stderr and an exit code: 0
+for success, 1 if a tested condition does not hold, 2 for bad usage or configuration. A command
+module is quick to import, because it imports other code only when the command runs.
 
-Commands: ``rows/`` and ``generations.py`` (of a release that takes generations), ``audit/``,
-``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``, ``keys.py``
-(keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``,
-``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The other files
-are parts of them:
+The commands are ``rows/`` and ``generations.py`` (for a release to which rows are added),
+``audit/``, ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``,
+``keys.py`` (API keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``,
+``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py`` and ``verify.py``.
+The other files are used by the commands:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.
-* ``background_server.py`` serves on a thread of the demo's process.
-* ``loopback_client.py`` is a fast HTTP client of a server on this machine, for the audit.
+* ``background_server.py`` runs the demo's server on a thread of the command's process.
+* ``loopback_client.py`` is a fast HTTP client for a server on this machine, for the audit.
 * ``logs.py`` configures the structured logs and their list of allowed fields.
-* ``numeric_options.py`` reads numbers that are given as options.
+* ``numeric_options.py`` parses numbers that are given as options.
 * ``opening_progress.py`` shows the progress bar while a release opens.
 """
 
@@ -93,10 +93,10 @@ def run(arguments: list[str]) -> int:
     """Return the exit code of one command after running it.
 
     Args:
-        arguments: what follows ``conclave`` on the command line.
+        arguments: the words after ``conclave`` on the command line.
 
     Returns:
-        The exit code; an error has been told in one line on stderr.
+        The exit code; if it is not 0, one line on stderr states the error.
 
     """
     try:

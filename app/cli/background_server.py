@@ -18,7 +18,7 @@ POLL_SECONDS: Final = 0.05
 
 
 class BackgroundServer:
-    """A server that runs on a thread until it is stopped."""
+    """The demo's Conclave server, which runs on a thread of this process until it is stopped."""
 
     def __init__(self, settings: Settings) -> None:
         """Bind a port; if the default port is taken and none was configured, bind a free one."""
@@ -35,8 +35,11 @@ class BackgroundServer:
     def start(self, progress: Progress) -> None:
         """Start the demo's server, and wait until the release is open.
 
+        Args:
+            progress: receives the stages of the opening.
+
         Raises:
-            ConclaveError: why it could not open.
+            ConclaveError: the reason why the release could not open.
 
         """
         server = Server(self._settings, progress=progress)

@@ -1,4 +1,4 @@
-"""``conclave check``: shows the operator which rows do not fit the schema."""
+"""``conclave check``: show the operator which fields of the rows do not fit the schema."""
 
 from __future__ import annotations
 

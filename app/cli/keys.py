@@ -123,7 +123,7 @@ def rotate(
 ) -> None:
     """Make a new API key of the same name, role and limits, and print it once.
 
-    The old one goes on beside it until `conclave keys retire-old`.
+    The old key is accepted in addition until `conclave keys retire-old`.
     """
     from app.http.access.keys import hash_of
 

@@ -52,7 +52,8 @@ def prepare(
 ) -> None:
     """Create the tables of the ledger, or upgrade them to this version, and serve nothing.
 
-    For a database whose owner is another than who serves it: ``docs/postgresql.md``.
+    Needed if the database is owned by another role than the one that serves it:
+    ``docs/postgresql.md``.
     """
     from app.ledger.database.database import grant_serving, ledger_database
     from app.ledger.ledger import open_ledger
@@ -70,8 +71,8 @@ def backup(
 ) -> None:
     """Copy the ledger as of one moment, even while it is served.
 
-    The copy is verified, for its owner's eyes only, and closed: whoever serves it, it
-    never answers afresh.
+    The copy is verified, readable by its owner only, and closed: a server on the copy repeats
+    recorded answers and gives no new ones.
     """
     from app.ledger.copies import copies
     from app.ledger.disk_and_backups import note_backup
@@ -106,8 +107,9 @@ def restore(
 ) -> None:
     """Restore a backup to the configured address of the ledger, which must be empty.
 
-    It stays closed, unless one of the options shows that it lacks no charge. No server may
-    run there: one whose ledger was taken away under it goes on until it is stopped.
+    The restored ledger stays closed (it gives no new answers), unless one of the options shows that
+    it contains every charge. No server may run on this ledger: stop any server whose ledger was
+    lost first.
     """
     from app.ledger.copies import copies
     from app.ledger.database.database import SqliteDatabase, ledger_database
@@ -141,9 +143,9 @@ def copy(
 ) -> None:
     """Move a whole ledger to another database, SQLite or PostgreSQL, and retire the old one.
 
-    Both are verified before that, and at no moment may both answer. Interrupted, the same
-    command goes on. A server on a ledger in SQLite must be stopped; those on one in
-    PostgreSQL wait, and then answer nothing afresh any more.
+    Both ledgers are verified first, and at no moment can both give new answers. If the command is
+    interrupted, run it again. A server on a ledger in SQLite must be stopped; servers on a ledger
+    in PostgreSQL wait during the move, and then give no new answers.
     """
     from app.ledger.move_database import move
     from app.noise.system import SystemNoise
@@ -165,7 +167,7 @@ def retire(
 ) -> None:
     """Retire a release for good: its ledger gives no further answers and draws nothing.
 
-    Recorded answers and what was published are served on. Nothing takes this back. The
+    Recorded answers and published documents are still served. Retirement cannot be undone. The
     server must be stopped.
     """
     from app.ledger.copies import copies

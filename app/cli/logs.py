@@ -46,12 +46,12 @@ FIELDS_ALLOWED: Final = frozenset(
 def configure_logs(*, level: int = logging.INFO, console: bool = False) -> None:
     """Write every log event to stderr; a field outside the allow-list is dropped.
 
-    No features, votes, rows, exception texts or traceback locals can pass; of
-    what a library logs, only that it did.
+    Features, votes, rows, exception texts and traceback locals are never logged; an event of a
+    library is logged without its text.
 
     Args:
-        level: the least level that is printed, as in :mod:`logging`.
-        console: whether lines are for people, rather than JSON.
+        level: the lowest level that is printed, as in :mod:`logging`.
+        console: whether to print readable lines instead of JSON.
 
     """
     _silence_libraries()

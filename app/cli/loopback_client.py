@@ -1,7 +1,7 @@
 """An HTTP client for a server on this machine: one connection, one request at a time.
 
-An audit sends a hundred thousand requests, so it spares them what a general client does
-for proxies, redirects, cookies and certificates.
+An audit sends a hundred thousand requests, so the client does without proxies, redirects, cookies
+and certificates.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Reply:
     """A complete HTTP reply from a local server.
 
     Attributes:
-        status: its code.
+        status: the HTTP status code.
         headers: names and values, in order.
-        body: as it was sent, without its transfer coding.
+        body: the body, without its transfer coding.
 
     """
 

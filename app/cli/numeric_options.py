@@ -16,8 +16,12 @@ WHOLE_DIGITS_MAX: Final = 18
 def exact(option: str, text: str) -> Fraction:
     """Return the exact value of a finite decimal such as ``0.1`` or ``1e-6``.
 
+    Args:
+        option: the name of the option, for the error.
+        text: the option's value on the command line.
+
     Raises:
-        ConfigurationError: naming the option.
+        ConfigurationError: the text is no finite decimal; the error names the option.
 
     """
     try:

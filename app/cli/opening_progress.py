@@ -34,14 +34,15 @@ class RateColumn(ProgressColumn):
 class OpeningProgress:
     """Progress bars, one for each stage of opening a release, shown inside a ``with`` block.
 
-    Called from the opening's thread; rich takes its own lock.
+    The object is called from the thread that opens the release; the library rich takes its own
+    lock.
     """
 
     def __init__(self, *, transient: bool = False) -> None:
         """Draw on stderr if that is a terminal; draw nothing otherwise.
 
         Args:
-            transient: whether the bars go when they are done.
+            transient: whether the bars disappear when the opening ends.
 
         """
         console = Console(stderr=True)

@@ -56,7 +56,7 @@ def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
     """Return the vote counts in a file; every line must have the same sum (number of voters).
 
     Raises:
-        ConfigurationError: names the line that is not such a line.
+        ConfigurationError: a line has wrong numbers or another sum; the error names the line.
 
     """
     try:

@@ -53,8 +53,8 @@ def statistics(
     """Print each rule's mean outcome over the rows, from the release's noisy statistics table.
 
     The first call draws the table and spends the statistics' share of epsilon, once.  Before the
-    ensemble's first answer the table is drawn on public points, after its last answer on the
-    answered queries.
+    ensemble's first answer the table is drawn on public points; after its last answer it is drawn
+    on the answered queries.
     """
     import msgspec
 

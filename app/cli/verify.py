@@ -39,8 +39,9 @@ def verify(
 ) -> None:
     """Check the ledger from its first entry: hashes, order, counts, budget, every table.
 
-    The command also decides exactly, from the stored table or certificate, whether the answers
-    keep what the first entry promises.  The configuration must be that of the release.
+    The command also checks exactly, from the stored noise table or its certificate, whether the
+    answers keep the privacy promise of the first entry.  The configuration must be that of the
+    release.
 
     The exit code is 0, or 1 with one line about the first failed check.
     """

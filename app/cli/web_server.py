@@ -89,14 +89,14 @@ class WebServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     def stop(self) -> None:
-        """Tell the server to finish its requests and end; callable from any thread."""
+        """Tell the server to finish its requests and end; any thread may call this method."""
         self.should_exit = True
 
     def serve_until_stopped(self) -> None:
         """Serve until stopped; raise the error if the release failed to open.
 
         Raises:
-            ConclaveError: why the release could not open.
+            ConclaveError: the reason why the release could not open.
 
         """
         _allow_files(self.limits.connections_max + OTHER_FILES)
@@ -107,8 +107,8 @@ class WebServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Reply to every request that arrived before the shutdown, then close.
 
-        What had reached it was read by the process, or lay with the system: bytes that no
-        one had read yet, also on connections that no one had accepted yet.
+        This includes requests whose bytes the operating system has received and this process has
+        not read yet, also on connections that are not accepted yet.
         """
         inference = self.server.inference
         self.server.slot.drain()
@@ -193,10 +193,10 @@ def listen(
     """Return the server's listening socket, bound before anything else is done.
 
     Args:
-        host: name or address.
-        port: 0 takes a free one.
-        any_free: whether another free port will do where ``port`` is taken.
-        setting: where the port was chosen.
+        host: the name or address on which to listen.
+        port: the port on which to listen; 0 for any free port.
+        any_free: whether to use any free port if ``port`` is taken.
+        setting: the name of the setting that gave the port, for the error.
 
     Raises:
         ConfigurationError: the address cannot be bound.

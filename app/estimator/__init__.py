@@ -1,12 +1,13 @@
 """A scikit-learn estimator around a private release in memory, without a server.
 
-* ``classifier.py`` is :class:`PrivateQueryClassifier`: parameters, ``fit`` and ``predict``.
-* ``memory_release.py`` is the release behind it: charges, recorded answers, and the mechanisms
-  that serve, without a ledger.
-* ``frame_columns.py`` turns arrays and data frames into public columns and vectors; it reads
-  bounds that the caller does not give from the data, with a warning.
-* ``parameter_tables.py`` turns parameters into a configuration, and a configuration into
-  parameters.
+* ``classifier.py`` defines :class:`PrivateQueryClassifier`: its parameters, ``fit`` and
+  ``predict``.
+* ``memory_release.py`` is the release that the estimator opens: charges, recorded answers, and the
+  server's mechanisms, without a ledger.
+* ``frame_columns.py`` turns arrays and data frames into public columns and feature vectors; if the
+  caller gives no bounds, it reads them from the data, with a warning.
+* ``parameter_tables.py`` converts the estimator's parameters to a configuration, and a
+  configuration to parameters.
 * ``public_classifier.py`` is the published classifier, which may be copied.
 """
 

@@ -1,10 +1,10 @@
 """The scikit-learn classifier that answers queries privately, for notebooks and research.
 
-:class:`PrivateQueryClassifier` opens a release when it is fitted and answers queries when
-it predicts, by the mechanisms that serve (:mod:`app.estimator.memory_release`): everything
-that one fitted object ever gives out is (epsilon, delta)-differentially private with
-respect to replacing one row, or one person with all rows.  ``docs/estimator.md`` says how to
-use it, and what of scikit-learn's conventions gives way to that promise.
+:class:`PrivateQueryClassifier` opens a release when it is fitted, and answers queries when it
+predicts, by the same mechanisms as a server (:mod:`app.estimator.memory_release`). Everything that
+one fitted object ever gives out is (epsilon, delta)-differentially private with respect to
+replacing one row, or one person with all rows. ``docs/estimator.md`` explains its use, and which of
+scikit-learn's conventions it cannot keep because of the privacy promise.
 """
 
 from __future__ import annotations
@@ -96,13 +96,16 @@ class QueryAnswer:
     """The result of one query: its label, its stability, and the phase of the release.
 
     Attributes:
-        label: one of ``classes_``; of an unstable answer ``unstable_label``, or a coin's.
-        stable: whether enough learners agreed; always so from the classifier.
-        phase: ``ensemble``, or ``classifier`` after it.
-        replayed: whether this vector was answered before, and got that answer again.
-        query_id: number of the fresh answer, from 1; None from the classifier.
-        score: the mid-point of the bin that holds the probability of the second class; None
-            where none are answered, where unstable, and from the classifier.
+        label: a label of ``classes_``; for an unstable answer ``unstable_label``, or a random
+            label.
+        stable: whether enough models agreed; always True for an answer of the classifier.
+        phase: the release's phase: ``ensemble``, or ``classifier`` after the models have stopped.
+        replayed: whether this vector was answered before, so that its recorded answer is repeated.
+        query_id: the number of the new answer, counted from 1; None for an answer of the
+            classifier.
+        score: the mid-point of the bin that contains the probability of the second class; None if
+            the release answers labels, if the answer is unstable, and for an answer of the
+            classifier.
 
     """
 
@@ -127,52 +130,58 @@ def _published_scores(estimator: PrivateQueryClassifier) -> bool:
 class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """A classifier that answers queries about its training rows with differential privacy.
 
-    There is no ``random_state``: all noise is the operating system's, since whoever knows
-    a seed can take the noise away again.
+    There is no ``random_state``: all noise comes from the operating system, because anybody who
+    knows a seed can subtract the noise.
 
     Args:
-        epsilon: of everything that this object gives out.
-        delta: likewise; well below 1 over the number of rows.
-        bounds: public bounds of the numbers: one (lower, upper) for all; one a column, of
-            which those of categorical columns are not looked at; or by column, such as
-            ``{"age": (0, 120)}``, one for each number.  Values outside are clipped.  Without
-            bounds they are read from the private rows, with a warning, and the promise does
-            not cover that.
-        categories: public categories of the columns that have any, by column, such as
-            ``{"sex": ["f", "m"], "smoker": [False, True]}``.  ``"dtype"`` in place of a list,
-            or of all of it, takes those of the data frame's categorical and boolean dtypes:
-            only where these are public, and not what pandas made of the rows.
-        classes: public labels; without them as for bounds.
-        shares: fractions of epsilon by ``relabel``, ``answers`` and ``classifier``; those
-            of the configuration without.
-        queries: m, answers of the ensemble.
-        cutoff: T, unstable answers of the ensemble.
-        ensemble: k, or ``auto``.
-        hypotheses: class that relabels, is searched and published, as in the configuration.
-        depth: of trees.
-        bins: equal intervals of a numeric feature.
-        learner: ``canonical``, ``halving``, or the import path of a classifier.
-        learner_params: keyword arguments of such a classifier.
-        classifier_learner: ``exponential``, ``linear``, ``kernel``, ``grid`` or ``auto``: how
-            what follows the ensemble is learned.
-        wanted: what the classifier is wanted for, ``labels`` or ``ranking``, for which
-            ``auto`` takes a learner with scores.
-        calibration: ``profile`` or ``svt``.
-        mechanism: ``stability`` or ``noisy-vote``.
-        after: what follows answer m: ``classifier`` or ``halt``.
-        on_cutoff: what follows unstable answer T.
-        output: what the ensemble answers, ``label`` or ``score``: of two classes, the
-            probability of the second, for :meth:`predict_proba`.
-        precision: equal bins of a score, where ``output`` is one; None for ten.
-        unstable_label: what an unstable answer is given; None for a fair coin over the
-            classes, which no row has touched.
-        even_if_hopeless: open the release though its ensemble would give next to no stable
-            answer, with a warning; without it :meth:`fit` refuses, and nothing is charged.
+        epsilon: the epsilon of everything that this object gives out.
+        delta: the delta of everything that this object gives out; well below 1 divided by the
+            number of rows.
+        bounds: the public bounds of numeric columns: one pair (lower, upper) for all columns; a
+            sequence with a pair for each column, in which the pairs of categorical columns are
+            ignored; or a mapping with a pair for each numeric column, such as
+            ``{"age": (0, 120)}``. Values outside the bounds are clipped. If ``None``, the bounds
+            are read from the private rows, with a warning, and the privacy promise does not cover
+            this reading.
+        categories: the public categories of the categorical columns, by column, such as
+            ``{"sex": ["f", "m"], "smoker": [False, True]}``. The text ``"dtype"``, for one column
+            or for all, takes the categories from the data frame's categorical and boolean dtypes:
+            allowed only if these are public, and not derived by pandas from the rows.
+        classes: the public labels; if ``None``, they are read from the private rows, with a
+            warning, and the privacy promise does not cover this reading.
+        shares: the fractions of epsilon for ``relabel``, ``answers`` and ``classifier``; if
+            ``None``, the default fractions of the configuration.
+        queries: the number m of answers that the ensemble may give.
+        cutoff: the number T of unstable answers after which the ensemble stops.
+        ensemble: the number k of models in the ensemble, or ``auto``.
+        hypotheses: the public class of rules from which the rule that relabels the rows, and the
+            published classifier, are drawn, as in the configuration.
+        depth: the depth of decision trees.
+        bins: the number of equal intervals into which a numeric feature is divided.
+        learner: the method that trains each model: ``canonical``, ``halving``, or the import path
+            of a scikit-learn classifier.
+        learner_params: the keyword arguments of the scikit-learn classifier.
+        classifier_learner: the method that learns the published classifier: ``exponential``,
+            ``linear``, ``kernel``, ``grid`` or ``auto``.
+        wanted: the purpose of the published classifier, ``labels`` or ``ranking``; for ``ranking``,
+            ``auto`` chooses a method with scores.
+        calibration: the rule that sets the noise of the stability test, ``profile`` or ``svt``.
+        mechanism: the answering mechanism, ``stability`` or ``noisy-vote``.
+        after: what happens after answer m: ``classifier`` or ``halt``.
+        on_cutoff: what happens after unstable answer T: ``classifier`` or ``halt``.
+        output: the kind of the ensemble's answers, ``label``, or ``score`` for the probability of
+            the second of two classes, which :meth:`predict_proba` returns.
+        precision: the number of equal bins of a score, if ``output`` is ``score``; ``None`` for
+            ten.
+        unstable_label: the label of an unstable answer; ``None`` for a class that is drawn
+            uniformly at random, independently of the rows.
+        even_if_hopeless: whether to open the release, with a warning, even if its ensemble would
+            give almost no stable answers; if not, :meth:`fit` refuses, and nothing is charged.
 
     Attributes:
-        classes_: labels, sorted.
-        n_features_in_: features.
-        budget_: what is charged, reserved and left, as ``GET /budget`` shows it.
+        classes_: the labels, sorted.
+        n_features_in_: the number of features.
+        budget_: the charged, reserved and remaining budget, in the form of ``GET /budget``.
 
     """
 
@@ -236,15 +245,16 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def from_config(cls, path: str | Path, **changes: Any) -> Self:  # noqa: ANN401 -- any parameter
         """Return an estimator configured in the same way as ``conclave serve``.
 
-        The environment beats the file, as ever.  What concerns records, ledger and server is
-        left aside: the rows are those of :meth:`fit`.  Classes are sorted.
+        Environment variables take precedence over the file. Settings of records, ledger and server
+        are ignored: the rows are those passed to :meth:`fit`. The classes are sorted.
 
         Args:
-            path: a ``conclave.toml``.
-            changes: parameters that beat it.
+            path: the path of a ``conclave.toml``.
+            changes: parameters that take precedence over the file and the environment.
 
         Raises:
-            ConfigurationError: anything wrong, or not served here, by its setting.
+            ConfigurationError: a setting is wrong, or the estimator does not support it; the error
+                names the setting.
 
         """
         settings = load_settings(Path(path), os.environ)
@@ -253,16 +263,18 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
         """Open the release: spend the budget, relabel the rows, and train models on chunks of rows.
 
+        To relabel the rows is to replace their labels by those of a rule that is drawn at random.
+
         Args:
-            X: private rows, shape (n, d).
-            y: their labels, shape (n,).
-            groups: the person of each row, shape (n,), who is then the unit of privacy with all
-                rows; None where each row is.
+            X: the private rows, shape (n, d).
+            y: the labels of the rows, shape (n,).
+            groups: the person of each row, shape (n,), if the unit of privacy is a person with all
+                rows; None if it is a row.
 
         Raises:
-            ValueError: rows or parameters that cannot be used; nothing is charged.
+            ValueError: rows or parameters cannot be used; nothing is charged.
             RuntimeError: this object has opened its release already.
-            ContainedError: the classifier could not be drawn; its charge stays.
+            ContainedError: the classifier could not be drawn; its charge remains.
 
         """
         self._open(X, y, groups)
@@ -272,14 +284,16 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return one label per query; a repeated vector gets the same label again.
 
         Args:
-            X: queries, shape (m, d); they are public, and protected from nobody.
+            X: the queries, shape (m, d); queries are public, and the privacy promise does not cover
+                them.
 
         Returns:
-            Shape (m,), of ``classes_`` and ``unstable_label``.
+            The labels, shape (m,): labels of ``classes_``, and ``unstable_label`` for unstable
+            answers.
 
         Raises:
-            BudgetExhaustedError: the ensemble is done and nothing follows it; what was
-                answered is recorded and can be asked again.
+            BudgetExhaustedError: the ensemble has stopped, and no classifier follows it. Earlier
+                queries are recorded and can be repeated.
 
         """
         labels = [answer.label for answer in self.answer(X)]
@@ -295,17 +309,18 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 -- scikit-learn's name
         """Return the probabilities of both classes, from each query's score.
 
-        There is such a method where ``output`` is ``"score"``.  The second class of an unstable
-        answer has 1/2; the classifier has labels alone, which count as 0 or 1.
+        The method exists only if ``output`` is ``"score"``. The second class of an unstable answer
+        has probability 1/2. The published classifier gives labels only, which are returned as
+        probability 0 or 1.
 
         Args:
-            X: queries, shape (m, d), which are answered as by :meth:`predict`.
+            X: the queries, shape (m, d), which are answered as by :meth:`predict`.
 
         Returns:
-            Shape (m, 2).
+            The probabilities of the first and the second class, shape (m, 2).
 
         Raises:
-            BudgetExhaustedError: as :meth:`predict`.
+            BudgetExhaustedError: the ensemble has stopped, and no classifier follows it.
 
         """
         second = np.array([self._probability(answer) for answer in self.answer(X)])
@@ -315,8 +330,10 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
         """Return the published classifier's scores, if it has any; they only rank rows.
 
+        The method spends no budget.
+
         Args:
-            X: as :meth:`PublicClassifier.decision_function` takes them, free of charge.
+            X: rows, shape (m, d); a data frame must contain the columns of :meth:`fit`, by name.
 
         """
         scores: NDArray[np.int64] = self.classifier_.decision_function(X)
@@ -326,8 +343,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return the published classifier as an ONNX model, as ``conclave export`` does.
 
         Raises:
-            NotPublishedError: there is none yet.
-            NotExportableError: it is of a class that ONNX does not hold.
+            NotPublishedError: no classifier is published yet.
+            NotExportableError: classifiers of this class of rules cannot be expressed in ONNX.
 
         """
         check_is_fitted(self)

@@ -1,8 +1,9 @@
 """Conversion of an array or data frame to a public schema and feature vectors.
 
-Columns are named by their place, or in a data frame by their name.  What a column is, a number
-within bounds or one of some categories, is public configuration: parameters say it, and nothing
-is taken from a column's type unless a parameter says ``"dtype"``, since types follow from rows.
+The columns of a data frame have their own names, and the columns of an array are named by their
+position. Whether a column contains numbers within bounds or categories is public configuration,
+which the estimator's parameters state. Nothing is inferred from the type of a column, because its
+type depends on the private rows, unless a parameter says ``"dtype"``.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class NumericColumn:
         """Return the column's values, each converted separately; -0.0 becomes 0.
 
         Raises:
-            ValueError: a cell is no finite number.
+            ValueError: a value is no finite number.
 
         """
         if values.dtype.kind in NUMBER_KINDS:
@@ -102,8 +103,8 @@ class NumericColumn:
 class CategoricalColumn:
     """A categorical column: text is matched exactly, numbers by value; None is missing.
 
-    Where the categories are False and True, the numbers 0 and 1 are these: an array that holds
-    numbers too makes them so.
+    If the categories are False and True, the numbers 0 and 1 stand for them, because an array that
+    also contains numbers converts False and True to 0 and 1.
     """
 
     name: str
@@ -139,7 +140,7 @@ class Columns:
         """Return the rows of an array, shape (m, d), as feature vectors.
 
         Raises:
-            ValueError: a numeric cell is no finite number.
+            ValueError: a value of a numeric column is no finite number.
 
         """
         found = [column.cells(values[:, place]) for place, column in enumerate(self.columns)]
@@ -158,8 +159,8 @@ def is_frame(values: object) -> TypeGuard[Any]:
 def as_given(values: ArrayLike) -> ArrayLike:
     """Return rows value by value, without conversion to a column's common type.
 
-    The common type of rows without one, and of the columns of a data frame, follows from all of
-    them: both become objects, and what a data frame holds as missing becomes None.
+    A common type would depend on all rows. Therefore rows without a type, and the columns of a data
+    frame, are returned with the type ``object``, and missing values of a data frame become None.
     """
     if is_frame(values):
         frame: ArrayLike = values.astype(object).where(values.notna(), None)
@@ -170,7 +171,7 @@ def as_given(values: ArrayLike) -> ArrayLike:
 
 
 def as_number(value: object) -> object:
-    """Return a boolean as a number of numpy, and any other value unchanged."""
+    """Return a boolean as 0 or 1, and any other value unchanged."""
     return int(value) if isinstance(value, bool | np.bool) else value
 
 
@@ -183,7 +184,7 @@ def class_names(classes: NDArray[np.generic]) -> list[str]:
     """Return the name of each class as text; booleans get the names of numbers.
 
     Raises:
-        ValueError: two classes are one number.
+        ValueError: two names, such as 1 and 1.0, are the same number.
 
     """
     names = [public_name(as_number(each)) for each in classes.tolist()]
@@ -206,17 +207,19 @@ def public_columns(
     """Return the public description of each column, from the estimator's parameters.
 
     Args:
-        values: the private rows, shape (n, d); read only where bounds are not given.
-        bounds: one pair for all numeric columns; one a column, of which those of categorical
-            columns are not looked at; or pairs by place or name, one for each numeric column.
-            None reads them from the rows, with a warning.
-        categories: by place or name.
-        names: of the columns; None where they have none.
-        dtypes: of the columns of a data frame, which count where ``categories`` says so.
-        missing: texts that stand for a missing value, besides an empty one.
+        values: the private rows, shape (n, d); read only if ``bounds`` is None.
+        bounds: one pair (lower, upper) for all numeric columns; a sequence with a pair for each
+            column, in which the pairs of categorical columns are ignored; or a mapping from
+            position or name to a pair, one for each numeric column. None reads the bounds from the
+            rows, with a warning.
+        categories: the categories of each categorical column, by position or name.
+        names: the names of the columns; None for columns without names.
+        dtypes: the dtypes of a data frame's columns, used only where ``categories`` says
+            ``"dtype"``.
+        missing: the texts that stand for a missing value, in addition to the empty text.
 
     Raises:
-        ValueError: bounds that are none, or a column that is none.
+        ValueError: bounds are invalid, or a parameter names a column that does not exist.
 
     """
     width = values.shape[1]

@@ -1,9 +1,10 @@
 """A private release held in memory: the same mechanisms as a server's, without a ledger.
 
-What a ledger does for a server, this object does for as long as it lives: shares are
-charged before a row is read for them, an answer is recorded before it is given, a vector
-that was asked before gets its recorded answer, and nothing is drawn twice.  Nothing is
-written, so nothing survives it; and since it *is* the record, it must not be copied.
+During its lifetime the object keeps the record that a server keeps in its ledger: a share of
+epsilon is charged before a row is read for it, an answer is recorded before it is given, a vector
+that was queried before gets its recorded answer, and nothing is drawn twice. The record is not
+written to disk and ends with the object. The object must not be copied, because each copy would
+spend the same budget again.
 """
 
 from __future__ import annotations
@@ -72,16 +73,17 @@ class MemoryRelease:
     def __init__(
         self, configuration: Configuration, *, rows: PrivateRows, noise: NoiseSource
     ) -> None:
-        """Spend the budget, then draw and fit everything that an opening draws and fits.
+        """Spend the budget, then draw and train everything that opening a release draws and trains.
 
         Args:
-            configuration: the public side; ``halt`` and ``classifier`` may follow.
+            configuration: the public configuration; ``halt`` or ``classifier`` may follow the
+                ensemble.
             rows: the private rows.
-            noise: where every draw comes from.
+            noise: the source of randomness.
 
         Raises:
-            ConfigurationError: a draw is impossible or the release hopeless, which public
-                numbers show; no row was read for it.
+            ConfigurationError: public numbers show that a draw is impossible or the release
+                hopeless; no row was read.
 
         """
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=no_progress)
@@ -134,14 +136,15 @@ class MemoryRelease:
         return query_decision.phase(self._mechanism, self._state)
 
     def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
-        """Return the answers to vectors in order; a refusal takes the place of its answer.
+        """Return the answers to vectors in order, with an error in place of a refused answer.
 
         Args:
-            vectors: in schema order, as :func:`app.data.vectors.parse_features` gives them.
+            vectors: feature vectors in the order of the schema, as returned by
+                :func:`app.data.vectors.parse_features`.
 
         Raises:
-            ContainedError: the release has stopped; its text is fixed.
-            IntegrityError: asked in a fork of the process that opened it.
+            ContainedError: the release has stopped; the error's text is fixed.
+            IntegrityError: the calling process is a fork of the process that opened the release.
 
         """
         answers: list[Answer | BudgetExhaustedError] = []
@@ -155,8 +158,8 @@ class MemoryRelease:
         """Charge and draw the published classifier, if it is due and not drawn yet.
 
         Raises:
-            ContainedError: the release has stopped; its text is fixed.
-            IntegrityError: asked in a fork of the process that opened it.
+            ContainedError: the release has stopped; the error's text is fixed.
+            IntegrityError: the calling process is a fork of the process that opened the release.
 
         """
         with self._contained():

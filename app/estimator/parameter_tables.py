@@ -1,8 +1,8 @@
 """Conversion between the estimator's parameters and the tables of a configuration.
 
-Most parameters are one setting by another name: :data:`PARAMETERS` says which.  A configuration
-says more than they do; :func:`parameters_of` keeps the rest as tables, over which
-:func:`tables_of` lays the parameters again.
+Most parameters correspond to one setting with another name, as listed in :data:`PARAMETERS`. A
+configuration has further settings: :func:`parameters_of` keeps these as tables, and
+:func:`tables_of` overwrites these tables with the parameters.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def tables_of(
     """Return the configuration tables that correspond to the estimator's parameters.
 
     Args:
-        parameters: of the estimator, by their names.
+        parameters: the estimator's parameters, by name.
         columns: the public columns of X.
-        classes: names of the public labels, sorted as the labels are.
-        of_persons: whether persons are the unit of privacy.
+        classes: the names of the public labels, sorted as the labels are.
+        of_persons: whether the unit of privacy is a person.
 
     Raises:
-        ConfigurationError: something follows the ensemble that needs a ledger.
+        ConfigurationError: a parameter asks for a step after the ensemble that needs a ledger.
 
     """
     base: Mapping[str, Mapping[str, Any]] = parameters["configuration"] or {}
@@ -119,7 +119,7 @@ def parameters_of(settings: Settings) -> dict[str, Any]:
     """Return the estimator's parameters that correspond to a server's configuration.
 
     Raises:
-        ConfigurationError: names a setting that the estimator does not serve.
+        ConfigurationError: the estimator does not support a setting; the error names the setting.
 
     """
     if settings.privacy.shares.statistics > 0:
@@ -165,7 +165,7 @@ def missing_tokens(configuration: Mapping[str, Any] | None) -> frozenset[str]:
 
 
 def names_persons(configuration: Mapping[str, Any] | None) -> bool:
-    """Return whether persons are the configured unit of privacy."""
+    """Return whether the configured unit of privacy is a person."""
     return configuration is not None and "person" in configuration["data"]
 
 

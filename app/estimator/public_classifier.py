@@ -1,6 +1,6 @@
 """The published classifier of an estimator, which predicts without privacy cost.
 
-Whatever it gives is post-processing of one charged draw; nothing is counted.
+All its predictions are post-processing of one draw that is charged already, so nothing is counted.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class PublicClassifier:
     """A published classifier that predicts, and that can be exported to JSON and ONNX.
 
     Attributes:
-        learner: that published it: ``exponential``, ``linear``, ``kernel``,
+        learner: the method that learned the classifier: ``exponential``, ``linear``, ``kernel``,
             ``grid`` or ``scored-tree``.
-        classes_: labels, sorted.
-        columns: of its rows.
-        published: its document, ready to predict.
+        classes_: the labels, sorted.
+        columns: the public columns of rows to predict.
+        published: the classifier's document, ready to predict.
 
     """
 
@@ -53,10 +53,10 @@ class PublicClassifier:
         """Return the label of each row, shape (m,).
 
         Args:
-            X: rows, shape (m, d); a data frame has the columns of the fit by their names.
+            X: rows, shape (m, d); a data frame must contain the columns of the fit, by name.
 
         Raises:
-            ValueError: rows that cannot be read.
+            ValueError: the rows cannot be read.
 
         """
         places = {name: place for place, name in enumerate(self.published.document.classes)}
@@ -68,10 +68,11 @@ class PublicClassifier:
         """Return the scores of each row, which rank rows and are not probabilities.
 
         Args:
-            X: as :meth:`predict` takes them.
+            X: rows, shape (m, d); a data frame must contain the columns of the fit, by name.
 
         Returns:
-            Shape (m,) of two classes, above 0 for the second; else (m, classes).
+            For two classes one score per row, shape (m,), above 0 for the second class; for more
+            classes a score per row and class, shape (m, number of classes).
 
         """
         scores = np.array(self.published.scores_many(self._vectors(X)), dtype=np.int64)
@@ -81,7 +82,7 @@ class PublicClassifier:
         """Return the classifier as an ONNX model.
 
         Raises:
-            NotExportableError: it is of a class that ONNX does not hold.
+            NotExportableError: classifiers of this class of rules cannot be expressed in ONNX.
 
         """
         return onnx_model(self.json)

@@ -51,9 +51,9 @@ class ConclaveApplication(FastAPI):
     """A FastAPI application in which every route has access control and error handling.
 
     Attributes:
-        api: for every handler.
-        endpoints: the edge of each route by its path.
-        plain: answer queries of a known form on the web server's own connections.
+        api: the parts of the server that every handler may use.
+        endpoints: the handling of each route, by its path.
+        plain: the fast paths that answer simple queries directly on the web server's connections.
 
     """
 
@@ -76,8 +76,9 @@ class ConclaveApplication(FastAPI):
     def setup(self) -> None:
         """Add the routes that serve the OpenAPI document.
 
-        Its first making takes a tenth of a second: in a thread, since queries are answered
-        meanwhile, and not at the start, which most servers would wait for in vain.
+        Building the document takes a tenth of a second. It is therefore built in a thread, so that
+        queries are answered meanwhile, and at the first request for it, because most servers are
+        never asked for it.
         """
 
         async def document(_: Request) -> JSONResponse:
@@ -99,13 +100,14 @@ def create_application(
     """Return the web application for a service that may not be open yet.
 
     Args:
-        slot: where the service will be; requests before that get 503 ``opening``.
-        access: who may do what.
+        slot: the container of the service; before it is open, requests get 503 ``opening``.
+        access: access control by keys and tokens.
         limits: the maxima of the HTTP layer.
-        pages: the dashboard, a reply for each of its paths; None serves nothing there.
-        lifespan: what runs around serving, e.g. opening and closing the release.
-        observe: called on both sides of VALIDATE; crash tests kill in it.
-        watching: how closely requests are watched.
+        pages: the dashboard: a reply for each of its paths; None serves no dashboard.
+        lifespan: a context manager that runs around serving, e.g. to open and close the release.
+        observe: a function that is called before and after the step VALIDATE; crash tests end the
+            process in it.
+        watching: the options by which requests are recorded for operators.
 
     """
     meter = RequestMeter(with_times=watching.times)

@@ -1,6 +1,6 @@
 """``GET /budget/events``: the budget as server-sent events, on every change.
 
-With ``?outlook=true`` the stream has the outlook too, as events of its own name.
+With ``?outlook=true`` the stream also contains the outlook, as events with the name ``outlook``.
 """
 
 from __future__ import annotations

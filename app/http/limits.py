@@ -1,6 +1,6 @@
 """Every maximum of the HTTP layer, with the unit in its name.
 
-How many streams are open: each may hold a few megabytes, and a place for hours.
+The module also counts open streams, each of which may use a few megabytes for hours.
 """
 
 from __future__ import annotations
@@ -26,34 +26,40 @@ class Limits:
     """The maximum bytes, rows, streams and connections that one client may use.
 
     Attributes:
-        body_bytes_max: of a request body that is read whole.
-        batch_rows_max: of one request of the V2 protocol or MLflow's.
-        line_bytes_max: of one line of a stream; a longer one is refused in its place.
-        stream_lines_max: of a stream that are submitted together.
-        stream_unread_bytes_max: of a stream's lines that wait to be submitted.
-        stream_unsent_bytes_max: of a stream's replies that wait for the client to
-            read.  A client that sends everything before it reads is served up to
-            here, about 350,000 answers; beyond, it must read while it sends.
-        ledger_entries_max: of one page of ``GET /ledger``.
-        header_bytes_max: of the request line and headers.
-        header_seconds_max: until the headers of a request, or of a new connection, are whole.
-        body_seconds_max: from there until the body is whole, streams aside.
-        keep_alive_seconds_max: of a connection without a request after a reply.
-        stream_idle_seconds_max: of a stream without a line, however many bytes of one came.
-        stalled_seconds_max: of a client that neither reads its reply nor sends.
-        connections_max: of all clients.
-        connections_per_client_max: of one address.
-        streams_max: open streams of queries and of events, of all clients.
-        streams_per_key_max: the same of one key.
-        event_interval_seconds: least time between two events of one event stream.
-        outlook_interval_seconds: least time between two outlooks of one event stream.
-        outlook_seconds_max: longest time between them, while nothing changes.
-        keep_alive_seconds: longest silence of an event stream.
-        drain_quiet_seconds: silence after which nothing more is expected of a connection or of
-            a stream, once the server is to end.
-        drain_stream_seconds_max: in which a stream is still read then.
-        drain_head_seconds_max: until the headers of a request that had begun are whole then.
-        linger_seconds_max: in which a client that is still sending may read its last reply.
+        body_bytes_max: the largest request body, in bytes, except for streams.
+        batch_rows_max: the most rows of one request of the V2 protocol or of MLflow's protocol.
+        line_bytes_max: the longest line of a stream, in bytes; a longer line is refused, and the
+            stream continues.
+        stream_lines_max: the most lines of a stream that are submitted to the writer together.
+        stream_unread_bytes_max: the most bytes of a stream's lines that wait to be submitted.
+        stream_unsent_bytes_max: the most bytes of a stream's replies that wait for the client to
+            read them. A client that sends everything before it reads anything can get about 350,000
+            answers in this way; for more answers, it must read while it sends.
+        ledger_entries_max: the most entries on one page of ``GET /ledger``.
+        header_bytes_max: the largest request line with headers, in bytes.
+        header_seconds_max: the longest time until the headers of a request or of a new connection
+            are complete.
+        body_seconds_max: the longest time from the end of the headers to the end of the body,
+            except for streams.
+        keep_alive_seconds_max: the longest time of a connection without a request after a reply.
+        stream_idle_seconds_max: the longest time of a stream without a complete line.
+        stalled_seconds_max: the longest time in which a client neither reads its reply nor sends.
+        connections_max: the most connections of all clients.
+        connections_per_client_max: the most connections of one address.
+        streams_max: the most open streams of queries and of events, of all clients.
+        streams_per_key_max: the most open streams of one API key.
+        event_interval_seconds: the least time between two events of one event stream.
+        outlook_interval_seconds: the least time between two outlooks of one event stream.
+        outlook_seconds_max: the longest time between two outlooks while nothing changes.
+        keep_alive_seconds: the longest time in which an event stream sends nothing.
+        drain_quiet_seconds: during the server's shutdown, the time without bytes after which no
+            more requests are expected on a connection or stream.
+        drain_stream_seconds_max: during the shutdown, the longest time in which a stream is still
+            read.
+        drain_head_seconds_max: during the shutdown, the longest time until the headers of a request
+            that has begun are complete.
+        linger_seconds_max: the longest time in which a client that is still sending may read its
+            last reply.
 
     """
 
@@ -120,7 +126,8 @@ class OpenStreams:
         """Check that a further query stream may be opened.
 
         Raises:
-            TooManyStreamsError: there are as many as may be, of this key or of all.
+            TooManyStreamsError: the largest number of open streams is reached, for this API key or
+                for all clients.
 
         """
         if self._count >= self._limits.streams_max:

@@ -1,10 +1,10 @@
 """The table from error classes to HTTP statuses, and errors as RFC 9457 problem bodies.
 
-Nothing else in the project mentions an error's status code.  What a problem
-says is fixed text or names a public thing; an exception that is not Conclave's
-own says nothing but that it happened.
+No other module mentions the HTTP status of an error. The text of a problem is fixed, or names
+something public. For an exception that is not one of Conclave's own, the problem only says that an
+internal error occurred.
 
-Refusals that only HTTP knows; those of the service are in ``app/errors.py``.
+The module also defines refusals that only occur in HTTP; all other errors are in ``app/errors.py``.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def kind_of(error: Exception) -> Kind:
 
 
 def slug_of(error: Exception) -> str:
-    """Return the short name of an error class: the last part of the problem's ``type``."""
+    """Return the short name (slug) of an error class: the last part of the problem's ``type``."""
     if isinstance(error, (RequestError, UnavailableError, IntegrityError)):
         return error.slug
     return INTERNAL_SLUG
@@ -240,8 +240,9 @@ def problem_response(error: Exception, path: str = "") -> Response:
     """Return the complete HTTP reply of a refusal, with the headers that its status requires.
 
     Args:
-        error: what went wrong.
-        path: of the request; below ``/v2`` a refusal has the form of that protocol.
+        error: the error that caused the refusal.
+        path: the request's path; below ``/v2`` a refusal has the form of the Open Inference
+            Protocol.
 
     """
     body, media_type = refusal_body(error, path)

@@ -1,6 +1,6 @@
 """The routes that only read public state: budget, ledger, classifier, schema, probes.
 
-Which of a route's media types a client takes, and likes best (RFC 9110, 12.5.1).
+The module also finds the media type that a client prefers (RFC 9110, 12.5.1).
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 def accepted(header_lines: Sequence[str], offered: Sequence[str]) -> list[str]:
     """Return the offered media types that the client accepts, in the client's order.
 
-    Of the ranges that match a type the most exact one says its weight.  Equal
-    weights leave the order of ``offered``; no header at all takes everything.
+    If several media ranges of the header match a type, the most specific range determines its
+    weight. Types of equal weight stay in the order of ``offered``; without a header, every type is
+    accepted.
 
     Args:
         header_lines: every ``Accept`` header of the request.
-        offered: media types in lower case, the route's own first choice first.
+        offered: the route's media types in lower case, the preferred one first.
 
     """
     weights: dict[str, float] = {}

@@ -1,11 +1,13 @@
 """Planning: predict the parameters and answers of a release without reading private rows.
 
-* ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
-* ``plan.py`` plans: every parameter of a release, whether it can work, and advice.
-* ``plan_result.py`` has the fields of a plan on its answers, whichever mechanism gives them.
-* ``capacity.py`` calculates how many answers there are if learners agree to a given share.
-* ``variants.py`` calculates the same with one number changed: epsilon, T or rows.
-* ``curves.py`` has the series of these changes for ``conclave plan --plot``.
-* ``mechanisms/`` plans each mechanism, ``trial/`` predicts answers by fitting learners on made-up
-  records, and ``output/`` writes both as documents and sentences.
+* ``from_settings.py`` turns settings into a planning request, which ``request.py`` defines.
+* ``plan.py`` makes the plan: every parameter of a release, whether the release can work, and
+  advice.
+* ``plan_result.py`` defines the part of a plan that concerns answers, for every mechanism.
+* ``capacity.py`` computes the number of answers if a given fraction of the models agrees.
+* ``variants.py`` computes the number of answers if epsilon, the cutoff T or the number of rows is
+  changed.
+* ``curves.py`` computes the curves of ``conclave plan --plot`` from these changes.
+* ``mechanisms/`` plans each answering mechanism, ``trial/`` predicts answers by training models on
+  made-up records, and ``output/`` writes plans and predictions as documents and sentences.
 """

@@ -1,18 +1,18 @@
-"""The number of answers that a budget allows, by the fraction of learners that agree.
+"""The number of answers that a budget allows, by the fraction of models that agree.
 
-How widely they agree on a query is a property of the records, which planning does not
-read.  It is therefore an argument here: a share f of k votes for one label, all others
-for one second label, which is the closest that f can come to a tie.  Every figure then
-follows from the calibration that serves:
+How many of the models agree on a query depends on the records, which planning does not read.
+Therefore it is an argument here: a fraction f of the k models votes for one label, and all other
+models vote for one second label, which is as close to a tie as f allows. All figures then follow
+from the noise that the release would use:
 
-* A stability test is asked queries that all have that agreement.  Each is unstable with
-  the calibration's own probability p at that distance, so the T-th unstable answer is
-  answer number T/p on average.  In calibration ``profile`` the coins are independent and
-  this is the mean itself.  In ``svt`` the queries of an epoch share the threshold's noise,
-  and the mean over that noise is T/p or more, since 1/p is convex in p.
-* Where each public cell is decided once, no number of unstable answers ends the ensemble.
-* A noisy vote answers m queries whatever the votes.  What is counted is the largest m
-  whose noise lets such a label lose to another at most once in a hundred.
+* In a stability test, every query is assumed to have the fraction f. Each answer is unstable with a
+  probability p, so the T-th unstable answer is answer number T/p on average, where T is the cutoff.
+  With the noise rule ``profile`` the answers are independent, and T/p is the exact mean. With the
+  noise rule ``svt`` (sparse vector), queries between two unstable answers share the threshold's
+  noise, and the mean is at least T/p, since 1/p is convex in p.
+* If each public cell is answered only once, no number of unstable answers ends the voting.
+* A noisy vote answers m queries whatever the votes are. The figure is the largest m whose noise
+  lets such a label lose to another label at most once in a hundred queries.
 """
 
 from __future__ import annotations
@@ -42,16 +42,19 @@ ANSWERS_MAX: Final = 10**18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The number of answers if the same given fraction of the learners agrees on every query.
+    """The number of answers if the same given fraction of the models agrees on every query.
 
     Attributes:
-        agreement: share f of the votes that the first label has.
-        lead: by how many votes it leads.
-        distance: to instability, in votes; None in a noisy vote.
-        unstable_probability: of such a query; None in a noisy vote, which has no hits.
-        answers: number of the answer at which the ensemble ends, on average, or in a
-            noisy vote how many it could give; limited by neither m nor the queries asked.
-        labels: how many of those carry a label, that is, are stable.
+        agreement: the fraction f of the votes for the first label.
+        lead: the number of votes by which the first label leads the second.
+        distance: the number of votes that may change before another label can win; None for a noisy
+            vote.
+        unstable_probability: the probability that such a query's answer is unstable; None for a
+            noisy vote, which has no unstable answers.
+        answers: the average number of the answer at which the ensemble stops, or for a noisy vote
+            the number of answers that it could give; limited neither by the configured m nor by the
+            number of queries.
+        labels: the number of these answers that are stable, so that they carry a label.
 
     """
 
@@ -64,7 +67,14 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers of a noisy vote if one label always leads by ``lead`` votes."""
+    """Return the number of answers of a noisy vote if one label always leads by ``lead`` votes.
+
+    Args:
+        calibration: the noise parameters of the noisy vote.
+        agreement: the fraction of the votes for this label, for the result.
+        lead: the number of votes by which this label leads every other label.
+
+    """
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -77,7 +87,14 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return the number of answers of a stability test if a label leads by ``lead`` votes."""
+    """Return the number of answers of a stability test if a label leads by ``lead`` votes.
+
+    Args:
+        test: the stability test with its noise parameters.
+        agreement: the fraction of the votes for this label, for the result.
+        lead: the number of votes by which this label leads the second label on every query.
+
+    """
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

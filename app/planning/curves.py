@@ -27,11 +27,12 @@ ROWS_UNKNOWN: Final = Fraction(10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The number of answers for one level of the learners' agreement, as one parameter varies.
+    """The number of answers for one fraction of agreeing models, as one parameter varies.
 
     Attributes:
-        agreement: share of the votes.
-        points: by rising value; the release as planned is one of them.
+        agreement: the fraction of the votes for the first label.
+        points: pairs of the parameter's value and the number of answers, by increasing value; the
+            planned release is one of them.
 
     """
 
@@ -44,9 +45,9 @@ class Panel:
     """All curves of a plot for one varied parameter.
 
     Attributes:
-        lever: what is turned.
-        planned: its value in the plan; None for rows that are not known.
-        curves: one an agreement.
+        lever: the parameter that varies.
+        planned: its value in the plan; None for an unknown number of rows.
+        curves: one curve for each fraction of agreeing models.
 
     """
 
@@ -61,9 +62,10 @@ def panels(
     """Return the plotted curves of a planned release, one panel for each parameter that may vary.
 
     Args:
-        request: the release as planned.
-        rows_needed: n around which rows are turned where n is not known.
-        progress: told the points done and their number.
+        request: the planned release.
+        rows_needed: the number of rows around which rows vary, if the number of rows is not known.
+        progress: a function that is called with the number of computed points and the number of all
+            points.
 
     """
     grids = {
@@ -91,7 +93,8 @@ def panels(
 def values(lever: Lever, planned: Fraction) -> tuple[Fraction, ...]:
     """Return increasing values, evenly spaced on a log axis, that include the planned value.
 
-    Two digits are enough, but for the planned one; T and n are whole numbers.
+    Values are rounded to two digits, except for the planned value; the cutoff T and the number n of
+    rows are whole numbers.
     """
     least, most = (float(end) for end in SPANS[lever])
     half = POINTS // 2

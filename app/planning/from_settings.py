@@ -55,10 +55,12 @@ def plan_settings(settings: Settings, rows: int | None) -> Plan:
 
     Args:
         settings: the whole configuration.
-        rows: n in place of ``data.rows`` or ``data.persons``; None to take that.
+        rows: the number n of rows or persons; None for the value of ``data.rows`` or
+            ``data.persons``.
 
     Raises:
-        ConfigurationError: as :func:`plan_request`, or learners that would take hours.
+        ConfigurationError: :func:`plan_request` refuses the configuration, or training its models
+            would take hours.
 
     """
     request = plan_request(settings, rows)
@@ -80,11 +82,12 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
 
     Args:
         settings: the whole configuration.
-        rows: n in place of ``data.rows`` or ``data.persons``; None to take that.
+        rows: the number n of rows or persons; None for the value of ``data.rows`` or
+            ``data.persons``.
 
     Raises:
-        ConfigurationError: names a setting that this version does not know to plan,
-            a budget that is not covered, or a draw that could not be made.
+        ConfigurationError: this version cannot plan a setting, which the error names; the budget
+            does not suffice; or a random draw would be impossible.
 
     """
     refuse_unknown(settings)
@@ -240,7 +243,7 @@ def _relabel_count(
 
 
 def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Warn that scores are only 0 or 1 if the rows are relabelled."""
+    """Warn that scores are only 0 or 1 if a drawn rule replaces the labels of the rows."""
     if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
         warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
 
@@ -259,7 +262,7 @@ UNUSED_CUTOFF: Final = (
 
 
 def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Warn about settings that have no effect if each public region (cell) gets one answer."""
+    """Warn about settings that have no effect if each public cell gets only one answer."""
     request = plan_request(settings, row_count)
     if request.budget is None or not request.row.counts_decisions:
         return
@@ -276,7 +279,7 @@ def advising(settings: Settings) -> Iterator[None]:
     """Add a plan's advice to the error that refuses a release with almost no answers.
 
     Raises:
-        ConfigurationError: the refusal, with the advice of a plan.
+        ConfigurationError: the refusal, followed by the advice of a plan.
 
     """
     try:

@@ -1,7 +1,7 @@
 """A plan: every parameter of a release, whether it is feasible, and advice.
 
-Nothing private is read: a plan is a function of :class:`PlanRequest`, hence of the
-configuration and of the public number of rows.
+A plan depends only on a :class:`PlanRequest`, that is, on the configuration and the public number
+of rows. No private row is read.
 """
 
 from __future__ import annotations
@@ -44,25 +44,30 @@ class Plan:
     """The parameters of a planned release, and whether it can work.
 
     Attributes:
-        request: what was asked.
+        request: the planned release.
         answers: the answering mechanism, its parameters and whether it can work.
-        relabel_parameter: of the exponential mechanism that relabels, before its
-            numerical error; None where it has no share.
-        public_query_count: m_o that NB Algorithm 4 asks for, to weigh m against.
-        excess_errors: bound on the excess error rate of each drawn hypothesis, by
-            mechanism, at failure probability beta; empty where n is unknown.
-        votes_needed: k that each mechanism wants at this budget, by its name.
-        capacities: what queries get, by how widely the learners agree on them; empty where
-            answers have no share.
-        others: labels that each mechanism would give with these k votes at this budget, on
-            queries of the usual agreement, by its name.
-        changes: what other values of the levers would give, at the usual agreement.
-        reasons: why it cannot work, in plain sentences.
-        advice: what to change then.
-        notes: what else to know.
-        calibrations: what each mechanism would serve with at this budget, by its name.
-        prediction: what the release gives on made-up people; None where that was not tried.
-        unpredicted: why it could not be; empty where it was, or was not asked for.
+        relabel_parameter: the epsilon of the exponential mechanism that relabels the rows (draws a
+            rule that replaces their labels), before the correction for numerical errors; None
+            without relabelling.
+        public_query_count: the number m_o of answers that Algorithm 4 of Nandi and Bassily requires
+            (``docs/algorithms.md``), to compare with the configured number m.
+        excess_errors: for each drawn rule, by mechanism, a bound on its error rate above that of
+            the best rule, which fails with probability at most beta; empty if the number of rows is
+            unknown.
+        votes_needed: the number k of votes that each mechanism needs at this budget, by its name.
+        capacities: the number of answers for several fractions of agreeing models; empty if the
+            release gives no answers by vote.
+        others: the number of labels that each mechanism would give with these k votes at this
+            budget, if nine tenths of the models agree, by the mechanism's name.
+        changes: the number of labels for other values of epsilon, cutoff and number of rows, if
+            nine tenths of the models agree.
+        reasons: the reasons why the release cannot work, as sentences.
+        advice: the settings to change in this case, as sentences.
+        notes: further notes on the plan, as sentences.
+        calibrations: the noise parameters of each mechanism at this budget, by its name.
+        prediction: the forecast from trials on made-up records; None without a trial.
+        unpredicted: the reason why no trial was possible; empty if there was one or none was asked
+            for.
 
     """
 
@@ -91,7 +96,8 @@ class Plan:
     def publishes_at_once(self) -> bool:
         """Whether a classifier may be published at once, which is better than online answers.
 
-        A release that grows draws each generation's part itself, and takes no ``conclave learn``.
+        This is False if the models are of another kind than the class of rules, and for a release
+        that grows, which ``conclave learn`` does not support.
         """
         return not (self.request.with_estimator or self.request.is_growing)
 
@@ -105,10 +111,10 @@ def plan_release(request: PlanRequest) -> Plan:
     """Return the plan of a configuration.
 
     Args:
-        request: public configuration values.
+        request: the public values of the configuration.
 
     Raises:
-        ConfigurationError: where the calibration refuses the budget.
+        ConfigurationError: no noise parameters fit the budget.
 
     """
     answers = plan_answers(request)
@@ -150,7 +156,7 @@ def plan_answers(request: PlanRequest) -> Verdict:
     """Return the planned answers only, without the comparison with other mechanisms.
 
     Raises:
-        ConfigurationError: where the calibration refuses the budget.
+        ConfigurationError: no noise parameters fit the budget.
 
     """
     budget = request.budget
@@ -171,7 +177,10 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Return an upper bound on a drawn rule's error above the best rule's, by mechanism."""
+    """Return, for each drawn rule, an upper bound on its error rate above the best rule's.
+
+    Each bound fails with probability at most beta. The bounds are listed by mechanism.
+    """
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
@@ -274,7 +283,7 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
 
 
 def cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Return a note if more answers are planned than there are regions to answer once each."""
+    """Return a note if more answers are planned than there are public cells to answer once each."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

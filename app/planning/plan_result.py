@@ -1,4 +1,4 @@
-"""The planned noise, number of learners and feasibility of a release's answers."""
+"""The planned noise, number of models and feasibility of a release's answers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ if TYPE_CHECKING:
 class Stability:
     """A stability test as planned, with its effect on k votes and m queries.
 
+    A query's distance is the number of votes that may change before another label wins.
+
     Attributes:
-        calibration: Theorem A's table, or the sparse vector's scales and threshold.
-        wanted_probability: hit probability of a query worth answering.
-        wanted_distance: distance at which the test gives that.
-        wanted_agreement: share of two labels' votes that lies at that distance;
-            above 1 where not even all of them do.
-        largest_probability: hit probability at which m queries reach the cutoff.
-        unanimous_distance: distance of k unanimous votes.
-        unanimous_probability: hit probability there.
+        calibration: the noise parameters: the table of Theorem A, or the scales and threshold of
+            the sparse vector technique.
+        wanted_probability: the largest probability of an unstable answer at which a query is worth
+            answering.
+        wanted_distance: the distance at which the test gives this probability.
+        wanted_agreement: the fraction of two labels' votes for the first label at this distance;
+            above 1 if not even all votes suffice.
+        largest_probability: the probability of an unstable answer at which m queries reach the
+            cutoff.
+        unanimous_distance: the distance of k unanimous votes.
+        unanimous_probability: the probability of an unstable answer for k unanimous votes.
 
     """
 
@@ -42,11 +47,12 @@ class NoisyLead:
     """A planned noisy vote: its noise, and the lead in votes with which a label wins reliably.
 
     Attributes:
-        calibration: the noise.
-        wanted_probability: chance at which a query worth answering gets another label.
-        wanted_lead: lead in votes at which that is so.
-        wanted_agreement: share of two labels' votes that has this lead; above 1 where
-            not even all of them do.
+        calibration: the noise parameters.
+        wanted_probability: the largest probability of another label at which a query is worth
+            answering.
+        wanted_lead: the lead in votes at which another label has this probability.
+        wanted_agreement: the fraction of two labels' votes for the first label at this lead; above
+            1 if not even all votes suffice.
 
     """
 
@@ -58,10 +64,11 @@ class NoisyLead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The part of a plan that concerns answers: number of learners, noise, and feasibility.
+    """The part of a plan that concerns answers: number of models, noise, and feasibility.
 
     Attributes:
-        calibration: what the answers are calibrated with; None where they have no share.
+        calibration: the noise parameters of the answers; None if the release gives no answers by
+            vote.
 
     """
 

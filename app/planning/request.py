@@ -29,47 +29,59 @@ class PlanRequest:
     """The public configuration of a release to be planned.
 
     Attributes:
-        calibration: which constants the answers use.
-        mechanism: what answers.
-        row_count: n, which is public; None where it is not known yet.
-        unit: what n counts, rows or persons.
-        epsilon: of the whole release, above 0.
-        delta: of the whole release, in (0, 1).
-        charges: what each mechanism with a share is charged.
-        budget: what relabelling and answers may cost on the sample; None where
-            answers have no share.
-        targets: accuracy alpha, failure beta and m, fresh answers of the ensemble.
-        cutoff: T, unstable answers until the ensemble ends, at least 1; calibration
-            paper has its own.
-        ensemble_size: k; None where it is left to the calibration's rule.
+        calibration: the rule that sets the noise of the answers.
+        mechanism: the name of the answering mechanism.
+        row_count: the public number n of rows or persons; None if it is not known yet.
+        unit: the unit of privacy, which n counts: row or person.
+        epsilon: the epsilon of the whole release, above 0.
+        delta: the delta of the whole release, between 0 and 1.
+        charges: the charge of each mechanism that has a share of epsilon.
+        budget: the epsilon and delta of answers and of relabelling (replacing the rows' labels by
+            those of a drawn rule), on the sampled rows; None if the release gives no answers by
+            vote.
+        targets: the accuracy target alpha, the failure probability beta and the number m of new
+            answers of the ensemble.
+        cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
+            the noise rule ``paper`` has its own cutoff.
+        ensemble_size: the number k of models; None if it follows from the noise parameters or the
+            number of rows.
         class_count: the number L of labels, at least 2.
-        hypothesis_count: number of hypotheses that learners search.
-        relabel_hypothesis_count: number among which the relabelling one is drawn, or a
-            public bound of it.
-        classifier_hypothesis_count: number among which the classifier is drawn; None where it
-            is drawn from no class.
-        dimension: VC dimension of the class that relabels, or a bound of it.
-        classifier_dimension: of the classifier's class; where it is drawn from none, of that
-            of the learners.
-        universal: whether the classifier follows query m, so that m is m_o.
-        with_student: whether a student of the answers follows them.
-        with_scores: whether answers are scores, whose bins are tested in place of labels.
-        with_estimator: whether learners are of another kind than the hypotheses, which
+        hypothesis_count: the number of rules among which each model is chosen.
+        relabel_hypothesis_count: the number of rules from which the relabelling rule is drawn, or a
+            public upper bound of this number.
+        classifier_hypothesis_count: the number of rules from which the classifier is drawn; None if
+            it is not drawn from a list of rules.
+        dimension: the VC dimension of the class of relabelling rules, or an upper bound.
+        classifier_dimension: the VC dimension of the classifier's class of rules or, if the
+            classifier is not drawn from a list of rules, of the models' class.
+        universal: whether the classifier follows answer m, so that m is the number m_o in Algorithm
+            4 of Nandi and Bassily (``docs/algorithms.md``).
+        with_student: whether a classifier trained on the answers (a student) follows them.
+        with_scores: whether answers are scores, so that the votes are counted by score bin and not
+            by label.
+        with_estimator: whether the models are of another kind than the class of rules, so that they
             cannot be listed.
-        after: what follows query m.
-        on_cutoff: what follows unstable answer T.
-        learner: name of what learns the classifier; None where that has no share.
-        learner_asked: the same as configured, ``auto`` among others, by which an account has it.
-        learner_at_once: name of what ``auto`` would take with all of epsilon.
-        classifier_words: why ``auto`` takes that learner, and which labels it may not see.
-        rare_share: share of n that a label must have, lest the classifier is given it never;
-            None without a classifier, or n.
-        cell_count: public cells that learners vote by; None where they do not.
-        counts_decisions: whether each of them is decided once, and two decisions are paid for.
-        statistics: tables on few public points and on many; none without a share, or n.
-        is_growing: whether further rows are added, so that tables have the first rule's order.
-        joint_rows: names of the mechanisms whose new releases have one account with these
-            shares; None where those of this request say it of each.
+        after: what happens after answer m.
+        on_cutoff: what happens after unstable answer T.
+        learner: the name of the method that learns the classifier; None if the classifier has no
+            share of epsilon.
+        learner_asked: the configured name of this method, which may be ``auto``; the joint budget
+            is computed with it.
+        learner_at_once: the name of the method that ``auto`` would choose with all of epsilon.
+        classifier_words: sentences on why ``auto`` chooses this method, and which labels the
+            classifier may never give.
+        rare_share: the fraction of the rows below which the classifier may never give a label; None
+            without a classifier or without n.
+        cell_count: the number of public cells that the models label; None for models without cells.
+        counts_decisions: whether each cell is answered only once, so that the noise is set for the
+            two answers that one record can change.
+        statistics: forecasts of the statistics table on few and on many public points; empty
+            without a share of epsilon for statistics, or without n.
+        is_growing: whether further rows are added to the release, which determines the Renyi order
+            of the noise table.
+        joint_rows: the names of the mechanisms for which a new release with these shares has one
+            joint budget for answers and drawn rules; None if the present budget determines it for
+            every mechanism.
 
     """
 
@@ -140,12 +152,12 @@ class PlanRequest:
 
     @property
     def by_cell(self) -> bool:
-        """Whether learners vote by public cells, which need only one row each."""
+        """Whether models label public cells, and need only one row each."""
         return self.cell_count is not None
 
     @property
     def never_ends(self) -> bool:
-        """Whether the ensemble never ends, since there are fewer cells than allowed answers."""
+        """Whether the ensemble never stops, since there are fewer cells than allowed answers."""
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
@@ -153,7 +165,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """The public numbers of this request from which a mechanism is calibrated."""
+        """The public numbers of this request from which the noise parameters are computed."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),
@@ -170,11 +182,13 @@ class PlanRequest:
         """Return the public numbers and the epsilon with which another mechanism would answer.
 
         Args:
-            row: the mechanism's.
-            epsilon: the answers' in this request, with the draws that share their account.
+            row: the entry of the other mechanism in the table of answering mechanisms.
+            epsilon: the epsilon of the answers in this request, and of the random draws that share
+                a joint budget with them.
 
         Returns:
-            Its public numbers, and the epsilon of its answers with what shares their account.
+            The public numbers of the other mechanism, and the epsilon of its answers and of the
+            draws that share a joint budget with them.
 
         """
         asked, answers = self.asked, self.charge(Mechanism.ANSWERS)
@@ -194,17 +208,17 @@ class PlanRequest:
 
     @property
     def query_count(self) -> int:
-        """The planned number of new answers of the ensemble, m."""
+        """The planned number m of new answers of the ensemble."""
         return self.targets.query_count
 
     @property
     def alpha(self) -> float:
-        """The accuracy target of the plan, alpha."""
+        """The error rate alpha at which the papers' theorems aim, a number between 0 and 1."""
         return self.targets.alpha
 
     @property
     def beta(self) -> float:
-        """The failure probability that the plan permits, beta."""
+        """The largest probability beta with which the papers' theorems may miss this error rate."""
         return self.targets.beta
 
     @property

@@ -1,7 +1,7 @@
 """Variants of a planned release with one public number changed, and their results.
 
-Everything else stays as configured: the shares, k where it is a number, and the rule for
-k where it is ``auto``.
+All other settings stay as configured: the shares of epsilon, and the number k of models if it is
+set. If the setting is ``auto``, k changes by the same rule as in the plan.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ class Change:
     """One changed value of a public number, with its effect on the plan.
 
     Attributes:
-        lever: what is changed.
-        value: what to.
-        labels: as in :class:`app.planning.capacity.Capacity`; None where there is no such
-            release: no calibration for the budget, or fewer rows than learners.
+        lever: the changed number.
+        value: the new value.
+        labels: the number of labels, as in :class:`app.planning.capacity.Capacity`; None if there
+            is no such release, because no noise parameters fit the budget or there are fewer rows
+            than models.
 
     """
 
@@ -78,12 +79,12 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
     """Return a planned release with one public number changed.
 
     Args:
-        request: the release as planned.
-        lever: what to change.
-        value: what to; T and n are rounded down, to 1 at least.
+        request: the planned release.
+        lever: the number to change.
+        value: the new value; a cutoff or a number of rows is rounded down, to at least 1.
 
     Raises:
-        ConfigurationError: the calibration does not cover the shares of that epsilon.
+        ConfigurationError: the shares of this epsilon do not suffice for any noise parameters.
 
     """
     if lever is Lever.CUTOFF:
@@ -97,7 +98,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels if a fraction of learners agrees; None if none can be given."""
+    """Return the number of labels if a fraction of models agrees; None if none can be given."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -119,10 +120,10 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the calibrated noise of a request, in floating point where that saves much time.
+    """Return the noise parameters of a request, in floating point where that saves much time.
 
     Raises:
-        ConfigurationError: there is none for the budget.
+        ConfigurationError: no noise parameters fit the budget.
 
     """
     answers, budget = request.charge(Mechanism.ANSWERS), request.budget
@@ -134,7 +135,11 @@ def quick_calibration(request: PlanRequest) -> Weighed:
 
 
 def size_of(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k, of a request, as configured or by a rule."""
+    """Return the number k of models of a request.
+
+    It is the configured number. If the setting is ``auto``, it follows from the noise and the
+    number of rows.
+    """
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:
         return own_size(request.asked)

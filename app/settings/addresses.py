@@ -27,10 +27,7 @@ def is_http_address(text: str) -> bool:
 
 
 def is_secure_address(text: str) -> bool:
-    """Return whether a URL uses HTTPS or names this machine.
-
-    That is one of https, or one of http on loopback.
-    """
+    """Return whether a URL uses HTTPS, or uses HTTP and names this machine (loopback)."""
     if not is_http_address(text):
         return False
     try:

@@ -271,7 +271,7 @@ class DataSettings(Section):
         """Return the column that names persons; None if a row is the unit of privacy.
 
         Args:
-            key: of the digests by which persons are known.
+            key: the secret key of the hashes that replace the names.
 
         """
         if self.person is None:
@@ -283,7 +283,7 @@ class DataSettings(Section):
         """Return the column of row identifiers, treated as names of persons; None without one.
 
         Args:
-            key: of the digests by which rows are known.
+            key: the secret key of the hashes that replace the identifiers.
 
         """
         if self.id is None:
@@ -324,8 +324,13 @@ class DialectOptions(Section):
 def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
     """Return the CSV dialect that command-line options give.
 
+    Args:
+        separator: the character between fields.
+        decimal: the decimal point of numbers, a point or a comma.
+        encoding: the text encoding of the file.
+
     Raises:
-        ConfigurationError: names the option.
+        ConfigurationError: an option is invalid; the error names the option.
 
     """
     given = {"separator": separator, "decimal": decimal, "encoding": encoding}

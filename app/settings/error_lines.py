@@ -68,8 +68,8 @@ def configuration_error(
 
     Args:
         error: the failed validation.
-        tables: what was validated.
-        known: returns the keys of the table at a location.
+        tables: the validated tables of the configuration.
+        known: a function that returns the known keys of the table at a location.
 
     """
     every = error.errors(include_url=False, include_input=False)

@@ -1,9 +1,9 @@
 """Field types of the settings: the values that a setting may have.
 
-Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
-binary float first), so shares, epsilon and delta stay exact.
+Numbers are read as ``int`` or as ``Decimal`` and never as binary floating-point numbers, so that
+shares, epsilon and delta stay exact.
 
-What every table of the configuration has in common.
+The module also contains the base class of every table of the configuration.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class OneOf:
     """A field type for one of a table's names, looked up when settings are read.
 
     Attributes:
-        names: returns them, in the order of the table.
+        names: a function that returns the allowed names, in the order of the table.
 
     """
 

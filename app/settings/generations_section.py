@@ -104,7 +104,7 @@ class ErasureSettings(Section):
 
 
 class Grown(NamedTuple):
-    """The settings that the checks of ``[generations]`` use."""
+    """The settings that the checks of ``[generations]`` need."""
 
     generations: GenerationsSettings | None
     privacy: PrivacySettings
@@ -129,7 +129,7 @@ def check_generations(given: Grown) -> None:
     """Refuse settings that are not proved or not supported together with ``[generations]``.
 
     Raises:
-        ConfigurationError: names the setting, in one line.
+        ConfigurationError: a setting is not allowed; the error is one line that names it.
 
     """
     chosen = given.generations

@@ -1,6 +1,7 @@
 """``[hypotheses]``, ``[learner]``, ``[classifier]``: which rules are learned, and how.
 
-``[statistics]``: the class that the table of expected labels covers.
+The module also declares ``[student]``, for a model that is trained on released answers, and
+``[statistics]``, for the table of statistics.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ Cells = Annotated[
 class HypothesesSettings(Section):
     """``[hypotheses]``: the public class of rules for relabelling rows and for learners; optional.
 
-    It is required where an ensemble answers, where there are statistics, and where a classifier
-    is drawn from a class that ``[classifier]`` does not name.
+    The section is required if an ensemble answers, if there are statistics, and if a classifier is
+    drawn from a class of rules that ``[classifier]`` does not name.
     """
 
     kind: Annotated[
@@ -212,9 +213,9 @@ class ClassifierSettings(Section):
         """Return the section, with absent keys taken from ``[hypotheses]``.
 
         Args:
-            hypotheses: what absent keys are taken from.
-            grids: public cuts by feature; they count as lists where ``bins``
-                is absent here, and give way to quantiles where it is given.
+            hypotheses: the section that gives the absent keys.
+            grids: the public thresholds of features, by feature name; they are used as lists of
+                thresholds if this section does not set ``bins``, and ignored if it does.
 
         """
         tests: Mapping[str, tuple[float | str, ...]] = (
@@ -296,8 +297,8 @@ class StudentSettings(Section):
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
         """Return the section, with the estimator of ``[learner]`` if none is set here.
 
-        Whatever rule the chunks are given, a student takes the canonical one,
-        which gives a single hypothesis.
+        A student model is always trained by the rule ``canonical``, which gives one hypothesis,
+        whatever rule ``[learner]`` sets for the chunks.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
             return learner.model_copy(update={"packed": True})

@@ -191,8 +191,8 @@ class PrivacySettings(Section):
         """Return the fraction of delta for a mechanism: as configured, or the default.
 
         Args:
-            mechanism: whose.
-            classifier_uses_delta: whether the classifier's learner needs a share.
+            mechanism: the mechanism that gets the fraction.
+            classifier_uses_delta: whether the learner of the classifier needs a fraction of delta.
 
         """
         given: Decimal | None = getattr(self.delta_shares, mechanism)

@@ -1,12 +1,10 @@
 """Checks of the configuration that involve several settings.
 
-Each raises a ``ConfigurationError`` that names the key to change.  What is
-valid configuration but not served by this version is refused by the service,
-never here.
+Each check raises a ``ConfigurationError`` that names the key to change. A configuration that is
+valid, but that this version does not support, is refused by the service and not here.
 
-The rule of ``cells``: public parts of the rows, for the class that labels them.
-
-Rules on the division of delta.
+The checks include the rule that public cells are configured exactly for the class ``cells``, and
+the rules on the division of delta.
 """
 
 from __future__ import annotations
@@ -68,9 +66,9 @@ def check_cells(
     """Check that public cells are configured for the class ``cells``, and for no other.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        written: the tests written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        written: the list ``cells`` as written in the section itself; None if absent.
         data: the public schema.
 
     """
@@ -91,7 +89,7 @@ DELTA_MECHANISMS: tuple[DeltaMechanism, ...] = ("answers", "classifier", "statis
 
 
 def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that exactly the mechanisms that need delta have fractions of it, which add up."""
+    """Check that exactly the mechanisms that need delta have fractions of it, at most 1 in sum."""
     answers, classifier, statistics = (
         privacy.delta_share(name, classifier_uses_delta=classifier_uses_delta)
         for name in DELTA_MECHANISMS
@@ -181,12 +179,15 @@ def why_sum(
 ) -> str:
     """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
+    A joint privacy account is one budget for the answers and the drawn rules together.
+
     Args:
-        privacy: shares and calibration.
-        answers: what answers.
-        learner: what publishes the classifier; None where that has no share.
+        privacy: the shares of epsilon, and the rule that sets the noise.
+        answers: the settings of the answers, with their mechanism.
+        learner: the method that learns the published classifier; None if the classifier has no
+            share.
         class_count: the number L of labels.
-        has_public_grid: whether labels come from a class that is fixed by public choices.
+        has_public_grid: whether the class of rules for relabelling is fixed by public choices.
 
     """
     shares = privacy.shares
@@ -207,13 +208,16 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
+    """Refuse one joint privacy account if ``needed`` names a condition that is not met.
+
+    A joint privacy account is one budget for the answers and the drawn rules together.
+    """
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that the shares of epsilon add up exactly, and that the calibration fits."""
+    """Check that the shares of epsilon add up exactly, and that the noise rule fits."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -321,7 +325,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """Check that a classifier or student that follows the answers has its share."""
+    """Check that a classifier or student model that follows the answers has a share of epsilon."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -348,7 +352,7 @@ def check_engine(engine: EngineSettings) -> None:
     """Check that a cluster's address is set if the engine needs one, and only then.
 
     Raises:
-        ConfigurationError: names ``engine.address``.
+        ConfigurationError: ``engine.address`` is missing, or set without need.
 
     """
     if engine.name == "dask" and engine.address is None:
@@ -375,11 +379,11 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that each learner, and any student, is either a rule or an estimator.
+    """Check that a section does not set both a built-in rule of learning and an estimator.
 
     Args:
-        section: ``learner`` or ``student``.
-        learner: what is written there.
+        section: the name of the section, ``learner`` or ``student``.
+        learner: the settings of this section.
 
     """
     if learner.estimator is not None and "rule" in learner.model_fields_set:
@@ -389,12 +393,14 @@ def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> N
 
 
 def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
-    """Check that lists of tests name known features, thresholds and categories.
+    """Check that lists of feature tests name known features, thresholds and categories.
+
+    A feature test is a yes-or-no question about a feature, such as age >= 40.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        lists: the lists written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        lists: the lists of feature tests as written in the section itself.
         data: the public schema.
 
     """
@@ -412,13 +418,13 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics' class, and that not both updates and accuracy are set.
+    """Check the statistics' class of rules, and that not both updates and accuracy are set.
 
     Args:
         written: the section itself.
-        covered: the class, with what it inherits.
+        covered: the class of rules of the statistics, with inherited keys.
         data: the public schema.
-        privacy: whether the table has a share; without one only the lists are checked.
+        privacy: the shares of epsilon; without a share for statistics only the lists are checked.
 
     """
     for name, values in written.tests.items():
@@ -437,11 +443,12 @@ def check_statistics(
 def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSettings) -> None:
     """Refuse a configuration without ``[hypotheses]`` if another setting needs it.
 
-    Learners of scores and of a grid draw from no class; ``[classifier]`` has their tests.
+    A classifier learned with scores or from noisy counts on a grid is not drawn from a class of
+    rules; its feature tests are in ``[classifier]``.
 
     Args:
-        privacy: its shares say what there is.
-        classifier: how the published one is learned, and from which class.
+        privacy: the shares of epsilon, which determine the mechanisms of the release.
+        classifier: the class of rules and the learner of the published classifier.
 
     """
     draws = classifier.learner in (EXPONENTIAL.name, AUTO) and classifier.kind is None
@@ -461,9 +468,9 @@ def check_predictors(
     """Check that the class ``finite`` lists distinct functions, and that no other class does.
 
     Args:
-        section: ``hypotheses`` or ``classifier``.
-        chosen: the class, with what it inherits.
-        written: the import paths written in the section itself.
+        section: the name of the section, ``hypotheses`` or ``classifier``.
+        chosen: the class of rules of this section, with inherited keys.
+        written: the import paths as written in the section itself; None if absent.
 
     """
     key = f"{section}.predictors"
@@ -475,7 +482,7 @@ def check_predictors(
 
 
 def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
-    """Refuse a folder of user code without user-written predictors."""
+    """Refuse a folder of user code if no class of rules uses predictors from user code."""
     own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
     if hypotheses.path is not None and not own:
         problem = "is for predictors of your own, and no class is of them; leave it out"
@@ -483,7 +490,7 @@ def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) ->
 
 
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:
-    """Check that there are at least as many rows (or persons) as learners."""
+    """Check that there are at least as many rows (or persons) as models."""
     count, unit = data.unit_count, data.unit
     if answers.ensemble != "auto" and count is not None and answers.ensemble > count:
         problem = f"is above data.{unit}s: a learner needs a {unit}"

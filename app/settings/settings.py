@@ -1,11 +1,12 @@
 """The whole configuration as one frozen object: ``conclave.toml`` and the environment.
 
-Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
-down; there is no module global.  Anything wrong with it is a
-``ConfigurationError`` whose one line names the key.  The tables, the types of
-values and the rules that span keys are in this folder.
+The object is built once, by :func:`load_settings` or :func:`demo_settings`, and passed as an
+argument; there is no global object. An error in the configuration is a ``ConfigurationError`` of
+one line that names the key. The tables, the types of values and the checks of several keys are in
+the other modules of this folder.
 
-The configuration of the embedded demo, as demo_tables; the environment may change it.
+The module also contains the configuration of the built-in demo, which environment variables may
+change.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class Settings(Section):
         """Return the settings in merged tables after validating them.
 
         Raises:
-            ConfigurationError: the first thing wrong, by its key.
+            ConfigurationError: a setting is invalid; the error names the first such key.
 
         """
         try:
@@ -200,7 +201,8 @@ class Settings(Section):
         """Return the settings with another source of private rows, otherwise unchanged.
 
         Args:
-            source: as ``data.source``; a relative path is relative to the working directory.
+            source: the new value of ``data.source``; a relative path is relative to the working
+                directory.
 
         """
         tables = toml_and_environment.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
@@ -223,14 +225,14 @@ class Settings(Section):
     def published(self) -> HypothesesSettings:
         """Return the hypothesis class of ``[classifier]``, completed from ``[hypotheses]``.
 
-        Where ``[classifier]`` has no ``bins`` of its own, the public grids of
-        features (``thresholds``) are inherited too, as lists.
+        If ``[classifier]`` does not set ``bins``, the public ``thresholds`` of features are used as
+        its lists of thresholds.
         """
         return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
 
     @property
     def names_bins(self) -> bool:
-        """Whether the number of intervals per feature (``bins``) is configured for classifiers."""
+        """Whether ``bins``, the number of intervals per feature, is configured for classifiers."""
         return self.classifier.bins is not None or "bins" in self.hypotheses.model_fields_set
 
     @property
@@ -247,11 +249,18 @@ class Settings(Section):
     def accounting(self) -> Literal["joint", "sum"]:
         """Return the rule of privacy accounting: as configured, or a new release's default.
 
-        A statistics table, which is outside one account, would have to wait for a classifier
-        that a halted release may never draw: beside its share the others add up.  So they do
-        at a large epsilon, at the whole of which the draws of an account pay for truncation,
-        and with a noisy descent at a large delta, for which its moment is larger than its share;
-        with calibration ``certified``, whose classifier has to wait in an account, where unasked.
+        With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` the answers and
+        the drawn rules have one joint budget. The default is ``joint`` if its conditions are met,
+        except in these cases:
+
+        * with statistics, whose table is outside the joint budget and would have to wait for a
+          classifier that a halted release may never draw;
+        * at a large epsilon, because the draws in a joint budget pay for the rounding of their
+          weights at the whole epsilon;
+        * with noisy gradient descent at a large delta, because its cost in the joint budget then
+          exceeds its own share;
+        * with the noise rule ``certified``, because its classifier would have to wait in a joint
+          budget.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
@@ -272,7 +281,10 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return the unmet condition of one joint privacy account; empty if all are met."""
+        """Return the unmet condition of one joint privacy account; empty if all are met.
+
+        A joint privacy account is one budget for the answers and the drawn rules together.
+        """
         return setting_checks.why_sum(
             self.privacy,
             self.answers,
@@ -283,7 +295,10 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of the student model, completed from ``[learner]``."""
+        """Return the learner of the student model, completed from ``[learner]``.
+
+        A student model is trained on released answers.
+        """
         return self.student.inherit(self.learner)
 
     @property
@@ -307,13 +322,13 @@ def load_settings(
     """Return the settings of a configuration file and the environment, which takes precedence.
 
     Args:
-        path: ``conclave.toml``; None for the embedded demo.
-        environ: names and values, as ``os.environ``.
-        working_directory: what relative paths in the environment are relative
-            to; the process's own when None.
+        path: the path of ``conclave.toml``; None for the built-in demo.
+        environ: the names and values of environment variables, such as ``os.environ``.
+        working_directory: the folder to which relative paths in the environment are relative; None
+            for the process's working directory.
 
     Raises:
-        ConfigurationError: anything wrong, by the key at fault.
+        ConfigurationError: a setting is invalid; the error names its key.
 
     """
     if path is None:
@@ -326,10 +341,10 @@ def load_simulation_settings(
 ) -> Settings:
     """Return the settings for ``simulate``, which needs classes, privacy and answers only.
 
-    What is required elsewhere and absent here is filled in with a placeholder.
+    Other required settings that are absent get placeholders.
 
     Raises:
-        ConfigurationError: anything wrong, by the key at fault.
+        ConfigurationError: a setting is invalid; the error names its key.
 
     """
     return Settings.read(
@@ -346,13 +361,14 @@ def demo_settings(
     """Return the settings of the demo; environment variables take precedence.
 
     Args:
-        environ: names and values, as ``os.environ``.
-        folder: where ``conclave-demo.db`` lies unless the environment says
-            otherwise; the working directory when None.
-        overrides: values by keys from the section down, which beat both.
+        environ: the names and values of environment variables, such as ``os.environ``.
+        folder: the folder of the ledger ``conclave-demo.db``, unless an environment variable sets
+            the ledger's address; None for the working directory.
+        overrides: values by their key (a tuple that begins with the section), which take precedence
+            over the demo's settings and the environment.
 
     Raises:
-        ConfigurationError: anything wrong, by the key at fault.
+        ConfigurationError: a setting is invalid; the error names its key.
 
     """
     ledger = toml_and_environment.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)

@@ -1,8 +1,7 @@
 """Reading of a TOML file and environment variables into one nested table of settings.
 
-Nothing is validated here beyond what is needed to merge: the models in
-``app/settings/settings.py`` do that.  Numbers with a point or an exponent stay exact
-decimals.
+This module only validates what is necessary for merging; the models in ``app/settings/settings.py``
+validate the settings. Numbers with a point or an exponent stay exact decimals.
 """
 
 from __future__ import annotations
@@ -65,23 +64,23 @@ def read_environment(
 ) -> list[tuple[tuple[str, ...], object]]:
     """Return settings from environment variables, as pairs: (section and keys, value).
 
-    ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives (privacy, shares, relabel).
-    A value is JSON, or the string itself where it is none or where the setting
-    is a text.  Shorter paths come first, so that a table given as JSON does
-    not undo one of its keys.  Names without ``__``, and sections that are not
-    ours, are not configuration.  ``CONCLAVE_LEDGER__URL_FILE`` and
-    ``CONCLAVE_DATA__SOURCE_FILE`` name a file that holds the address, as
-    orchestrators mount secrets, and beat the address itself.
+    For example, ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives the key (privacy, shares, relabel).
+    A value is parsed as JSON; it is taken as text if it is no JSON or if the setting is a text.
+    Shorter keys come first, so that a whole table given as JSON does not overwrite a single key of
+    the table. Names without ``__``, and names of unknown sections, are ignored.
+    ``CONCLAVE_LEDGER__URL_FILE`` and ``CONCLAVE_DATA__SOURCE_FILE`` name a file that contains the
+    address, in the way in which container platforms mount secrets, and take precedence over the
+    address itself.
 
     Args:
-        environ: names and values.
-        sections: the sections that there are.
-        is_text: whether the setting at a path is a plain text.
-        folder: what relative paths are relative to.
+        environ: the names and values of environment variables.
+        sections: the names of the sections of a configuration.
+        is_text: a function that returns whether the setting with a given key is a plain text.
+        folder: the folder to which relative paths are relative.
 
     Raises:
-        ConfigurationError: a section looks like a misspelt one, or a file of a
-            secret cannot be read.
+        ConfigurationError: the name of a section looks misspelt, or the file of a secret cannot be
+            read.
 
     """
     found: list[tuple[tuple[str, ...], object]] = []
@@ -107,7 +106,7 @@ def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Ta
     """Return a copy of nested settings with some values replaced.
 
     Raises:
-        ConfigurationError: a change goes below something that is no table.
+        ConfigurationError: a key leads into a value that is not a table.
 
     """
     for keys, value in changes:

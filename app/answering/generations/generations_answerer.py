@@ -1,8 +1,9 @@
 """Answers to queries in a release to which rows are added, so that the voting models change.
 
-A hit is charged to every generation that voted, and one that has used its account up retires
-with it.  So a batch ends its run there: the votes on the queries after it are counted again
-without that generation, by fresh words, and recorded as the answers of another set.
+An unstable answer is charged to every generation that voted, and a generation whose budget is used
+up by this answer stops voting. The votes on all later queries of the batch are then counted again
+without this generation, with new random noise, and are recorded as answers of another set of
+generations.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ class LivingAnswerer(QueryAnswerer):
         """Make the scheduled update (tick) if it is due, after recording every earlier answer.
 
         Raises:
-            LedgerUnavailableError: the ledger took nothing; try again.
+            LedgerUnavailableError: nothing was written to the ledger; try again.
             IntegrityError: the release must stop serving.
-            NotFittedError: a generation that is due is not fitted.
+            NotFittedError: a generation is due to join whose models are not trained yet.
 
         """
         if self._undelivered.fresh:
@@ -80,8 +81,8 @@ class LivingAnswerer(QueryAnswerer):
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.
 
-        What a tick of theirs replaced is gone with the next, so that the newest slots are read
-        under the write lock.
+        The newest rows are read under the ledger's write lock, because the rows that an update
+        (tick) replaces are deleted at the next update.
         """
         if self.release.ledger.read_state().head == self.release.state.head:
             return False

@@ -1,7 +1,8 @@
 """A clock for a release that grows: it checks for added rows and due scheduled updates.
 
-Whether anything is due follows from the clock and from entries.  Fits run on a thread of their
-own, and what comes of them waits for the tick that the entry of the append names.
+Whether an update (tick) is due depends only on the clock and on public ledger entries. Models for
+added rows are trained on a thread of their own, and join at the update that the ledger entry of the
+added rows names.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class TickClock:
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Stop checking the clock; an unfinished training of models is dropped."""
+        """Stop checking the clock; a training of models that is in progress is abandoned."""
         for task in (self._running, self._fitting):
             if task is not None:
                 task.cancel()

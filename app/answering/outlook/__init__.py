@@ -1,7 +1,8 @@
 """A forecast, from public counts, of how long the privacy budget of a release lasts.
 
-* ``answer_rate.py`` keeps recent counts by second: answers a second since this start.
-* ``drain_forecast.py`` bounds the unstable rate and forecasts when the ensemble ends.
+* ``answer_rate.py`` keeps recent counts of answers by second, from the server's start on.
+* ``drain_forecast.py`` bounds the rate of unstable answers, and forecasts when the models stop
+  answering.
 * ``drain_alarm.py`` raises an alarm when unstable answers come unusually often.
-* ``outlook.py`` puts these together, and checks the ledger's entries again in the background.
+* ``outlook.py`` combines the three modules, and regularly checks the ledger's entries.
 """

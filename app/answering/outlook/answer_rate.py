@@ -1,6 +1,6 @@
 """Counts of answers over time in this server, at most one per second and limited in number.
 
-The ledger's entries carry no times, so this begins when the release was opened here.
+The counts begin when this server opened the release, because the ledger's entries carry no times.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ class Pace:
     """The counts of answers over time in this server, and their recent rate per second.
 
     Attributes:
-        began: the counts at the beginning.
-        points: of the whole time; at most ``POINTS_MAX``, at ever coarser steps.
-        step_seconds: between two of them at least.
+        began: the counts when this server opened the release.
+        points: counts over the whole time since then, at most ``POINTS_MAX`` of them; the more time
+            passes, the further they are apart.
+        step_seconds: the least time between two of these counts, in seconds.
 
     """
 
@@ -67,8 +68,8 @@ class Pace:
         """Return the mean answers per second over ``window_seconds``, or since the start.
 
         Args:
-            now: the second that it is.
-            window_seconds: at most ``WINDOW_SECONDS_MAX``.
+            now: the present second, on the clock of the recorded counts.
+            window_seconds: the length of the window in seconds, at most ``WINDOW_SECONDS_MAX``.
 
         """
         seconds = min(window_seconds, now - self.began.second)

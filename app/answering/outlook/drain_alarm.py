@@ -1,18 +1,19 @@
 """An alarm for unexpectedly many unstable answers, which use up the budget; rarely false.
 
-**What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
-the pace at which both run out together.  The hypothesis that is tested is that every answer
-uses at most T/m units of the cutoff on average, *whatever came before it*; no independence
-and no fixed number of looks is assumed.
+**The hypothesis.** A release may give m answers, of which T (the cutoff) may be unstable. At an
+average of r = T/m unstable answers per answer, both numbers are used up at the same time. The alarm
+tests the hypothesis that every answer uses at most r units of the cutoff on average, *given all
+answers before it*; neither independence nor a fixed number of looks is assumed.
 
-**The test.** A gambler who bets the share ``f`` of a fortune on instability multiplies it by
-``1 + f (x / r - 1)`` with every answer, where x is the units that the answer uses and
-r = T/m.  Under the hypothesis the fortune does not grow on average, so it is a
-supermartingale, and reaches 1/a ever in the release's life with probability a at most
-(Ville).  The fortune is divided beforehand over bets of several sizes, and over several
-beginnings: at the start, and after later hits, so that a burst after a long quiet time is
-seen too.  A hit is a stopping time, and the division does not look at the answers, so the
-sum is a supermartingale still.
+**The test.** It is a test by betting. A gambler who bets a fraction ``f`` of a fortune on
+instability multiplies the fortune by ``1 + f (x / r - 1)`` with every answer, where x is the number
+of units of the cutoff that the answer uses. Under the hypothesis the fortune does not grow on
+average, so it is a supermartingale, and the probability that it ever reaches 1/a in the release's
+life is at most a (Ville's inequality). The fortune is divided beforehand among bets of several
+sizes ``f``, and among several beginnings: one at the start, and others after later unstable
+answers, so that a burst of unstable answers after a long quiet time is detected too. A beginning is
+a stopping time, and the division of the fortune does not depend on the answers, so the sum of the
+fortunes is also a supermartingale.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class DrainAlarm:
     """A sequential test of whether a release's unstable answers are too frequent (a betting test).
 
     Attributes:
-        pace: r = T/m, units an answer.
-        raised_at: number of the answer at which it was raised first; None where never.
+        pace: r = T/m, the units of the cutoff T that an answer may use on average, where m is the
+            number of answers that the release may give.
+        raised_at: the number of the answer at which the alarm was first raised; None if it never
+            was.
 
     """
 
@@ -47,8 +50,9 @@ class DrainAlarm:
         """Watch a release of ``limit`` answers, of which ``cutoff`` may be unstable.
 
         Args:
-            cutoff: T, below ``limit``.
-            limit: m_o.
+            cutoff: the cutoff T, the number of unstable answers that the release may give; below
+                ``limit``.
+            limit: the number m of answers that the release may give.
 
         """
         invariant(0 < cutoff < limit, "fewer unstable answers than answers end the run")
@@ -64,7 +68,11 @@ class DrainAlarm:
 
     @property
     def fortune(self) -> float:
-        """The value of an initial bet of 1 on unstable answers; a large value raises the alarm."""
+        """The present value of a betting fortune that began at 1.
+
+        The fortune grows with every unstable answer and shrinks with every stable one; the alarm is
+        raised while the fortune is large.
+        """
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
         idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
@@ -78,12 +86,22 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further stable answers (with a clear majority), which cost no budget."""
+        """Count ``count`` further stable answers.
+
+        A stable answer uses no unit of the cutoff, which is the number of unstable answers after
+        which the models stop answering.
+        """
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Count one further unstable answer, which used 1 or 2 units of the limit."""
+        """Count one further unstable answer.
+
+        Args:
+            units: the number of units that the answer used of the cutoff, which is the number of
+                unstable answers after which the models stop; 1, or 2 for some answers with scores.
+
+        """
         self._answered += 1
         self._hits += 1
         self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))

@@ -1,8 +1,8 @@
 """A forecast, from public counts, of when a release has given all answers its budget allows.
 
-Public counters in, figures for people out; nothing here decides anything.  Both assume
-that answers to come are unstable as often as answers so far, independently: true where
-clients ask alike from day to day, and what the drain alarm watches for where they do not.
+The forecast is shown to people and decides nothing. It assumes that each later answer is
+independently unstable with the same probability as the answers so far. This holds where clients ask
+similar queries from day to day; the drain alarm (``drain_alarm.py``) warns where they do not.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Counts:
     """The public counts of answers of one release, on which the forecast is based.
 
     Attributes:
-        answered: fresh answers of the ensemble.
-        limit: the most of them, m_o.
-        hits: answers that used a unit of the cutoff or more.
-        double_hits: answers that used two, which only answers with scores do.
-        cutoff: T, units; None where no count of unstable answers ends the run.
-        with_scores: whether an answer may use two units.
+        answered: the number of new answers that the ensemble has given.
+        limit: the largest number of such answers.
+        hits: the number of unstable answers: those that used at least one unit of the cutoff.
+        double_hits: the number of answers that used two units, which only answers with scores do.
+        cutoff: the cutoff T, in units; None if no number of unstable answers ends the voting.
+        with_scores: whether answers are scores, so that one answer may use two units.
 
     """
 
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The used units of the limit: 1 (with scores, 1 or 2) for each unstable answer."""
+        """The used units of the cutoff: 1 (with scores, 1 or 2) for each unstable answer."""
         return self.hits + self.double_hits
 
 
@@ -72,9 +72,9 @@ class Band:
     """The rate of unstable answers (without a clear majority), with Clopper-Pearson bounds.
 
     Attributes:
-        mean: units used, over answers given.
-        lower: below the true rate but for probability ``MISS``.
-        upper: above it but for probability ``MISS``.
+        mean: the mean number of units of the cutoff per answer so far.
+        lower: a lower bound on the true mean, which fails with probability at most ``MISS``.
+        upper: an upper bound on the true mean, which fails with probability at most ``MISS``.
 
     """
 
@@ -88,11 +88,14 @@ class Forecast:
     """The forecast number of further answers before the budget for the models' votes is used up.
 
     Attributes:
-        by_limit: answers left to m_o.
-        earliest: answers by which unstable answer T may well have come; None without T.
-        expected: answers left to T at the mean rate; None where none was unstable.
-        latest: answers by which it has all but surely come; None where it need not come.
-        first: what is reached first: the limit, the cutoff, or either.
+        by_limit: the number of further answers until the largest number of answers is reached.
+        earliest: the number of further answers after which the cutoff may be reached, by the upper
+            bound on the unstable rate; None without a cutoff.
+        expected: the number of further answers until the cutoff at the mean unstable rate; None if
+            no answer was unstable so far.
+        latest: the number of further answers by which the cutoff is almost surely reached, by the
+            lower bound on the unstable rate; None if it may never be reached.
+        first: which end is reached first: the limit of answers, the cutoff, or either.
 
     """
 
@@ -106,7 +109,9 @@ class Forecast:
 def band(counts: Counts) -> Band | None:
     """Return a confidence band for the rate of unstable answers; None before the first answer.
 
-    With scores the rate is P(1 unit or more) + P(2 units), each with half the miss.
+    For answers with scores, which use 0, 1 or 2 units of the cutoff each, the mean number of units
+    is P(at least 1 unit) + P(2 units). Each of the two probabilities is bounded with half of the
+    error probability ``MISS``.
     """
     if counts.answered == 0:
         return None
@@ -118,7 +123,11 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return the forecast of the last answer by vote; it fails with chance ``4 * MISS`` at most."""
+    """Return the forecast of when the models give their last answer.
+
+    The forecast rests on four bounds, each of which fails with probability at most ``MISS``, so
+    that it is wrong with probability at most ``4 * MISS``.
+    """
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

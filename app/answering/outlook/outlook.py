@@ -1,7 +1,7 @@
 """The forecast of a release's end, and the progress of the regular check of the ledger.
 
-Everything here follows from the public part of the ledger and from when this process saw it
-grow.  It is worked out when somebody looks, and decides nothing.
+The forecast follows from the public entries of the ledger, and from the times at which this process
+read them. It is computed on request, and no decision depends on it.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Outlook:
         """Start to observe a release as it is opened.
 
         Args:
-            release: what serves.
-            clock: seconds since any moment, which never go back.
-            wall_clock: seconds since 1970.
+            release: the open release.
+            clock: a function that returns the seconds since a fixed moment and never goes back.
+            wall_clock: a function that returns the seconds since 1970.
 
         """
         self._release = release
@@ -102,10 +102,10 @@ class Outlook:
         """Return the body of ``GET /budget/outlook``.
 
         Args:
-            at: a state of the ledger; None for the one that this server knows.
+            at: a state of the ledger; None for the state that this server has in memory.
 
         Raises:
-            LedgerCorruptError: the entries are not what was written.
+            LedgerCorruptError: the ledger's entries were altered.
 
         """
         async with self._looking:

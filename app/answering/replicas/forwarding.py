@@ -1,14 +1,14 @@
 """Batches that one server decides and commits for all servers of a ledger.
 
-One server leads, by a lock of the database.  Another sends it the queries that it has
-validated, and waits.  The leader decides them together with its own, in one transaction,
-and its answers leave inside that transaction: PostgreSQL passes them on once it has been
-committed, and not before.
+The server that has a certain lock of the database leads. Every other server validates the queries
+of its clients, sends them to the leading server and waits. The leading server decides them together
+with its own queries, in one transaction, and sends the answers inside that transaction: PostgreSQL
+delivers them only after the commit.
 
-A server that gets no answer decides by itself, as every server does without a leader: it
-takes the lock of those that write, and reads what was committed.  A batch that the leader
-had committed after all is then found, and repeated.  So nothing that must be exact rests
-on there being one leader, or any.
+A server that gets no answer decides by itself, as every server does if none leads: it takes the
+ledger's write lock, and reads what was committed. If the leading server had committed the batch
+after all, its answers are found and repeated. No guarantee depends on whether one server leads, or
+how many do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ log = structlog.get_logger("conclave.service")
 class Forwarded(msgspec.Struct, array_like=True, frozen=True):
     """Queries sent to the leading server, as columns; a column without information is empty.
 
-    An idempotency key itself is not sent, but its keyed digest.
+    The leading server commits the answers for all servers of a ledger. The message contains the
+    keyed hash of an idempotency key and not the key itself.
     """
 
     number: int
@@ -80,20 +81,30 @@ class Forwarded(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Given(msgspec.Struct, array_like=True, frozen=True):
-    """An answer that the leading server sends back: as recorded, and whether it is new."""
+    """An answer in the leading server's reply to another server.
+
+    The leading server commits the answers for all servers of a ledger.
+
+    Attributes:
+        recorded: the answer.
+        is_new: whether the answer is new, and not a repeated recorded one.
+
+    """
 
     recorded: RecordedAnswer
     is_new: bool
 
 
 class Reply(msgspec.Struct, array_like=True, frozen=True):
-    """The leading server's reply to forwarded queries.
+    """The leading server's reply to queries of another server.
+
+    The leading server commits the answers for all servers of a ledger.
 
     Attributes:
-        number: of the message that it replies to.
-        given: an answer for each query; None where the query's own server is to decide.
-        counts: the answer counts of the keys that asked, this batch included.
-        has_failed: whether the ledger took nothing.
+        number: the number of the message to which this is the reply.
+        given: the answer to each query; None if the query's own server has to decide it.
+        counts: the numbers of answers of the API keys that asked, this batch included.
+        has_failed: whether the transaction failed, so that nothing was written to the ledger.
 
     """
 
@@ -104,7 +115,10 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Taken(NamedTuple):
-    """Queries that the leading server has received from another server."""
+    """Queries that the leading server has received from another server.
+
+    The leading server commits the answers for all servers of a ledger.
+    """
 
     sender: bytes
     number: int
@@ -112,10 +126,11 @@ class Taken(NamedTuple):
 
 
 class Forwarding:
-    """The object that decides batches itself, or has the leading server of the ledger decide them.
+    """The way by which batches are decided here, or by the leading server of the ledger.
 
-    Methods are called on the writer's thread, :meth:`receive` also on another one while
-    the writer's has nothing to do.
+    The leading server commits the answers for all servers of a ledger. All methods are called on
+    the writer's thread, except :meth:`receive`, which may be called on another thread while the
+    writer's thread is idle.
     """
 
     def __init__(self, answerer: QueryAnswerer, messages: Messages) -> None:

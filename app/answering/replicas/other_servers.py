@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Abreast:
     """A reader of the committed state of a release whose ledger several servers share.
 
-    Whoever asks gets what was committed before it asked, or later: a client that was
-    answered by one server finds that answer counted by every other.  All who ask while
-    a read is under way share the next one.
+    A caller gets the state at the time of its call, or a later state, so that a client that got an
+    answer from one server finds this answer counted by every other server. All calls during a read
+    of the database share the next read.
     """
 
     def __init__(self, answerer: QueryAnswerer, writer: Writer) -> None:
@@ -37,7 +37,7 @@ class Abreast:
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
-            IntegrityError: it is not what was written, and the release has stopped.
+            IntegrityError: the ledger was altered, and the release has stopped.
 
         """
         if not self._release.is_shared:
@@ -54,11 +54,13 @@ class Abreast:
     async def phase_for(self, queries: IdentifiedQueries) -> Phase | UnavailableError:
         """Return the phase (ensemble or classifier) in which the release answers these queries.
 
-        What is in memory is no answer any more once another server has switched, and
-        so the ledger is asked before it is given; the writer asks for all the rest.
+        Once another server has switched to the classifier, the recorded answers in this server's
+        memory are no longer valid. The ledger is therefore read before such an answer is given. For
+        all other queries the writer reads the ledger. The method returns the error, and does not
+        raise it, if the ledger cannot be read.
 
         Raises:
-            IntegrityError: the ledger is not what was written, and the release has stopped.
+            IntegrityError: the ledger was altered, and the release has stopped.
 
         """
         replays, release = self._replays, self._release

@@ -1,10 +1,14 @@
 """Lower bounds on epsilon for the noisy two-label vote: repeated and adaptive queries.
 
-The second adversary plans by dynamic programming over the answers left and the likelihood ratio
-of what was seen: of two neighbouring votes, and which side has more of them, the pair is asked
-that tells most.  The plan is made by interpolation and proves nothing; the bound is that of the
-law of outcomes under it, which is summed exactly over rounded ratios.  An adversary who
-remembers less sees less: the bound is a valid one.
+The repeated adversary asks one query until the answers end. The adaptive adversary chooses each
+next query by the number of answers left and the likelihood ratio of the answers so far. A query is
+a pair of neighbouring votes, and the adversary chooses the pair that distinguishes the two data
+sets best.
+
+The choices are found by dynamic programming with interpolation, which proves nothing. The lower
+bound is then computed from the exact distribution of outcomes under these choices, in which
+likelihood ratios are rounded. The bound is valid despite the rounding, because an adversary who
+remembers a rounded ratio is a possible adversary.
 """
 
 from __future__ import annotations
@@ -33,7 +37,10 @@ BEYOND: Final = 1.02
 
 
 def label_table(audited: Audited) -> Floats:
-    """Return both labels' probabilities in a two-label vote for each lead, shape (leads, 2)."""
+    """Return the probability of each of two labels for each lead in votes, shape (leads, 2).
+
+    A lead is the number of votes above half for the audited label.
+    """
     words = [label_words(audited, lead) for lead in range(audited.lead_max + 1)]
     return np.array([[float(word), float(WORD_BOUND - word)] for word in words]) / WORD_BOUND
 
@@ -62,7 +69,16 @@ def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
 
 
 def pairs_of(table: Floats, *, moved: int) -> Floats:
-    """Return label probabilities on pairs of neighbouring data sets, shape (pairs, 2, 2)."""
+    """Return label probabilities on pairs of neighbouring data sets, shape (pairs, 2, 2).
+
+    Args:
+        table: the probability of each label for each lead in votes, shape (leads, 2).
+        moved: the largest number of votes that one record can change.
+
+    Returns:
+        For each pair, the probability of each label (second axis) on each data set (third axis).
+
+    """
     leads = np.unique(np.linspace(0, len(table) - 1 - moved, LEADS).astype(np.int64))
     forward = np.stack([table[leads], table[leads + moved]], axis=2)
     both = np.concatenate([forward, forward[:, :, ::-1]])
@@ -74,9 +90,10 @@ def planned_outcomes(pairs: Floats, *, answers: int, epsilon: float) -> tuple[Fl
     """Return the distribution of an adaptive adversary's log likelihood ratio on both data sets.
 
     Args:
-        pairs: chances of either label on both sides, shape (pairs, 2, 2).
-        answers: m.
-        epsilon: for which the plan is made.
+        pairs: the probability of each label on each data set, for each pair of neighbouring votes,
+            shape (pairs, 2, 2).
+        answers: the number m of answers.
+        epsilon: the epsilon for which the adversary's choices are best.
 
     """
     grid = np.linspace(-LOG_RATIO_MAX, LOG_RATIO_MAX, CELLS)

@@ -1,12 +1,15 @@
-"""A lower bound on epsilon by adaptive adversaries, if each public region gets only one answer.
+"""A lower bound on epsilon by adaptive adversaries, if each public cell gets only one answer.
 
-Decisions that one record does not move have one law on both sides and tell nothing, so those
-that it moves are all that is asked: two, where each public cell is decided once.  Each is of two
-neighbouring votes, in either order, the label's defeat among them, and comes to a hit or to a
-label that gets out.  For an epsilon, the most that ``P - e^epsilon Q`` of an event comes to is
-found by trying every pair after every outcome, and the largest epsilon at which it is more than
-delta by bisection.  Where there are many leads, some of them are asked; the bound is valid then
-too.
+An answer that the changed record does not affect has the same distribution on both data sets and
+shows nothing. So the adversary asks only for the answers that the record can affect: two, if each
+public cell is answered only once. For each of them the adversary chooses a pair of neighbouring
+votes, in either order, including votes around a tie. The outcome is an unstable answer or a stable
+label.
+
+For an epsilon, the largest value of ``P - e^epsilon Q``, where P and Q are the probabilities of an
+event on the two data sets, is found by trying every pair after every outcome. The largest epsilon
+at which this value exceeds delta is found by bisection. If there are many possible pairs, only some
+of them are tried; the bound remains valid.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """Lower bounds on epsilon for the stability test ``profile``: repeated and adaptive queries.
 
-The first asks one query until the run ends: n queries with the same votes, of which one
-moves.  The event is that fewer than T of them are hits, or that T are.  Both probabilities are
-those of independent trials, and that of a hit is what the step itself says of all ``2**64``
-words.
+The repeated adversary asks one query until the run ends: n queries with the same votes, which
+differ on the two data sets by the votes that one record can change. The event is that fewer than T
+of the answers are unstable, or that T are, where T is the cutoff. Both probabilities are those of
+independent trials. The probability of an unstable answer is found by running the mechanism's own
+step on its random 64-bit words.
 
-The second chooses each query after the last answer.  In a turn this adversary asks one query
-until it is a hit, or some number of times, and remembers a rounded likelihood ratio of what it
-saw.  What to ask next is chosen by dynamic programming over turns left, hits left and that
-ratio, so that the chance of an outcome that tells, less its chance on the other side, comes
-out largest.  The choice is made by interpolation and proves nothing; the bound is that of the
-law of outcomes under it, which is summed exactly.  An adversary who remembers less sees less:
-the bound is a valid one.
+The adaptive adversary chooses each next query after the last answer. In a turn this adversary asks
+one query until its answer is unstable, or a certain number of times, and remembers a rounded
+likelihood ratio of all answers so far. The queries are chosen by dynamic programming over the
+remaining turns, the remaining unstable answers and the ratio, so that ``P - e^epsilon Q`` is
+largest, where P and Q are the probabilities of an event on the two data sets. The choice is made by
+interpolation and proves nothing; the lower bound is computed from the exact distribution of
+outcomes under this choice. The bound is valid despite the rounding, because an adversary who
+remembers a rounded ratio is a possible adversary.
 """
 
 from __future__ import annotations
@@ -48,8 +50,10 @@ QUERY_COUNTS: Final = 160
 def hit_table(audited: Audited) -> Floats:
     """Return the probabilities of an unstable and a stable answer, for each lead in votes.
 
+    A lead is the number of votes above half for the audited label.
+
     Returns:
-        Shape (leads, 2).
+        An array of shape (leads, 2): the probability of an unstable answer, and of a stable one.
 
     """
     words = [hit_words(audited, lead) for lead in range(audited.lead_max + 1)]
@@ -62,11 +66,12 @@ def repeated_bound(audited: Audited) -> Bound:
 
 
 def constant_bound(audited: Audited, table: Floats) -> Bound:
-    """Return the largest lower bound on epsilon from one repeated query, given its chances.
+    """Return the largest lower bound on epsilon from one repeated query, given its probabilities.
 
     Args:
-        audited: what answers.
-        table: as :func:`hit_table` returns it.
+        audited: the mechanism under audit.
+        table: the probabilities of an unstable and a stable answer for each lead in votes, shape
+            (leads, 2), as :func:`hit_table` returns them.
 
     """
     hits = hits_allowed(audited)
@@ -116,7 +121,7 @@ class _Turns:
 
 
 def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
-    """Return an adaptive adversary's lower bound; 0 if repeating one query shows as much."""
+    """Return an adaptive adversary's lower bound, or 0 if it is no larger than ``constant``."""
     return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 
@@ -124,9 +129,11 @@ def adaptive_bound(audited: Audited, table: Floats, *, start: float) -> Bound:
     """Return the largest lower bound on epsilon found for an adaptive adversary.
 
     Args:
-        audited: what answers.
-        table: probabilities of a hit and of none for each lead, shape (leads, 2).
-        start: an epsilon that some adversary shows; choices are made for a little more.
+        audited: the mechanism under audit.
+        table: the probabilities of an unstable and a stable answer for each lead in votes, shape
+            (leads, 2).
+        start: a known lower bound on epsilon; the adversary's choices are made for a slightly
+            larger epsilon.
 
     """
     hits = hits_allowed(audited)

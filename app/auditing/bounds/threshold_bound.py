@@ -1,10 +1,11 @@
 """A lower bound on epsilon for the sparse vector: stable answers first, then unstable ones.
 
-Many queries that are all released show that the threshold's noise is low; that the next
-ones are all hits, too.  On one side the former have a vote more and the latter a vote
-less.  Both probabilities are sums over the threshold's noise, in which the step itself
-says which noise of a query makes it a hit.  Where each hit refreshes the threshold, the
-event is one of an epoch, and the adversary counts in how many epochs it came.
+Many stable answers in a row show that the threshold's noise is small, and unstable answers after
+them show it too. On one data set the first queries have more votes for their label than on the
+other, and the later queries have fewer. The probabilities of the event are sums over the
+threshold's noise; the mechanism's own step determines which noise of a query makes its answer
+unstable. If every unstable answer draws a new threshold, the event is one of the time between two
+unstable answers (an epoch), and the adversary counts the epochs in which it occurs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,14 @@ RELEASES_MAX: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class HitLaw:
-    """The chance of an unstable answer at each value of the threshold's noise, with weights."""
+    """The probabilities of both kinds of answers at each value of the threshold's noise.
+
+    Attributes:
+        weights: the probability of each value of the threshold's noise.
+        hit: the probability of an unstable answer at each value.
+        stable: the probability of a stable answer at each value.
+
+    """
 
     weights: Floats
     hit: Floats
@@ -76,10 +84,10 @@ def hit_law(
     """Return the chance of an unstable answer at a lead in votes, for each threshold noise.
 
     Args:
-        audited: what answers.
-        answering: its parameters.
-        lead: of the queries, in votes beyond half.
-        left_out: a probability; rarer values of the noise are left out.
+        audited: the mechanism under audit.
+        answering: the public parameters of its sparse vector technique.
+        lead: the query's votes above half for the audited label.
+        left_out: a probability; values of the noise that are rarer together are left out.
 
     """
     noise, weights = _threshold_noise(answering.threshold_noise.scale, left_out)
@@ -132,7 +140,18 @@ def _pair_bound(
 
 
 def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
-    """Return the chance of ``counts`` stable and then ``hits`` unstable answers, for each count."""
+    """Return the probability of a number of stable answers followed by unstable ones.
+
+    Args:
+        released: the probabilities of answers to the first queries, which are stable in the event.
+        hit: the probabilities of answers to the later queries, which are unstable in the event.
+        counts: the numbers of stable answers.
+        hits: the number of unstable answers.
+
+    Returns:
+        The probability of the event for each number in ``counts``.
+
+    """
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):
         log_stable = np.where(

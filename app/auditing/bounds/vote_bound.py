@@ -1,8 +1,8 @@
 """A lower bound on epsilon for the noisy vote, from repeated queries with the same votes.
 
-With two labels the step itself says from which noise on the second one comes; with more,
-the law of the first label is a sum over the noise of every count.  The number of times
-that a label came shows most.
+With two labels, the mechanism's own step determines the smallest noise that gives the second label.
+With more labels, the probability of the first label is a sum over the noise of every vote count.
+The event of the bound is that a label is answered at least, or at most, a certain number of times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The privacy game of an adversary against one record, in a release to which rows are added.
 
-The adversary knows all votes but the record's, chooses them before every query, lets generations
-join, and sees hits and labels.  Probabilities of a hit are those of a table's words.
+The adversary knows all votes except those that the record affects, and chooses all votes before
+every query. The adversary also decides when a generation of rows joins, and sees labels and
+unstable answers. The probability of an unstable answer comes from a table of numbers of random
+64-bit words.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ class LivingGame:
     """A privacy game: an adversary queries a release to learn about one of its records.
 
     Attributes:
-        rules: who votes, who is charged, and what votes decide.
-        thresholds: the table in force, words out of ``2**64`` by distance.
-        record: index of the record's generation.
-        votes_moved: by the record: 1, and more where it lies in more chunks.
-        also: index of a further generation in which a person has a slot; None, as it should be.
+        rules: the rules of which generations vote, which are charged, and how votes decide.
+        thresholds: for each distance (number of votes that may change before another label wins),
+            the number of the ``2**64`` random words that make an answer unstable.
+        record: the index of the generation that contains the record.
+        votes_moved: the largest number of votes that the record can change; 1 if it is in one chunk
+            only.
+        also: the index of a further generation that contains the same person; None in a correct
+            release.
 
     """
 

@@ -1,9 +1,9 @@
 """The public rules by which batches of rows vote and pay; tests replace them by faulty ones.
 
-:class:`Rules` has those of Theorem G (``app/privacy/generations/accounts_proof.md``): all active
-generations vote, a hit is charged to each of them, and one retires with the last that it pays for.
-:func:`broken_rules` decides the conditions that the proof asks of any rules: exactly, by walking
-through every public state and every count of votes.
+:class:`Rules` contains the rules of Theorem G (``app/privacy/generations/accounts_proof.md``): all
+active generations vote, an unstable answer is charged to each of them, and a generation stops
+voting after the last unstable answer that its budget pays for. :func:`broken_rules` checks the
+conditions of the proof exactly, by visiting every public state and every count of votes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Standing:
     """The public state of a release's batches of rows (generations) between two queries.
 
     Attributes:
-        joined: number of generations that have joined, the first ones.
-        hits: counted against each.
-        retired: whether each has retired.
-        further: a number that a faulty rule may keep.
+        joined: the number of generations that have joined, which are the first ones.
+        hits: the number of unstable answers charged to each generation.
+        retired: whether each generation has stopped voting.
+        further: a number in which a faulty rule of a test may keep further state.
 
     """
 
@@ -46,8 +46,8 @@ class Rules:
     """The public rules by which batches of rows join, vote and pay in a growing release.
 
     Attributes:
-        votes: k_g of each generation.
-        cutoffs: T_g of each generation.
+        votes: the number of votes (models) of each generation.
+        cutoffs: the number of unstable answers that each generation can pay for.
 
     """
 
@@ -60,7 +60,7 @@ class Rules:
         return Standing(1, (0,) * count, (False,) * count)
 
     def active(self, standing: Standing) -> tuple[int, ...]:
-        """Return the indices of the batches of rows whose models vote."""
+        """Return the indices of the generations (batches of rows) whose models vote."""
         return tuple(each for each in range(standing.joined) if not standing.retired[each])
 
     def events(self, standing: Standing) -> list[Standing]:
@@ -76,7 +76,13 @@ class Rules:
         return self.charged(standing, self.active(standing))
 
     def charged(self, standing: Standing, indices: Sequence[int]) -> Standing:
-        """Return the state after an unstable answer is charged to each batch that voted."""
+        """Return the state after an unstable answer is charged to each generation that voted.
+
+        Args:
+            standing: the public state before the answer.
+            indices: the indices of the generations that voted.
+
+        """
         hits, retired = list(standing.hits), list(standing.retired)
         for each in indices:
             hits[each] += 1
@@ -84,7 +90,13 @@ class Rules:
         return Standing(standing.joined, tuple(hits), tuple(retired), standing.further)
 
     def decided(self, active: Sequence[int], ones: Sequence[int]) -> tuple[int, int]:
-        """Return the winning label, and how many votes may change before another label wins."""
+        """Return the winning label, and how many votes may change before another label wins.
+
+        Args:
+            active: the indices of the generations that vote.
+            ones: the number of votes for label 1 in each of these generations.
+
+        """
         count, total = sum(ones), sum(self.votes[each] for each in active)
         tally = tally_alone([total - count, count])
         return tally.plurality, tally.distance
@@ -101,11 +113,12 @@ def vote_pairs(
     """Yield pairs of vote counts for label 1 that differ by the change of one record or person.
 
     Args:
-        rules: with the numbers of votes.
-        active: indices of the generations that vote.
-        slots: indices of the generations in which it has a slot, of which those count that are
-            active; where none is, both counts are the same.
-        votes_moved: by a slot: 1, and more where it lies in more chunks.
+        rules: the rules, with each generation's number of votes.
+        active: the indices of the generations that vote.
+        slots: the indices of the generations that contain the record or person; only active
+            generations count, and both vote counts are equal if none is active.
+        votes_moved: the largest number of votes in a generation that the record can change; 1 if it
+            is in one chunk only.
 
     """
     places = [active.index(each) for each in slots if each in active]
@@ -123,9 +136,9 @@ def broken_rules(rules: Rules, *, votes_moved: int = 1, slot_count: int = 1) -> 
     """Return the conditions of the privacy theorem that the rules break; none if all hold.
 
     Args:
-        rules: that decide, charge and retire.
-        votes_moved: by one slot.
-        slot_count: generations in which one person has a slot.
+        rules: the rules of which generations vote, which are charged, and when they stop voting.
+        votes_moved: the largest number of votes in one generation that a record can change.
+        slot_count: the number of generations that contain the same person.
 
     """
     found, sets = _walked(rules)

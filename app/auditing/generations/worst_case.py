@@ -1,18 +1,21 @@
 """The exact worst case of a small interactive mechanism, over all adaptive adversaries.
 
-A mechanism is a set of public states.  In each state the adversary has moves, and a move has
-outcomes: the probability under one of two neighbours, that under the other, and the next public
-state.  For ``c = e^epsilon`` let::
+A mechanism is a set of public states. In each state the adversary has moves, and a move has
+outcomes. An outcome consists of its probability p under one of two neighbouring data sets, its
+probability q under the other data set, and the next public state s'. For ``c = e^epsilon`` and a
+likelihood ratio z let::
 
     U_0(s, z) = max(0, z - c)
     U_n(s, z) = max(U_0(s, z), max over moves of the sum over outcomes of q U_(n-1)(s', z p / q))
 
-``U_n(start, 1)`` is the supremum over adversaries with n moves, and over events O, of
-``P(O) - c Q(O)``: the exact delta at epsilon.  U is convex in z, and 0 at 0.
+Let P and Q be the distributions of all outcomes under the two data sets. Then ``U_n(start, 1)`` is
+the supremum of ``P(O) - c Q(O)`` over adversaries with n moves and over events O. This supremum is
+the exact delta at epsilon. U is convex in z, and 0 at z = 0.
 
-``upper`` computes U on a grid of z with chords between, which lie above a convex function: an upper
-bound but for the rounding of doubles.  ``lower`` reads the policy off that grid and plays it out
-over its whole tree of outcomes: a lower bound, since it is an adversary.
+``upper`` computes U on a grid of z and interpolates linearly. Linear interpolation lies above a
+convex function, so the result is an upper bound, except for the rounding of floating-point numbers.
+``lower`` reads an adversary's strategy from the grid and computes the outcomes of this strategy
+exactly: a lower bound, since the strategy is one adversary.
 """
 
 from __future__ import annotations
@@ -52,12 +55,13 @@ class WorstCase(Generic[State]):
     """The largest delta that any adversary reaches against a mechanism, at a given epsilon.
 
     Args:
-        mechanism: with finitely many states.
-        epsilon: at which delta is sought.
-        moves_max: of the adversary; fewer where another move gains no more than ``tolerance``.
-        points: of the grid of likelihood ratios, even in their logarithm.
-        span: largest magnitude of that logarithm.
-        tolerance: of delta.
+        mechanism: a mechanism with finitely many public states.
+        epsilon: the epsilon at which delta is computed.
+        moves_max: the largest number of the adversary's moves; the computation stops earlier if a
+            further move increases delta by no more than ``tolerance``.
+        points: the number of grid points of the likelihood ratio, evenly spaced in its logarithm.
+        span: the largest absolute value of that logarithm on the grid.
+        tolerance: the smallest increase of delta that counts.
 
     """
 

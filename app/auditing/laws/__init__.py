@@ -1,8 +1,9 @@
 """The exact distribution of an audited mechanism's answer, and checks of its privacy proof.
 
-* ``step_law.py`` finds, by calling the step itself, which noise gives which outcome.
-* ``scripted_noise.py`` has laws of noise that draw prescribed values for it.
-* ``proof_conditions.py`` lists the conditions of the proofs that a step breaks, as one hit too
-  many.
-* ``proof_inequalities.py`` checks that the law pays for every hit, label and answer of a run.
+* ``step_law.py`` finds which noise gives which outcome, by calling the mechanism's own step.
+* ``scripted_noise.py`` defines noise distributions that return prescribed values.
+* ``proof_conditions.py`` lists the conditions of the privacy proofs that a mechanism breaks, for
+  example by one unstable answer too many.
+* ``proof_inequalities.py`` checks the inequalities of the proofs: that the noise is large enough
+  for every unstable answer, label and answer of a run.
 """

@@ -1,8 +1,10 @@
 """Exact checks of the privacy proofs' conditions, for faults that lower bounds cannot show.
 
-One hit too many, a distance that is off where the plurality changes, or noise for fewer
-hits may cost less than a proof leaves unused; words of few bits differ where no sample
-reaches.  Each condition is asked of the step itself and either holds or is broken.
+Some faults increase the true epsilon so little that it stays below the claim: one unstable answer
+too many, a wrong distance (number of votes that may change before another label wins) where the
+winning label changes, or noise for too few unstable answers. Other faults, for example a random
+number with too few bits, concern outcomes that are too rare for any sample. Each condition is
+therefore checked directly, by calling the mechanism's own step, and either holds or is broken.
 """
 
 from __future__ import annotations
@@ -100,17 +102,23 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, for every possible random word."""
+    """Return which privacy conditions the stability test meets, for every possible random word.
+
+    A random word is the 64-bit random number that decides whether an answer is stable.
+    """
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, by the certificate of its table."""
+    """Return which privacy conditions the stability test meets, by the certificate of its table.
+
+    A certificate is a numeric proof that is stored with the noise table.
+    """
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets if a region gets one answer."""
+    """Return which privacy conditions the stability test meets if a public cell gets one answer."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 

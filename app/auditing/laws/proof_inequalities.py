@@ -1,11 +1,12 @@
 """The proofs' inequalities, checked on the mechanism's exact distribution.
 
-The law is asked of the step, and how much a run lets out is asked of the run; so noise
-that was made for fewer hits, a table that is off by one word, or a threshold that is too
-low is found wherever it is too little, however much of the claim an adversary can show.
-The inequalities are written out anew: but for the order of a table and the certificate of
-another, which may be any, nothing is taken from the calibrations.  ``docs/proofs/`` has
-each of them.
+The distribution of an answer is found by calling the mechanism's step, and the number of unstable
+answers by running the mechanism. So noise that is calibrated for too few unstable answers, a table
+that is wrong for one random word, or a threshold that is too low is found, even if no adversary can
+show that it exceeds the claim. The inequalities are programmed independently of the code that
+calibrates the noise. The only values taken from that code are the Renyi order of a table and the
+certificate of another table, for which the proofs allow any choice. The inequalities are stated in
+the file ``proof.md`` of each mechanism in ``app/privacy/``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ LOG_EXCESS_MAX: Final = 40.0
 
 
 def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
-    """Yield each pair of leads in votes that a label can have on two neighbouring data sets."""
+    """Yield each pair of leads that a label can have on two neighbouring data sets.
+
+    A lead is the number of votes above half for the label.
+    """
     moved = audited.votes_moved
     for lead in range(-moved, audited.lead_max - moved + 1):
         yield lead, lead + moved
@@ -71,7 +75,9 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     """Return whether the stability test's noise is large enough for stability flags and for labels.
 
-    Order and split of delta may be any: those of new releases, or of those of before.
+    A stability flag says whether an answer is stable. The proof allows any Renyi order and any
+    division of delta between flags and labels. Two choices are tried: those of new releases and
+    those of releases of earlier versions.
     """
     found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
     return next((each for each in found if all(each)), found[-1])
@@ -89,7 +95,10 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for stability flags and labels, at one answer a region."""
+    """Return whether the noise suffices for stability flags and labels, at one answer per cell.
+
+    A stability flag says whether an answer is stable.
+    """
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -115,7 +124,11 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate proves the test's stability flags, and its labels, private."""
+    """Return whether a certificate proves the test's stability flags, and its labels, private.
+
+    A stability flag says whether an answer is stable; a certificate is a numeric proof that is
+    stored with the noise table.
+    """
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
@@ -136,7 +149,10 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise suffices for stability flags, and for labels."""
+    """Return whether the sparse vector's noise suffices for stability flags, and for labels.
+
+    A stability flag says whether an answer is stable.
+    """
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [
@@ -149,8 +165,9 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 def answers_are_paid(audited: Audited) -> bool:
     """Return whether the noisy vote's variance is large enough for all answers of a run.
 
-    Of two labels, which releases of before answer so, a divergence of some order pays.  Of more,
-    either condition of the proof will do: that, or normal noise of a variance that is less by 16.
+    With two labels, the Renyi divergence of some order must suffice. With more labels, one of the
+    two conditions of the proof must hold: the Renyi divergence suffices, or normal noise with a
+    variance that is smaller by 16 does.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
@@ -172,8 +189,9 @@ def answers_are_paid(audited: Audited) -> bool:
 def bits_are_paid(audited: Audited) -> bool:
     """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts.
 
-    The order is the one that serves at this budget; the price of an answer is what as many
-    answers as a run gives leave to each of them.
+    The inequality is checked at the Renyi order that a server uses for this budget. The price of an
+    answer in the inequality is the budget divided by the number of answers of a run that one record
+    can change.
     """
     limit = answers_paid(audited)
     made = vote_table.calibrate(

@@ -53,7 +53,10 @@ class PrescribedGaussian(_Prescribed, DiscreteGaussian):
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A Laplace distribution that returns one value, and records the random words it was given."""
+    """A Laplace distribution that returns one value, and records the random words it was given.
+
+    A random word is a random 64-bit number.
+    """
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Set the value of every draw; the given random words are appended to ``heard``."""
@@ -61,13 +64,16 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the given value."""
+        """Return the given value, after recording the 64-bit random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """A Gaussian distribution that returns zeros, and records the random words it was given."""
+    """A Gaussian distribution that returns zeros, and records the random words it was given.
+
+    A random word is a random 64-bit number.
+    """
 
     def __init__(self, heard: list[int]) -> None:
         """Set zero as the value of every draw; random words are appended to ``heard``."""
@@ -75,6 +81,6 @@ class ListeningGaussian(PrescribedGaussian):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return zero."""
+        """Return zero, after recording the 64-bit random words that a draw reads."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)

@@ -1,8 +1,12 @@
 """The exact distribution of one answer: the mechanism's step at every value of its noise.
 
-A step is monotone in the one value that decides it, so bisection finds where it turns.
-What a faulty step does is found in the same way: nothing is taken from the calibration
-but the laws of the noise that the step is handed.
+The outcome of a step is a monotone function of one random value, so bisection finds the value at
+which the outcome changes. The step is called as it is, so that a faulty step shows its faulty
+distribution; only the noise distributions that the step receives are taken from the mechanism's
+parameters.
+
+A query's *lead* is the number of votes above half for the audited label. A *random word* is a
+random 64-bit number.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ ZEROS: Final = 7
 def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Return the smallest integer in ``[low, high]`` for which a monotone predicate holds.
 
-    ``high`` where it holds nowhere below.
+    The result is ``high`` if the predicate holds for no smaller integer.
     """
     while low < high:
         middle = (low + high) // 2
@@ -62,7 +66,15 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def hit_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words make a query with this lead unstable."""
+    """Return the number of the ``2**64`` possible random words that make an answer unstable.
+
+    A random word is the 64-bit random number that decides whether an answer is stable.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+
+    """
     value = audited.tally_of(lead)
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
@@ -85,14 +97,16 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the largest query noise that gives an unstable answer, for each threshold noise.
 
+    If two values of the threshold's noise change the result by exactly their difference, or not at
+    all, the values in between are assumed to do the same, and the step is not called for them.
+
     Args:
-        audited: what answers.
-        lead: of the query's votes.
-        threshold_noise: values that the opening draws, shape (R,), ascending.
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+        threshold_noise: R values of the threshold's noise, ascending, shape (R,).
 
     Returns:
-        Shape (R,), one for each value.  Between two values of the threshold's noise that
-        move it just as far, or not at all, it moves so at each: not all of them are asked.
+        The largest query noise for each value of the threshold's noise, shape (R,).
 
     """
     value = audited.tally_of(lead)
@@ -121,12 +135,18 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first random word with a stable answer, by the step and by its noise alone.
+    """Return the smallest random words that make an answer stable, found in two ways.
 
-    Later words are zero.
+    A random word is a random 64-bit number. The query's answer depends on one random word; all
+    later words are zero.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
 
     Returns:
-        As the step has it, and as the law of the noise has it on the same words.
+        The smallest word for which the step's answer is stable, and the smallest word for which the
+        noise drawn from it exceeds the threshold.
 
     """
     value, answering = audited.tally_of(lead), own(audited.answering, sparse_vector.Parameters)
@@ -147,7 +167,15 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 
 def label_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` random words give the second of two labels."""
+    """Return the number of the ``2**64`` possible random words that give the second of two labels.
+
+    A random word is the 64-bit random number that decides the label.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the first label.
+
+    """
     value = audited.tally_of(lead)
 
     def is_first(word: int) -> bool:
@@ -161,7 +189,14 @@ def label_words(audited: Audited, lead: int) -> int:
 
 
 def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
-    """Return the labels of consecutive queries, each with its own given random word."""
+    """Return the labels of consecutive queries, each with its own given random word.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the votes of every query above half for the audited label.
+        words: one 64-bit random number per query, which decides its label.
+
+    """
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     labels: list[int | None] = []
     for word in words:
@@ -177,7 +212,13 @@ def _of_word(word: int) -> ScriptedNoise:
 
 
 def label_noise(audited: Audited, lead: int) -> int:
-    """Return the smallest noise that gives the second of two labels, in the noisy vote."""
+    """Return the smallest noise that gives the second of two labels, in the noisy vote.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the first label.
+
+    """
     value = audited.tally_of(lead)
     drawn = PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
@@ -190,7 +231,14 @@ def label_noise(audited: Audited, lead: int) -> int:
 
 
 def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the noisy vote's label for each vector of noise, one value per vote count."""
+    """Return the noisy vote's label for each vector of noise, one value per vote count.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+        noises: the vectors of noise that are added to the vote counts.
+
+    """
     value, drawn = audited.tally_of(lead), PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
     labels = []
@@ -201,9 +249,18 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the random words that the noise distributions receive, at the start and per query.
+    """Return the random 64-bit words that the noise distributions receive.
 
-    The laws listen, and draw such values that no query is a hit.
+    The noise distributions record the words and return values that make every answer stable.
+
+    Args:
+        audited: the mechanism under audit.
+        source: the source of randomness, which gives the words.
+        queries: the number of queries.
+
+    Returns:
+        The words that were received at the start of the run, and for each query.
+
     """
     heard: list[int] = []
     parameters = _with_ears(audited.parameters, heard)
@@ -222,7 +279,15 @@ def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[
 def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
     """Return which answers are unstable, each query with its own given random word.
 
-    Fewer where the run ends before.
+    Args:
+        audited: the mechanism under audit.
+        lead: the votes of every query above half for the audited label.
+        words: one 64-bit random number per query, which decides whether its answer is stable.
+
+    Returns:
+        Whether each answer is unstable; shorter than ``words`` if the run ends before the last
+        query.
+
     """
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     hits: list[bool] = []
@@ -238,11 +303,12 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
     """Return the threshold's noise at the start and after each query, with restarts in between.
 
-    The law draws 1, 2, 3 and so on.
+    The threshold's noise is prescribed: its draws give 1, 2, 3 and so on.
 
     Args:
-        audited: what answers, in ``svt``.
-        queries: whether each query is a hit; those after the end of the run are not asked.
+        audited: the mechanism under audit, with the noise rule ``svt`` (sparse vector).
+        queries: whether each query's answer is unstable; queries after the end of the run are left
+            out.
 
     """
     parameters, query = _prescribed(audited)
@@ -264,8 +330,8 @@ def answers_allowed(audited: Audited, vote: Callable[[Audited, State], State]) -
     """Return the number of answers of the noisy vote before it ends.
 
     Args:
-        audited: what answers.
-        vote: answers a query: :func:`vote_without_noise`, or :func:`vote_of_bit`.
+        audited: the mechanism under audit.
+        vote: the function that answers a query: :func:`vote_without_noise` or :func:`vote_of_bit`.
 
     """
     paid = audited.parameters.answer_limit
@@ -277,8 +343,8 @@ def answers_moved(audited: Audited, vote: Callable[[Audited, State], State]) -> 
     """Return the number of the noisy vote's answers that one record can change.
 
     Args:
-        audited: what answers.
-        vote: as :func:`answers_allowed` takes it.
+        audited: the mechanism under audit.
+        vote: the function that answers a query: :func:`vote_without_noise` or :func:`vote_of_bit`.
 
     """
     if audited.row.counts_decisions:
@@ -295,8 +361,8 @@ def answers_paid(audited: Audited) -> int:
 def hits_allowed(audited: Audited) -> int:
     """Return the number of unstable answers before a run ends, also if the server restarts.
 
-    It is asked at the last hit that is paid for; a run that goes on and on counts as one
-    whose counter was lost once.
+    The run is started just before its last unstable answer that the budget pays for. A run that
+    does not end is counted as twice that number of unstable answers.
     """
     paid = hits_paid(audited)
     state = audited.restart(_at_hit(audited, paid - 1))
@@ -325,7 +391,14 @@ def hits_paid(audited: Audited) -> int:
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome of an unstable answer whose later random words all equal ``coin``."""
+    """Return the outcome of an unstable answer whose later random words all equal ``coin``.
+
+    Args:
+        audited: the mechanism under audit.
+        lead: the query's votes above half for the audited label.
+        coin: the 64-bit random number from which an unstable answer draws its label.
+
+    """
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

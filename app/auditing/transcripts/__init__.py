@@ -2,9 +2,9 @@
 
 The servers are run by ``app/cli/audit/audited_releases.py``.
 
-* ``reply_checks.py`` checks one run exactly: its answers are counted, and given again, across
-  restarts.
+* ``reply_checks.py`` checks one run exactly: whether its answers are counted, and repeated for the
+  same query, also after restarts.
 * ``transcripts.py`` compares the transcripts of two neighbouring data sets, and bounds epsilon by
-  the channel that differs most.
-* ``http_audit.py`` plans the runs, applies both, and makes the report.
+  the part of the replies (channel) that differs most.
+* ``http_audit.py`` plans the runs, applies both checks, and makes the report.
 """

@@ -32,8 +32,8 @@ class Heard:
     """Everything that all server processes of one release sent, one after another.
 
     Attributes:
-        transcript: all of it, by channel.
-        lives: its answers, counters and entries, process by process.
+        transcript: all values that were sent, by channel (part of the replies).
+        lives: the answers, counters and ledger entries that each process sent.
 
     """
 
@@ -50,8 +50,8 @@ class Promised:
     """The promises with which each run of a release is compared.
 
     Attributes:
-        claim: epsilon and delta of all that a release may draw.
-        cutoff: T; None where there is none.
+        claim: the epsilon and delta of everything that the release may draw.
+        cutoff: the cutoff T, the largest number of unstable answers; None without a cutoff.
         abstains: whether an unstable answer has no label.
 
     """
@@ -66,8 +66,8 @@ class Plan:
     """The numbers of audit runs: some to choose which events to test, the others to test them.
 
     Attributes:
-        choosing: runs on each side of each pair that choose what to look at.
-        trials: those that are looked at, with the bounds that they give.
+        choosing: the number of runs that choose the events to test, on each data set of each pair.
+        trials: the numbers of the runs that test the events, with their confidence bounds.
 
     """
 
@@ -84,9 +84,11 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
     """Return a plan that divides runs among data sets and purposes.
 
     Args:
-        claim: what is promised.
-        runs: of all pairs and sides together, at the least so many that each has some.
-        pair_count: pairs of neighbours, whose bounds hold together.
+        claim: the claimed epsilon and delta.
+        runs: the number of runs on all data sets together; it is increased if it is too small for
+            every data set and purpose.
+        pair_count: the number of pairs of neighbouring data sets; the false-alarm probability is
+            for all pairs together.
 
     """
     each = max(RUNS_MIN, runs // (2 * pair_count))
@@ -105,8 +107,9 @@ class Seen:
     """The outcome of one test run: which chosen events occurred, and which promises it broke.
 
     Attributes:
-        events: for each order of the sides whether the event came; none of a run that chose.
-        broken: promises that were not kept.
+        events: whether each chosen event occurred (one event for each order of the two data sets);
+            empty for a run that served to choose events.
+        broken: the promises that the run broke.
 
     """
 
@@ -119,11 +122,12 @@ class ServedReport:
     """The results of an audit over HTTP.
 
     Attributes:
-        epsilon: claimed for all that the releases may draw.
-        delta: of the same claim.
-        told: what each pair of neighbours tells, by the name of the pair, and by what channel.
-        broken: of how many runs each promise was broken that an outsider can check.
-        plan: the runs of each side of each pair.
+        epsilon: the claimed epsilon of everything that the releases may draw.
+        delta: the claimed delta of the same.
+        told: the lower bound on epsilon from each pair of neighbouring data sets, by the pair's
+            name, with the channel that proves it.
+        broken: the number of runs that broke each promise that an outsider can check.
+        plan: the numbers of runs on each data set of each pair.
 
     """
 
@@ -152,7 +156,14 @@ def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) ->
 
 
 def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
-    """Return a lower bound on epsilon from the runs that did not choose the events."""
+    """Return a lower bound on epsilon from the runs that did not choose the events.
+
+    Args:
+        suspicion: the events to test, chosen from other runs.
+        seen: the outcomes of the test runs on each of the two data sets.
+        plan: the numbers of runs.
+
+    """
     one, other = ([run.events for run in side] for side in seen)
     return told_by(suspicion, (one, other), plan.trials)
 
@@ -160,7 +171,7 @@ def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], p
 def served_document(report: ServedReport) -> dict[str, object]:
     """Return a report as JSON values, in the form of ``conclave audit --json``.
 
-    A limit that is infinite is null there: no epsilon would show.
+    An infinite limit of detection is null in the document: no epsilon would be detected.
     """
     trials = report.plan.trials
     limit = trials.detection_limit

@@ -1,8 +1,9 @@
 """Promises that an outsider can check exactly from the replies of one run.
 
-An answer that is said is charged before and for good: it is counted, recorded and given
-again, across a restart too, and unstable answers end where they must.  A process that
-forgets breaks this in every run, long before a sample could tell it from chance.
+Every answer that a server sends is counted, recorded, and repeated for the same query, also after a
+restart, and the number of unstable answers does not exceed the cutoff. A server process that
+forgets its answers breaks these promises in every run, whereas a statistical test would need many
+runs.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Answer:
     """One answer as a client received it.
 
     Attributes:
-        question: which vector was asked; the same number for the same vector.
-        query_id: the answer's number; None where none was given.
-        label: class name; None where none was given.
-        stable: whether it was said to be stable.
-        replayed: whether it was said to be a recorded one.
+        question: a number for the queried vector; equal vectors have equal numbers.
+        query_id: the answer's number in the reply; None without one.
+        label: the label in the reply; None without one.
+        stable: whether the reply says that the answer is stable.
+        replayed: whether the reply says that the answer is a recorded one.
 
     """
 
@@ -48,7 +49,7 @@ class Answer:
 
     @property
     def said(self) -> tuple[int | None, str | None, bool]:
-        """The parts of this answer that must be the same when the query is repeated."""
+        """The parts of this answer that must be the same if the query is repeated."""
         return self.query_id, self.label, self.stable
 
 
@@ -57,10 +58,10 @@ class Life:
     """Everything that one server process sent, from its start to its end.
 
     Attributes:
-        answers: in order.
-        answered: fresh answers that ``GET /budget`` counted after the last of them.
-        unstable: unstable ones among them, by ``GET /budget``.
-        entries: hashes of the ledger's entries, from the first on.
+        answers: the answers, in order.
+        answered: the number of new answers by ``GET /budget`` after the last answer.
+        unstable: the number of unstable answers by ``GET /budget`` after the last answer.
+        entries: the hashes of the ledger's entries, from the first one on.
 
     """
 
@@ -74,8 +75,9 @@ def broken_promises(lives: Sequence[Life], *, cutoff: int | None, abstains: bool
     """Return the promises that one run of a release broke, as text; none if it kept all.
 
     Args:
-        lives: what its processes said, one after the other, on one ledger.
-        cutoff: T; None where there is none.
+        lives: everything that the release's server processes sent, one process after another, on
+            one ledger.
+        cutoff: the cutoff T, the largest number of unstable answers; None without a cutoff.
         abstains: whether an unstable answer has no label.
 
     """

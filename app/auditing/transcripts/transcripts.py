@@ -1,18 +1,19 @@
 """A lower bound on epsilon from everything that the servers of audited releases sent.
 
-A transcript is a reading on each of many channels: a label, a counter, an error's text,
-a header, everything together.  On some of the runs the readings of every channel are
-ordered by how much likelier they are on one side, and the channel and the readings are
-chosen that would show most; their probabilities are bounded on the other runs, which
-had no say in the choice.  So no list of what may tell of a record is needed, and however
-many channels there are, one event is tested in each order.
+The replies of a release are divided into many *channels*: a label, a counter, an error's text, a
+header, or everything together. A run gives one *reading* (value) on each channel. Some of the runs
+serve to choose an event: the readings of every channel are sorted by how much likelier they are on
+one data set than on the other, and the channel and set of readings that would prove most are
+chosen. The probabilities of this event are then bounded from the other runs, which had no part in
+the choice. So the audit needs no list of the values that may depend on a record, and it tests only
+one event for each order of the two data sets, however many channels there are.
 
-A channel of many readings separates any runs that it was fitted to: a clock has seconds
-that only one side saw, and twelve coins together hardly come twice.  So each half of the
-runs that choose, the earlier and the later one, tries what the other half proposes, and a
-reading that both halves do not have stands for no more than its being rare.
+A channel with many different readings separates the runs to which an event was fitted by mere
+chance: a clock, for example, shows some seconds on one data set only. So the runs that choose are
+divided by time into two halves, and each half tests the events that the other half proposes.
+Readings that do not occur in both halves are treated as one reading.
 
-From what was received to readings by channel: nothing of a reply is left out.
+The module also turns received replies into readings; no part of a reply is left out.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class Trials:
     """The numbers that turn test runs into a bound: claim, runs and false-alarm probability.
 
     Attributes:
-        epsilon: claimed.
-        delta: claimed.
-        runs: on each side.
-        false_alarm: probability that the bound is above the truth.
+        epsilon: the claimed epsilon.
+        delta: the claimed delta.
+        runs: the number of test runs on each data set.
+        false_alarm: the probability that the bound exceeds the true epsilon.
 
     """
 
@@ -85,7 +86,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event that an audit tests: a set of values in one part of a server's replies."""
+    """An event that an audit tests: a set of values in one part (channel) of a server's replies."""
 
     channel: str
     readings: frozenset[str]
@@ -96,8 +97,8 @@ class Suspicion:
     """The events that an audit looks for in its test runs, chosen from other runs.
 
     Attributes:
-        common: what was read both in the earlier and in the later half of those.
-        events: one for each order of the sides.
+        common: the values that occurred in both halves (earlier and later) of the runs that chose.
+        events: one event for each order of the two data sets.
 
     """
 
@@ -114,8 +115,8 @@ def suspect(sides: Sides, trials: Trials) -> Suspicion:
     """Return the events to look for, chosen from audit runs on both data sets.
 
     Args:
-        sides: the runs that choose, at least one on each side, in the order of time.
-        trials: the runs that will be looked at.
+        sides: the runs that choose, at least one on each data set, in the order of time.
+        trials: the numbers of the later runs that will test the events.
 
     """
     earlier, later = (tuple(half) for half in zip(*map(_halved, sides), strict=True))
@@ -155,9 +156,9 @@ def told_by(
     """Return the largest lower bound on epsilon, and the part of the replies that proves it.
 
     Args:
-        suspicion: what was looked for, which other runs have chosen.
-        seen: for each run on each side which events came.
-        trials: as many runs on each side.
+        suspicion: the events that were chosen from other runs.
+        seen: which of the events occurred, for each test run on each of the two data sets.
+        trials: the numbers of the test runs, with the claim and the false-alarm probability.
 
     """
     invariant(all(len(side) == trials.runs for side in seen), "as many runs as were planned")
@@ -232,8 +233,9 @@ def readings_of(document: object, channel: str) -> dict[str, str]:
     """Return every leaf value of a JSON document, and the length of every list and text.
 
     Args:
-        document: of mappings, sequences, texts, numbers, truth values and None.
-        channel: where it was received, which begins the name of each reading.
+        document: a JSON value (mappings, sequences, texts, numbers, truth values and None).
+        channel: the part of the replies that contained the document; it begins the name of each
+            reading.
 
     """
     return dict(_leaves(document, channel, DEPTH_MAX))

@@ -1,8 +1,8 @@
 """One run of a whole release for an audit, seen from outside: real servers and a client.
 
-The composition root's server opens a ledger of its own, uvicorn serves it on a loopback
-socket, and it is ended and started again between queries.  Whatever comes back is kept:
-answers, counters, entries, refusals, headers.
+The audited server is the real one, with a ledger of its own; uvicorn serves it on a loopback
+socket, and it is stopped and started again between queries. Everything that it sends is recorded:
+answers, counters, ledger entries, refusals and headers.
 """
 
 from __future__ import annotations
@@ -58,12 +58,13 @@ async def hear(settings: Settings, *, questions: int, opening: asyncio.Lock) -> 
     """Return everything that a release sends while it is opened, queried, restarted and ended.
 
     Args:
-        settings: of a release whose rows are there and whose ledger is not.
-        questions: distinct vectors asked before the restart.
-        opening: held by one opening at a time: a migration keeps its state in globals.
+        settings: the settings of a release whose rows exist and whose ledger does not exist yet.
+        questions: the number of distinct vectors to query before the restart.
+        opening: a lock under which one release opens at a time, because a database migration keeps
+            its state in global variables.
 
     Raises:
-        ConclaveError: why the release could not open.
+        ConclaveError: the reason why the release could not open.
 
     """
     visits = []
@@ -120,8 +121,8 @@ class Visit:
     """The queries to one server process, and the replies that it sent.
 
     Attributes:
-        name: of the process, which begins the name of every channel.
-        readings: what was received, by channel.
+        name: the name of the server process, which begins the name of every channel.
+        readings: the received values, by channel (part of the replies).
 
     """
 

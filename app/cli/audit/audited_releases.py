@@ -69,11 +69,11 @@ class Part:
     """Some of the audit runs on one pair of neighbouring data sets.
 
     Attributes:
-        settings: of the promise and the answers.
-        pair: the neighbours.
-        sides: which of them each run has, in the order of the runs.
-        promised: what each run is held to.
-        suspicion: what is looked for; None where the runs choose it.
+        settings: the settings of the release's promise and of its answers.
+        pair: the two neighbouring data sets.
+        sides: the data set of each run, 0 or 1, in the order of the runs.
+        promised: the promises with which each run is compared.
+        suspicion: the events to look for; None if these runs serve to choose the events.
 
     """
 
@@ -103,16 +103,17 @@ def audit_releases(
     """Return a report that compares the HTTP replies of whole releases with their promises.
 
     Args:
-        settings: of the promise and the answers; the rows are generated.
-        runs: whole releases, shared by the pairs of neighbours and their sides alike.
-        processes: that run them at a time; None for as many as there are processors.
-        pairs: of neighbours; None for all that tell.
+        settings: the settings of the release's promise and of its answers; the rows are generated.
+        runs: the number of whole releases to run, divided equally among all data sets.
+        processes: the number of processes that run releases at the same time; None for as many as
+            there are processors.
+        pairs: the pairs of neighbouring data sets; None for all pairs that fit the mechanism.
 
     Returns:
-        None where calibration ``paper`` would need too many rows.
+        The report; None for the noise rule ``paper``, which would need too many rows.
 
     Raises:
-        ConclaveError: why a release could not open.
+        ConclaveError: the reason why a release could not open.
 
     """
     pairs = neighbours(settings) if pairs is None else pairs
@@ -211,8 +212,11 @@ def _begin_worker() -> None:
 def run_part(part: Part) -> list[Kept]:
     """Return the outcomes of some runs on another thread; the main thread keeps handling signals.
 
+    Args:
+        part: the runs.
+
     Raises:
-        ConclaveError: why a release could not open.
+        ConclaveError: the reason why a release could not open.
 
     """
     memory = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None

@@ -1,12 +1,14 @@
 """Neighbouring data sets for an audit over HTTP, generated for the configured mechanism.
 
-The operator's rows are never opened.  What is kept of the settings is the promise, its
-calibration, the classes and what follows the answers; the rows are generated, one a
-chunk, as few as the mechanism needs to be near its threshold, of one number.  Every
-learner then votes its own row's label on every query, so that one record is one vote.
+The operator's rows are never read. The audited release has the configured privacy promise, noise
+rule, classes and behaviour after the last answer. Its rows are generated, one per chunk, and each
+row has one number as its feature. There are as few rows as the mechanism needs to be near its
+threshold. Each model then votes for the label of its only row on every query, so that one record
+determines one vote.
 
-Where persons are named, each has one row but for the one who differs: of that person
-:data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are replaced, by as many or by one.
+If the unit of privacy is a person, every person has one row, except the person who differs between
+the data sets: this person's :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are
+replaced by as many rows or by one.
 """
 
 from __future__ import annotations
@@ -65,12 +67,13 @@ class Neighbours:
     """Two data sets that differ in one record, and the number of queries to ask about them.
 
     Attributes:
-        name: in words.
-        votes: k, chunks and learners.
-        rows: of each data set, as many on both; where persons are named, a row of each person.
-        questions: distinct vectors asked before the first restart.
-        copies: of the first row on each side, which is the one that differs: more than one of
-            a person alone.
+        name: a description of the pair.
+        votes: the number k of models, which is also the number of chunks.
+        rows: the rows of each data set, equally many in both; if the unit of privacy is a person,
+            one row of each person.
+        questions: the number of distinct vectors to query before the first restart.
+        copies: the number of copies of the first row, which is the row that differs, in each data
+            set; it exceeds 1 only if the unit of privacy is a person.
 
     """
 
@@ -102,12 +105,12 @@ def audited_claim(settings: Settings) -> Claim:
 
 
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
-    """Return the two neighbouring data sets that reveal most about the configured mechanism.
+    """Return the pairs of neighbouring data sets that reveal most about the configured mechanism.
 
-    None for calibration ``paper``, whose chunks need more rows than can be run often.
+    There are none for the noise rule ``paper``, whose chunks need too many rows.
 
     Raises:
-        ConfigurationError: there are no parameters for the budget.
+        ConfigurationError: no parameters fit the budget.
 
     """
     base = _release_settings(settings, votes=VOTES_OF_A_FLIP)

@@ -1,8 +1,10 @@
 """``conclave demo``: private answers and a published classifier on generated data.
 
-Two real releases on the embedded rows are served over HTTP and asked the same
-held-out queries: the demo itself, and one without relabelling whose relabel
-share goes to the answers.  Every figure comes from HTTP replies.
+Two real releases on generated rows are served over HTTP and get the same queries, which are rows
+that no model was trained on. The first release is the demo itself, which relabels its rows before
+training: it replaces their labels by those of a rule that is drawn at random. The second release
+does not relabel, and spends the epsilon of the relabelling on its answers. All printed figures come
+from HTTP replies.
 """
 
 from __future__ import annotations

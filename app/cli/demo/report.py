@@ -63,7 +63,7 @@ class Report(msgspec.Struct, frozen=True):
 def ask_all(address: str, title: str) -> list[Reply]:
     """Return the server's replies to queries for every held-out row of the demo, in order.
 
-    A query that would have waited too long for the switch is asked again.
+    A query that is refused because it waited too long for the classifier is sent again.
     """
     queries = demo_queries().vectors
     lines = [msgspec.json.encode({"features": vector}) + b"\n" for vector in queries]

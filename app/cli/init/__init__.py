@@ -1,14 +1,15 @@
 """``conclave init``: write a configuration from public facts, or made-up rows that fit one.
 
-No row of the records is read. Of the records' file the first line alone is, for its names.
+No private row is read: of the file of records, only the first line with the column names.
 
-* ``command.py`` has the options, reads the files, and writes the result.
-* ``header_line.py`` reads the names of a table's columns, and no byte after them.
-* ``columns.py`` is what is publicly known of a column; the other modules fill it in.
+* ``command.py`` defines the options, reads the files, and writes the result.
+* ``header_line.py`` reads the column names of a table, and no byte after them.
+* ``columns.py`` defines the public facts about a column, which other modules fill in.
 * ``dictionary.py`` reads a data dictionary: a CSV, or a Table Schema in JSON.
-* ``sample.py`` reads a public sample: kinds, bounds, categories, cuts and shares.
-* ``questions.py`` asks in a terminal for the facts that no file has.
-* ``configuration_text.py`` writes it all as TOML with comments.
-* ``made_up_rows.py`` makes rows up that fit a configuration's schema.
-* ``next_command.py`` prints the command that comes next; other commands print theirs by it too.
+* ``sample.py`` reads a public sample: the kinds of columns, bounds, categories, cuts (thresholds of
+  features) and public shares.
+* ``questions.py`` asks in a terminal for the facts that no file contains.
+* ``configuration_text.py`` writes the configuration as TOML with comments.
+* ``made_up_rows.py`` generates rows that fit the schema of a configuration.
+* ``next_command.py`` prints the next command to run, for ``init`` and for other commands.
 """

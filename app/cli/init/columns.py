@@ -1,7 +1,8 @@
 """The public facts about a table: its columns, its label column and its classes.
 
-Nothing here is read from a private row.  A column is known in part at first: a header has
-its name, a dictionary its bounds, a public sample its cuts.
+No fact comes from a private row. The facts about a column may be incomplete at first: a header
+gives its name, a data dictionary its bounds, a public sample its cuts (the thresholds at which a
+feature is tested).
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ class Column:
     """The public facts about one column of a table.
 
     Attributes:
-        name: of the column in the records.
-        kind: None where nothing says it.
-        bounds: (lower, upper) of a number, in its own unit, or of a date, in days from
-            1970-01-01; None where nothing says it.
-        bounds_are_sampled: whether they are the least and the greatest value of a sample.
-        categories: of a categorical column, distinct, or of a boolean, false and true; empty
-            where nothing says them.
-        cuts: of a number or a date, increasing, above the lower bound and at most the upper one.
-        cut_shares: public share of people at or above each cut; one for each cut.
-        category_shares: public share of people in each category; empty or one for each.
-        left_out: why the column is no feature; empty where it is one.
+        name: the column's name in the records.
+        kind: the kind of feature, such as numeric or categorical; None if it is not known.
+        bounds: the lower and upper bound of a number, in its own unit, or of a date, in days since
+            1970-01-01; None if they are not known.
+        bounds_are_sampled: whether the bounds are the smallest and largest value of a public
+            sample.
+        categories: the distinct categories of a categorical column, or false and true for a boolean
+            one; empty if they are not known.
+        cuts: the thresholds at which a number or date is tested, increasing, above the lower bound
+            and at most the upper one.
+        cut_shares: for each cut, the public fraction of people at or above it.
+        category_shares: for each category, the public fraction of people in it; empty if not known.
+        left_out: the reason why the column is not used as a feature; empty if it is used.
 
     """
 
@@ -43,7 +46,7 @@ class Column:
 
     @property
     def is_described(self) -> bool:
-        """Whether enough is known of the column to make it a feature, or it is to be left out."""
+        """Whether enough is known of the column to use it as a feature, or it is to be left out."""
         has_range = self.kind in {"numeric", "date"} and self.bounds is not None
         return bool(self.left_out or has_range or (self.kind and self.categories))
 
@@ -53,10 +56,10 @@ class Table:
     """The public facts about a table of records that a configuration needs.
 
     Attributes:
-        columns: all columns but the label's, described, in the order of a posted list.
-        label: column of the label.
-        classes: public labels, two or more.
-        missing: strings that stand for a missing value.
+        columns: all described columns except the label's, in the order of the features of a query.
+        label: the name of the label's column.
+        classes: the public labels, two or more.
+        missing: the texts that stand for a missing value.
 
     """
 

@@ -88,10 +88,10 @@ def configuration_text(table: Table, *, source: str, rows: int | None, online: b
     """Return the TOML text of a whole configuration.
 
     Args:
-        table: the public facts; it has one feature or more.
-        source: path of the private records, as ``data.source`` is to name it.
-        rows: their public number, if it is known.
-        online: whether an ensemble answers queries; else a classifier is published.
+        table: the public facts about the table, with at least one feature.
+        source: the path of the private records, for the setting ``data.source``.
+        rows: the public number of records; None if it is not public.
+        online: True if an ensemble answers queries, False if a classifier is published.
 
     """
     parts = [
@@ -169,7 +169,10 @@ def _tests(columns: Sequence[Column]) -> list[str]:
 
 
 def tested_categories(column: Column) -> list[str]:
-    """Return the categories that get a test: those of medium frequency, else the most frequent."""
+    """Return the categories that get a feature test, a yes-or-no question such as region = north.
+
+    These are the categories of medium frequency or, if there are none, the most frequent ones.
+    """
     shares = dict(zip(column.categories, column.category_shares, strict=True))
     chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]
     if len(chosen) == len(shares) == len(("one", "other")):

@@ -1,9 +1,9 @@
 """A data dictionary: a public description of each column of the records.
 
-Two forms are read.  A CSV has the columns ``name`` and ``kind``, and where they apply
-``low``, ``high`` and ``values``; values are separated by ``|``, or by ``;`` where there is no
-``|``.  A ``.json`` file is a Table Schema (Frictionless): ``fields`` with ``name``, ``type``
-and ``constraints`` of ``minimum``, ``maximum`` and ``enum``.
+Two formats can be read. A CSV has the columns ``name`` and ``kind``, and where they apply ``low``,
+``high`` and ``values``; values are separated by ``|``, or by ``;`` if there is no ``|``. A
+``.json`` file is a Table Schema (Frictionless): ``fields`` with ``name``, ``type`` and
+``constraints``, which may contain ``minimum``, ``maximum`` and ``enum``.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class Dictionary:
     """A parsed data dictionary: public descriptions of columns.
 
     Attributes:
-        columns: by name, in the order of the file; the label's has its classes as categories.
-        label: column of the label; None where the dictionary does not say.
-        missing: strings that stand for a missing value.
+        columns: the descriptions by column name, in the order of the file; the categories of the
+            label's column are the classes.
+        label: the name of the label's column; None if the dictionary does not say which it is.
+        missing: the texts that stand for a missing value.
 
     """
 
@@ -60,7 +61,8 @@ def read_dictionary(path: Path) -> Dictionary:
     """Return a parsed data dictionary, a Table Schema or a CSV by the file's suffix.
 
     Raises:
-        ConfigurationError: it cannot be read, or an entry makes no sense; the line names it.
+        ConfigurationError: the file cannot be read, or an entry is invalid; the error names the
+            entry.
 
     """
     try:

@@ -1,7 +1,7 @@
 """Reading of a table's column names from the file's first line alone.
 
-The file may hold private records.  So it is read without a buffer, byte by byte, up to the
-end of its first line that is not empty.
+The file may contain private records. Therefore it is read byte by byte without a buffer, up to the
+end of its first nonempty line.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def first_line(file: Bytes) -> bytes:
     """Return the first nonempty line of a file, without its line end.
 
     Raises:
-        ConfigurationError: the line is longer than a header.
+        ConfigurationError: the line is longer than the maximum for a header line.
 
     """
     line = bytearray()
@@ -70,8 +70,8 @@ def names_on(line: bytes) -> tuple[str, ...]:
     """Return the column names on a header line.
 
     Raises:
-        ConfigurationError: it is no line of names. It may be a private row then, so that the
-            text has the places of cells and nothing of them.
+        ConfigurationError: the line does not consist of names. It may then be a private row, so the
+            error gives the positions of wrong fields and not their text.
 
     """
     try:

@@ -1,7 +1,8 @@
 """Made-up rows that fit a public schema, for developing clients without spending budget.
 
-Features are independent, by the schema's public shares, and labels follow from them and
-chance.  No private row has a part in it; the same seed makes the same rows.
+Features are drawn independently of each other, with the public frequencies in the schema, and
+labels are drawn depending on the features. No private row is used; the same seed gives the same
+rows.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
     """Return a CSV text with a header and made-up rows that fit ``[data]``.
 
     Args:
-        data: the schema; the column of persons is made up too, where it names one.
-        row_count: how many rows.
-        seed: of the rows.
+        data: the schema; if it names a column of person identifiers, these are made up too.
+        row_count: the number of rows.
+        seed: the seed of the pseudo-random generator.
 
     Raises:
         ConfigurationError: there are fewer rows than the public number of persons.

@@ -1,10 +1,11 @@
 """A hint about the next command to run, printed after a command's output.
 
-From a configuration to the first answer each command names the next one:
+On the way from a configuration to the first answer, each command names the next one:
 
-* ``conclave init``: ``plan``; ``plan``: ``check``;
-* ``check``: ``learn`` where the release publishes a classifier, else ``serve``;
-* ``learn``: ``serve``; ``serve``: a query, and in a terminal a file of queries and ``verify``.
+* ``conclave init`` names ``plan``, and ``plan`` names ``check``.
+* ``check`` names ``learn`` if the release publishes a classifier, else ``serve``.
+* ``learn`` names ``serve``.
+* ``serve`` names an example query and, in a terminal, ``query`` and ``verify``.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
     """Return the hint after made-up rows were written: how to serve them with a separate ledger.
 
     Args:
-        config: the configuration that they fit.
-        rows: their file.
-        row_count: how many they are, where the configuration has a number of rows.
+        config: the path of the configuration that the rows fit.
+        rows: the path of the made-up rows.
+        row_count: the number of made-up rows; None if the configuration sets no number of rows.
 
     """
     source = shlex.quote(str(rows))

@@ -1,7 +1,7 @@
 """Questions to the operator for public facts about the table that no file contains.
 
-A question is put by a function, so that nothing here knows the terminal.  An answer that
-makes no sense is refused with the reason, and the question is put again.
+The questions are put by a function that is passed in, so that this module does not depend on the
+terminal. An invalid answer is refused with the reason, and the question is repeated.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def asked_label(terminal: Terminal, names: Sequence[str]) -> str:
 
 
 def asked_classes(terminal: Terminal, label: str) -> tuple[str, ...]:
-    """Return the labels that the label's column may hold."""
+    """Return the labels that may occur in the label's column."""
 
     def read(text: str) -> tuple[str, ...]:
         classes = listed(text)
@@ -137,8 +137,12 @@ def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]
 def typed_column(column: Column, text: str) -> Column:
     """Return a column from its typed description: ``0..120``, ``north|south``, or nothing.
 
+    Args:
+        column: the column as far as it is known.
+        text: a range of numbers or dates, categories, or an empty text to leave the column out.
+
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the text is neither a range nor a list of categories.
 
     """
     if not text:

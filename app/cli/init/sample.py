@@ -1,7 +1,8 @@
 """A public sample of records, from which columns' bounds, categories and thresholds are taken.
 
-The rows must be public, never the records.  Cuts are quantiles, with at least one cut on each
-side of the median wherever the sample has values there.
+The sample must consist of public rows and never of the private records. Cuts (the thresholds at
+which a feature is tested) are quantiles of the sample, with at least one cut on each side of the
+median wherever the sample has values there.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def read_sample(path: Path) -> dict[str, list[str]]:
     """Return the fields of a CSV by column name, from at most the first 100,000 rows.
 
     Raises:
-        ConfigurationError: it is no CSV with a header and rows of its width.
+        ConfigurationError: the file is no CSV with a header line and rows of the same length.
 
     """
     try:
@@ -90,12 +91,12 @@ def described(column: Column, cells: Cells, missing: Collection[str]) -> Column:
     """Return a column's description with facts added from a sample; known facts are kept.
 
     Args:
-        column: what is known of it.
-        cells: of the sample, one a row.
-        missing: strings that stand for a missing value, besides an empty one.
+        column: the known facts about the column.
+        cells: the column's fields in the sample, one per row.
+        missing: the texts that stand for a missing value, in addition to the empty text.
 
     Raises:
-        ConfigurationError: a column that is known to be numeric has text.
+        ConfigurationError: a column that is known to be numeric contains other text.
 
     """
     known = [cell for cell in cells if cell and cell not in missing]
@@ -150,9 +151,10 @@ def _boolean(column: Column, known: Sequence[str], row_count: int) -> Column:
 def cuts_of(values: Sequence[float]) -> list[float]:
     """Return increasing thresholds at a sample's quantiles, each with values on both sides.
 
-    Cuts part the values into five equal parts.  Where over half of them are one value, that value
-    is set apart, and each side is parted once more.  Wherever there are values below the
-    median, or above it, there is a cut on that side.
+    The thresholds (cuts) divide the values into five equal groups. If more than half of the values
+    are equal, cuts separate this common value from the others, and one further cut divides the
+    values on each side. There is at least one cut on each side of the median on which there are
+    values.
     """
     ordered = sorted(values)
     median = ordered[len(ordered) // 2]

@@ -1,7 +1,7 @@
 """``conclave plan``: print predictions for a configuration, as ``app/planning`` computes them.
 
-* ``command.py`` has the options and the three forms of the command.
-* ``configured_plan.py`` plans a configuration: in three lines, in full, or as TOML.
-* ``table.py`` prints a plan's document: words, tables, and the meaning of each row.
-* ``plot.py`` draws answers against epsilon, T and n.
+* ``command.py`` defines the options and the three forms of the command.
+* ``configured_plan.py`` prints the plan of a configuration: in three lines, in full, or as TOML.
+* ``table.py`` prints all figures of a plan: sentences, tables, and the meaning of each row.
+* ``plot.py`` draws the number of answers against epsilon, the cutoff T and the number n of rows.
 """

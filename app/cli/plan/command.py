@@ -1,7 +1,8 @@
 """``conclave plan``: predict the answers that a configuration gives, without private rows.
 
-Three forms: a configuration file's release, the papers' own parameters and what their
-theorems ask for, and the table of Theorem A.
+The command has three forms: it plans the release of a configuration file, it prints the parameters
+and requirements of the papers' theorems (``docs/algorithms.md``), or it prints the noise table of
+Theorem A (``app/privacy/stability/proof.md``).
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
     """Print the plan of a configuration; return whether it gives the wanted answers and accuracy.
 
     Args:
-        config: the configuration's file.
-        given: options and their texts.
-        as_json: whether a document is printed in place of words.
+        config: the path of the configuration file.
+        given: the options of the command that were given, with their texts.
+        as_json: whether to print a JSON document instead of sentences.
 
     Raises:
         ConfigurationError: bad usage or configuration.

@@ -52,7 +52,8 @@ def check_plot(path: Path) -> None:
     """Refuse options with which a plot could not be drawn, before any computation.
 
     Raises:
-        ConfigurationError: there is no matplotlib, or the name says no known form.
+        ConfigurationError: matplotlib is not installed, the folder does not exist, or the file's
+            suffix is no known format.
 
     """
     if path.suffix.lower() not in SUFFIXES:
@@ -69,17 +70,21 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
     """Write the plot in the format of the file's suffix.
 
     Args:
-        path: where to.
-        name: the release's.
-        plan: of the release.
-        panels: its series.
+        path: the file to write.
+        name: the release's name.
+        plan: the release's plan.
+        panels: the computed points of each panel of the plot.
 
     """
     figure(name, plan, panels).savefig(path, dpi=DOTS_AN_INCH)
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the plot: one panel per varied parameter, one line per assumed share of agreement."""
+    """Return the plot of a plan.
+
+    The plot has one panel per varied parameter, and in each panel one line per assumed fraction of
+    agreeing models.
+    """
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")

@@ -1,9 +1,9 @@
 """The printed form of a plan: sentences first, then tables of figures.
 
-On a terminal the tables have frames and colours and keep to its width.  In a pipe a
-row is a line of plain text, whatever its length, so that ``grep`` and ``awk`` find it.
+On a terminal the tables have frames and colours and are as wide as the terminal. In a pipe each
+table row is one line of plain text of any length, so that ``grep`` and ``awk`` can be used.
 
-What each parameter of a plan means, in a few words.
+The module also contains a short explanation of each parameter of a plan.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ URL: Final = "--url"
 
 
 def is_answer(reply: Reply) -> bool:
-    """Return whether a reply is an answer rather than a problem."""
+    """Return whether a reply is an answer rather than a problem document (an error)."""
     return "stable" in reply
 
 
@@ -44,7 +44,7 @@ class QueryClient:
         """Prepare a client for ``url``; nothing is sent yet.
 
         Raises:
-            ConfigurationError: ``url`` is no address, or no header can carry ``key``.
+            ConfigurationError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
 
         """
         self._url = url
@@ -70,7 +70,7 @@ class QueryClient:
         """Return the public schema of the server's release.
 
         Raises:
-            ConfigurationError: no server answers, or it refuses.
+            ConfigurationError: no server answers at this address, or the server refuses the client.
 
         """
         with self._refusing(f"no server answers at {self._url}"):
@@ -80,7 +80,8 @@ class QueryClient:
         """Return the server's reply to each of ``lines``, in order.
 
         Raises:
-            ConfigurationError: the server went away for good, or refuses the client.
+            ConfigurationError: the server no longer answers after several attempts, or it refuses
+                the client.
 
         """
         with self._refusing(f"the server at {self._url} stopped answering"):

@@ -56,8 +56,12 @@ class Table:
     def check(self, names: Sequence[str]) -> None:
         """Refuse a header that lacks features only because another CSV separator is assumed.
 
+        Args:
+            names: the names of the features.
+
         Raises:
-            ConfigurationError: names the option to give.
+            ConfigurationError: the header fits with another separator; the error names the option
+                to give.
 
         """
         likely = None
@@ -76,7 +80,7 @@ class Table:
         """Yield the rows of the CSV; empty lines are skipped.
 
         Raises:
-            ConfigurationError: a row that is not as long as the header.
+            ConfigurationError: a row has more or fewer fields than the header.
 
         """
         for number, cells in enumerate(filter(None, self._cells), start=1):
@@ -105,12 +109,12 @@ class LineWriter:
         """Find each feature's column by its name; other columns are ignored.
 
         Args:
-            schema: the server's.
+            schema: the public schema that the server sent.
             table: the open CSV.
-            precision: bins of a score to ask for; None leaves it to the server.
+            precision: the number of score bins to ask for; None for the server's default.
 
         Raises:
-            ConfigurationError: a column that is missing, or there twice.
+            ConfigurationError: the column of a feature is missing, or occurs twice.
 
         """
         self._asked = {} if precision is None else {"precision": precision}
@@ -124,7 +128,8 @@ class LineWriter:
         """Return a row's query as one JSON line.
 
         Raises:
-            ConfigurationError: names the column and the row of a cell that is no number.
+            ConfigurationError: a field that must be a number is none; the error names the column
+                and the row.
 
         """
         features = [self._value(column, row) for column in self._columns]

@@ -1,5 +1,5 @@
 """Commands that add, correct or erase rows of a release, also while it is served.
 
-* ``append.py``: a further generation of rows.
-* ``erase.py`` and ``correct.py``: rows that are forgotten or replaced, at the next tick.
+* ``append.py`` adds a batch of rows (a generation).
+* ``erase.py`` and ``correct.py`` remove or replace rows at the next scheduled update (tick).
 """

@@ -37,11 +37,11 @@ def append(
 ) -> None:
     """Append a batch of rows (generation) with a budget of its own; its models vote later.
 
-    A smaller budget has the same shares, and buys fewer unstable answers of the release's table.
-    A tick is a fixed point in time, such as midnight.  If a row does not fit the schema, nothing
-    is appended or charged.  A server on the ledger fits the generation's learners, and their votes
-    count from the tick that the ledger names.  If data.person names persons, the new persons make
-    the generation, and rows of known persons are added to those that they have.
+    A smaller budget is divided in the same way, and pays for fewer unstable answers. If a row does
+    not fit the schema, nothing is appended or charged. A server on the ledger trains the
+    generation's models, and their votes count from the tick (a fixed point in time, such as
+    midnight) that the ledger names. If data.person names persons, the new persons form the
+    generation, and rows of known persons are added to their existing rows.
     """
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress

@@ -45,9 +45,10 @@ def erase(
 ) -> None:
     """Erase records or persons: their rows are removed, and the affected models trained anew.
 
-    No output of the server shows that a record was forgotten.  The exit code is 1 if a record is
-    not known; the command still forgets the others.  A person is forgotten with all rows.  The
-    option --from takes identifiers of either kind, and keeps them out of the shell's history.
+    No output of the server shows that a record was erased.  The exit code is 1 if a record is not
+    known; the command still erases the others.  All rows of an erased person are removed.  The
+    option --from accepts identifiers of records or persons, and keeps them out of the shell's
+    history.
     """
     from app.main import change_from_settings
     from app.noise.system import SystemNoise
@@ -88,9 +89,9 @@ def show(receipt: Receipt, *, done: str, unit: str) -> None:
     """Print the confirmation of a change of records; exit with code 1 if a record is not known.
 
     Args:
-        receipt: of the command.
-        done: the change, in a word.
-        unit: row or person.
+        receipt: the confirmation of the change.
+        done: the change as a word, such as "erased".
+        unit: the unit of privacy, row or person.
 
     """
     count, before, after = receipt.taken.count, receipt.before, receipt.after

@@ -1,9 +1,11 @@
 """Access control: API keys, roles, limits, and refusal of cross-site requests by browsers.
 
-* ``access_control.py`` checks each request: its key against the route's role, and its ``Host`` and
-  ``Origin`` against other sites. It also refuses an unsafe address for a server without keys.
-* ``keys.py`` reads, searches and writes the file of keys, and reads it again when it changes.
-* ``tokens.py`` checks bearer tokens of an OpenID provider, and fetches the keys that sign them.
-* ``rate_limits.py`` writes the reply headers with a key's limits; it enforces none
-  (``app/answering/batch_decisions.py`` does).
+* ``access_control.py`` checks each request: its API key against the route's role, and its headers
+  ``Host`` and ``Origin``, to refuse requests from other web sites. It also refuses an unsafe
+  address for a server without API keys.
+* ``keys.py`` reads, searches and writes the file of API keys, and reads it again when it changes.
+* ``tokens.py`` checks bearer tokens of an OpenID provider, and fetches the public keys with which
+  their signatures are checked.
+* ``rate_limits.py`` writes the reply headers with an API key's limits;
+  ``app/answering/batch_decisions.py`` enforces the limits.
 """

@@ -1,6 +1,6 @@
 """Access control of a route: API keys, roles, and refusal of browsers' cross-site requests.
 
-Where a server without keys may listen.
+The module also decides on which addresses a server without API keys may listen.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
     """Refuse to serve private data without API keys on an address that other machines reach.
 
+    Args:
+        settings: the configuration.
+        is_demo: whether the served rows are the generated ones of the demo.
+
     Raises:
-        ConfigurationError: says what to mount.
+        ConfigurationError: the address is not safe; the error says which file of keys to provide.
 
     """
     server = settings.server
@@ -72,7 +76,7 @@ CALLER: Final = "conclave.caller"
 
 
 class Found(Protocol):
-    """A request's credential: an API key or a token."""
+    """The interface of a request's credential: an API key or a token."""
 
     @property
     def noun(self) -> str:
@@ -88,7 +92,13 @@ class Found(Protocol):
 
     @property
     def asker(self) -> Asker:
-        """The name under which queries are counted; a token has none while no release is open."""
+        """The name under which queries are counted.
+
+        Raises:
+            OpeningError: no release is open, so that a token's name is not known.
+            ContainedError: the release has stopped, so that a token's name is not known.
+
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +106,10 @@ class Caller:
     """The sender of a request; its key or token may be changed or revoked during a stream.
 
     Attributes:
-        found: the key, or the token, when the request came.
-        needed: the role of the route.
-        now: gives what it is now; None once it opens nothing any more.
+        found: the API key or token at the time of the request.
+        needed: the role that the route requires.
+        now: a function that returns the key or token in its present state; None once it is no
+            longer accepted.
 
     """
 
@@ -119,8 +130,8 @@ class Caller:
         """Return the request's key or token in its present state.
 
         Raises:
-            UnauthorizedError: the key opens nothing any more, or the token has ended.
-            ForbiddenError: it has another role now.
+            UnauthorizedError: the key is no longer accepted, or the token has expired.
+            ForbiddenError: the key or token has lost the required role.
 
         """
         return _allowed(self.now(), self.needed)
@@ -156,11 +167,12 @@ class Access:
     """Access control for every route that needs a role.
 
     Attributes:
-        keys: the known keys; None grants every role to everyone who can connect.
-        loopback_only: whether the server listens on loopback without keys.  Its
-            ``Host`` must then be a loopback name, so that no web page reaches it
-            through a name of its own (DNS rebinding).
-        tokens: of an OpenID provider, which are taken beside keys; None takes none.
+        keys: the known API keys; None grants every role to everyone who can connect.
+        loopback_only: whether the server listens on loopback without API keys. The header ``Host``
+            must then be a loopback name, so that no web page can reach the server through a domain
+            name of its own (DNS rebinding).
+        tokens: the verifier of an OpenID provider's tokens, which are accepted in addition to keys;
+            None if tokens are not accepted.
 
     """
 
@@ -172,15 +184,15 @@ class Access:
         """Return the sender of a request, whatever its role; None if the server has no keys.
 
         Args:
-            headers: of the request.
-            needed: the role of the route.
-            writes: whether it can spend budget.
+            headers: the headers of the request.
+            needed: the role that the route requires.
+            writes: whether the request can spend budget.
 
         Raises:
-            UnauthorizedError: no key, or an unknown one, or a token that is not valid.
-            IssuerUnavailableError: a token that cannot be checked now.
-            CrossSiteError: a browser's request for another site.
-            MisdirectedRequestError: a ``Host`` that is not a loopback name.
+            UnauthorizedError: the request has no key, an unknown key, or an invalid token.
+            IssuerUnavailableError: the token cannot be checked now.
+            CrossSiteError: a browser sent the request on behalf of another site's page.
+            MisdirectedRequestError: the ``Host`` is not a loopback name.
 
         """
         found = self.identify_by_key(headers, needed, writes=writes)

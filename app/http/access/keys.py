@@ -1,10 +1,10 @@
 """API keys and roles; a presented key is compared with stored hashes in constant time.
 
-A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
-holds that hash and never the key.
+An API key has 256 random bits, so it cannot be found from its SHA-256 hash by trying keys. The file
+of keys contains the hash and never the key itself.
 
-The file of keys: TOML with a ``[[keys]]`` table for each, read and written whole, and
-read again by a server when it changes.
+The file is TOML with a ``[[keys]]`` table for each key. It is always read and written as a whole,
+and a server reads it again when it changes.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class Key:
     """One API key as the keys file lists it: name, hash, role and limits.
 
     Attributes:
-        name: whose it is; what it is given is counted by it.
-        role: what it may do.
-        hash: of the key, 64 hexadecimal digits.
-        old_hash: of the key that it replaces, which goes on for a while; None without one.
-        limit: fresh answers that it may have; None for as many as there are.
-        unstable_limit: the same of unstable answers; with scores, of units of the cutoff.
-        disabled: whether it opens nothing for now.
+        name: the name of the key's holder, under which its answers are counted.
+        role: the permissions of the key.
+        hash: the SHA-256 hash of the key, 64 hexadecimal digits.
+        old_hash: the hash of the previous key, which is still accepted during a rotation; None
+            without one.
+        limit: the largest number of new answers that the key may get; None for no limit.
+        unstable_limit: the largest number of new unstable answers (with scores, of units of the
+            cutoff) that the key may get; None for no limit.
+        disabled: whether the key is not accepted at present.
 
     """
 
@@ -78,9 +80,9 @@ class FoundKey(NamedTuple):
     """An API key of the keys file that a request presented.
 
     Attributes:
-        key: as the file has it now.
-        asker: by whom its queries are counted.
-        digest: SHA-256 of what was presented, 32 bytes.
+        key: the entry of the keys file, as it is now.
+        asker: the name and limits under which the key's queries are counted.
+        digest: the SHA-256 hash of the presented key, 32 bytes.
 
     """
 
@@ -118,11 +120,11 @@ class Keys(Protocol):
 
 
 class KeyRing:
-    """The fixed set of API keys that one version of the keys file holds.
+    """The fixed set of API keys that one version of the keys file contains.
 
-    A hash is looked for among those that begin with the same four bytes: how long that
-    takes depends on 32 bits of hashes, which say nothing of a key of 256 random bits.
-    Within, hashes are compared in constant time.
+    A presented hash is searched among the hashes that begin with the same four bytes. The duration
+    of this search depends on 32 bits of hashes, which reveal nothing useful about a key of 256
+    random bits. Hashes with the same four bytes are compared in constant time.
     """
 
     def __init__(self, keys: Sequence[Key]) -> None:
@@ -177,7 +179,7 @@ SHAPE: Final = (
 
 
 def read_key_ring(path: Path) -> KeyRing:
-    """Return the API keys of a keys file, which must hold at least one.
+    """Return the API keys of a keys file, which must contain at least one.
 
     Raises:
         ConfigurationError: the file is missing, empty, or not a keys file.
@@ -198,7 +200,7 @@ def read_text(path: Path) -> bytes:
     """Return the text of a keys file.
 
     Raises:
-        ConfigurationError: it is missing, or cannot be read.
+        ConfigurationError: the file is missing, or cannot be read.
 
     """
     try:
@@ -213,7 +215,7 @@ def parse_keys(text: bytes, path: Path) -> list[Key]:
     """Return the API keys that the text of a keys file lists.
 
     Raises:
-        ConfigurationError: it is no keys file.
+        ConfigurationError: the text is not that of a keys file.
 
     """
     try:
@@ -281,7 +283,7 @@ def replace_text(path: Path, text: str) -> None:
     """Replace the text of a file in one step, readable by its owner only.
 
     Raises:
-        ConfigurationError: the folder or the file does not allow it.
+        ConfigurationError: the file cannot be written in its folder.
 
     """
     target = path.resolve()
@@ -315,15 +317,15 @@ log = structlog.get_logger("conclave.api")
 class WatchedKeys:
     """The API keys of a file, which is read again whenever it changes.
 
-    The file is looked at every second or so, rather than on a signal: a secret that a
-    container platform mounts changes by itself, and nobody in there sends signals.  A file
-    that is gone, cannot be read or is none of keys changes nothing, and is logged once: half
-    of an edit must not lock every client out.  A file that is sound and lists no key lets
-    nobody in.
+    The file is checked about once a second instead of on a signal, because a container platform
+    changes a mounted secret without sending a signal. If the file is missing, unreadable or
+    invalid, the known keys remain valid and the problem is logged once, so that a half-finished
+    edit does not lock out all clients. If the file is valid and lists no key, no client is
+    accepted.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the keys file, which must hold at least one key.
+        """Read the keys file, which must contain at least one key.
 
         Raises:
             ConfigurationError: the file is missing, empty, or not a keys file.

@@ -1,8 +1,8 @@
 """The headers ``RateLimit-Policy`` and ``RateLimit``: a key's limits and remaining answers.
 
-The structured fields of the IETF's draft "RateLimit header fields for HTTP".  A limit is
-of a release's whole life, so that a policy has no window and a quota never fills up
-again.  One unit is one fresh answer, or one unstable one.
+Their form is that of the IETF's draft "RateLimit header fields for HTTP". A limit applies to the
+whole life of a release, so the policy has no time window and the remaining number never increases
+again. One unit is one new answer, or one new unstable answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 def rate_limit_headers(slot: ServiceSlot, caller: Caller | None) -> Headers:
     """Return the two rate-limit headers for an API key with a limit; none for other callers.
 
-    While no release is open there is nothing to tell of what is left.
+    While no release is open, the header with the remaining numbers is left out.
     """
     if caller is None:
         return []

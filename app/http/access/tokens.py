@@ -1,11 +1,13 @@
 """Bearer tokens of an OpenID provider, accepted like API keys after checks of their claims.
 
-A token is a signed JSON Web Token (RFC 7519), which joserfc, of the extra ``oidc``, checks.
-Who signed it is found by OpenID Connect Discovery 1.0: the provider's document names the
-address of its public keys, which are fetched when a token needs them and kept.
+A token is a signed JSON Web Token (RFC 7519), which the library joserfc (of the extra ``oidc``)
+checks. The provider's public keys are found by OpenID Connect Discovery 1.0: the provider's
+document names the address of its public keys, which are fetched when a token first needs them, and
+then kept.
 
-Nothing of a token is logged or told: neither its text nor a claim.  A subject is counted and
-logged by a keyed digest, which needs the secret of the ledger.
+Neither the text of a token nor any of its claims is logged or shown. The subject of a token (the
+user or program that it identifies) is counted and logged under a keyed hash, which needs the
+ledger's secret.
 """
 
 from __future__ import annotations
@@ -89,11 +91,12 @@ class VerifiedToken:
     """A token of a request, after its signature and claims were checked.
 
     Attributes:
-        roles: those of the claim that names them.
-        limits: fresh answers and unstable ones that its subject may have; None for any number.
-        subject: whose it is, with its issuer.
-        until: when it ends, in seconds since 1970.
-        name_of: gives the name by which a subject is counted.
+        roles: the roles that the token grants.
+        limits: the largest numbers of new answers and of unstable answers for the token's subject;
+            None for no limit.
+        subject: the user or program that the token identifies, with the token's issuer.
+        until: the time of expiry, in seconds since 1970.
+        name_of: a function that returns the name under which a subject is counted.
 
     """
 
@@ -113,7 +116,7 @@ class VerifiedToken:
         """The name under which the queries of this token's subject are counted.
 
         Raises:
-            OpeningError: no release is open, whose secret names subjects.
+            OpeningError: no release is open, so that the secret for the name is missing.
             ContainedError: the release has stopped.
 
         """
@@ -127,11 +130,11 @@ class VerifiedToken:
 class SigningKeys:
     """The public signing keys of one OpenID provider, as last fetched.
 
-    One fetch runs at a time, whoever waits for it.  A provider that cannot be reached changes
-    nothing of what is known; where nothing is known yet, it is asked again after a pause.
+    All waiting requests share one fetch. If the provider cannot be reached, the known keys remain
+    in use; if no key is known yet, the fetch is repeated after a pause.
 
     Attributes:
-        fetch_count: how often the keys were fetched.
+        fetch_count: the number of times that the keys were fetched.
 
     """
 
@@ -150,7 +153,7 @@ class SigningKeys:
         """Return the signing key with an id, or the only signing key if the token names no id.
 
         Raises:
-            IssuerUnavailableError: no key is known, and none can be fetched.
+            IssuerUnavailableError: no signing key is known, and none can be fetched.
 
         """
         if not self._keys:
@@ -261,12 +264,13 @@ class Tokens:
     def __init__(
         self, settings: OidcSettings, keys: SigningKeys, name_of: Callable[[str], str]
     ) -> None:
-        """Accept tokens of this provider.
+        """Accept tokens of one OpenID provider.
 
         Args:
-            settings: issuer, audience, the claim of roles, and limits.
-            keys: the provider's.
-            name_of: gives the name by which a subject is counted.
+            settings: the provider's address, the expected audience, the claim that contains roles,
+                and the limits.
+            keys: the provider's public signing keys.
+            name_of: a function that returns the name under which a subject is counted.
 
         """
         from joserfc.jws import JWSRegistry  # noqa: PLC0415 -- an extra's
@@ -291,8 +295,9 @@ class Tokens:
         """Return the token of a request after checking its signature, audience and expiry.
 
         Raises:
-            UnauthorizedError: it is none, or not valid here and now.
-            IssuerUnavailableError: it cannot be checked, as no key of its provider is known.
+            UnauthorizedError: the text is no token, or the token is not valid for this server now.
+            IssuerUnavailableError: the token cannot be checked, because no signing key of the
+                provider is known.
 
         """
         self._keys.refresh()
@@ -360,11 +365,11 @@ def tokens_of(settings: OidcSettings | None, name_of: Callable[[str], str]) -> T
     """Return the token verifier of a server; None if no OpenID provider is configured.
 
     Args:
-        settings: ``[server.oidc]``.
-        name_of: gives the name by which a subject is counted.
+        settings: the section ``[server.oidc]``; None if it is absent.
+        name_of: a function that returns the name under which a subject is counted.
 
     Raises:
-        ConfigurationError: the library is not installed.
+        ConfigurationError: the library joserfc is not installed.
 
     """
     if settings is None:

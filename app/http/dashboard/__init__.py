@@ -1,16 +1,15 @@
 """The operator's dashboard: an HTML file with styles and scripts, served from the package.
 
 * ``page.py`` makes the replies that serve the files of ``static/``.
-* ``static/main.js`` is the page's start: it listens to the server and calls the parts.
-* ``static/overview.js`` shows the phase, the budget that is left, its forecast and the present
-  rate.
-* ``static/notice.js`` shows the one notice at the top: alarms, cautions, and what to type.
-* ``static/requests.js`` shows answers by kind, and refusals; ``static/operator_view.js`` shows
+* ``static/main.js`` starts the page: it listens to the server and calls the other scripts.
+* ``static/overview.js`` shows the phase, the remaining budget, its forecast and the present rate.
+* ``static/notice.js`` shows the one notice at the top: an alarm, a warning, or a command to type.
+* ``static/requests.js`` shows answers by kind, and refusals; ``static/operator_view.js`` shows API
   keys, backup, head file and disk to the role admin.
 * ``static/history.js`` shows the two charts and their tables; ``static/chart.js`` draws one chart.
-* ``static/budget.js`` shows the shares of each mechanism, the ledger and the parameters.
-* ``static/stream.js`` reads the server's events, and connects again after a loss.
-* ``static/dom.js`` has small functions on the document's elements.
+* ``static/budget.js`` shows each mechanism's share of epsilon, the ledger and the parameters.
+* ``static/stream.js`` reads the server's events, and connects again after a lost connection.
+* ``static/dom.js`` contains small functions on the document's elements.
 * ``static/number_format.js`` writes numbers, times and durations.
 * ``static/index.html``, ``static/style.css`` and ``static/icon.svg`` are the page itself.
 """

@@ -1,4 +1,4 @@
-"""The dashboard's files as prepared replies, for which browsers load nothing from other sites."""
+"""The dashboard's files as prepared replies; the page loads nothing from other web sites."""
 
 from __future__ import annotations
 

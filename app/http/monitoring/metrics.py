@@ -1,9 +1,10 @@
 """The route ``GET /metrics``: public figures in Prometheus' format.
 
-A registry of its own holds what is listed and nothing else: no processor time, memory,
-garbage or raw time of the deciding process, and no label that tells clients apart.
-The metrics of the release are the public quantities of ``GET /budget``; those of the process
-are what it was asked, what it refused and what waits.
+A registry of its own contains only the metrics that are listed here: no processor time, memory,
+garbage collection or exact times of the process that decides queries, and no label that
+distinguishes clients, unless an operator asks for answers by API key. The release's metrics are the
+public quantities of ``GET /budget``; the process's metrics are its requests, its refusals and its
+waiting queries.
 """
 
 from __future__ import annotations
@@ -50,13 +51,16 @@ class Facts:
     """The public figures of the server at one moment, from which metrics are made.
 
     Attributes:
-        state: of the server: opening, open, draining or stopped.
-        meter: what this process counted of requests.
-        refusals: requests and lines refused by this process, by slug.
+        state: the server's state: opening, open, draining or stopped.
+        meter: this process's counters of requests.
+        refusals: the number of requests and lines that this process refused, by the error's short
+            name.
         budget: the body of ``GET /budget``; None unless the release is open.
-        noted_sequence: the entry that the head file notes; None where none is kept.
-        workload: what waits for the writer, and what it counted; None with ``budget``.
-        key_answers: fresh answers of each key by its name; none unless an operator asked for it.
+        noted_sequence: the number of the ledger entry that the head file records; None without a
+            head file.
+        workload: the writer's waiting queries and counters; None unless the release is open.
+        key_answers: the number of new answers of each API key, by its name; empty unless an
+            operator asked for it.
 
     """
 
@@ -74,11 +78,12 @@ class Metric:
     """The declaration of one Prometheus metric.
 
     Attributes:
-        name: as it is exposed; a counter's ends with ``_total``.
+        name: the exposed name; the name of a counter ends with ``_total``.
         kind: counter, gauge or histogram.
-        help: what it is, in a clause.
-        read: gives a value for each tuple of label values; None where there is none.
-        labels: names of the labels.
+        help: a short description of the metric.
+        read: a function that returns a value for each tuple of label values; None if there is no
+            value.
+        labels: the names of the labels.
 
     """
 

@@ -19,11 +19,11 @@ class Watching:
     """The options for recording requests: metrics of times, log lines, traces.
 
     Attributes:
-        times: whether their times are counted, in coarse buckets.
-        log_requests: whether each has a line in the log.
-        ids: makes the names of those that came without.
-        tracing: makes their spans; None makes none.
-        key_metrics: whether metrics have the answers of each key.
+        times: whether the durations of requests are counted, in coarse buckets.
+        log_requests: whether each request gets a line in the log.
+        ids: the generator of identifiers for requests that arrive without one.
+        tracing: the maker of trace spans; None makes no spans.
+        key_metrics: whether the metrics contain the number of answers of each API key.
 
     """
 
@@ -39,10 +39,10 @@ def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
 
     Args:
         settings: the whole configuration.
-        secret: draws as many random bytes as it is told.
+        secret: a function that returns the given number of random bytes.
 
     Raises:
-        ConfigurationError: traces are asked for and their libraries are not installed.
+        ConfigurationError: traces are configured, and their libraries are not installed.
 
     """
     return Watching(

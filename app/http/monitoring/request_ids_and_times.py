@@ -1,10 +1,9 @@
 """Identifiers of a request (its request id, and its ids in a trace), its count and its time.
 
-A client may send ``X-Request-Id``, and ``traceparent`` of W3C's Trace Context; what is
-not well formed is left aside, as if it had not been sent.  Nothing here costs a request
-that sends neither and is not refused.
-
-The counts and times of requests cost each two looks at the clock.
+A client may send the header ``X-Request-Id``, and the header ``traceparent`` of W3C's Trace
+Context; a header that is not well formed is ignored. Identifiers are made only for requests that
+send such a header or are refused, so that other requests cost nothing. To count a request and its
+time, the clock is read twice.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ class Identity:
     """The identifiers of one request.
 
     Attributes:
-        request_id: the client's, or made here.
-        trace_id: of the trace that it belongs to, as 32 hexadecimal digits.
-        parent_id: the client's span, as 16 hexadecimal digits; None for a new trace.
-        span_id: of this request.
-        flags: of the trace, as 2 hexadecimal digits; 01 where it is recorded.
+        request_id: the identifier that the client sent, or one made here.
+        trace_id: the id of the trace to which the request belongs, as 32 hexadecimal digits.
+        parent_id: the id of the client's span, as 16 hexadecimal digits; None for a new trace.
+        span_id: the id of this request's span.
+        flags: the flags of the trace, as 2 hexadecimal digits; 01 if the trace is recorded.
 
     """
 
@@ -111,7 +110,7 @@ class RequestIds:
 
 
 def is_named(headers: Headers) -> bool:
-    """Return whether a request's headers hold an identifier."""
+    """Return whether a request's headers contain an identifier."""
     return REQUEST_ID in headers or TRACEPARENT in headers
 
 
@@ -140,9 +139,9 @@ class RequestMeter:
     """Counters of requests in progress, of open streams, and of times until replies began.
 
     Attributes:
-        in_flight: requests whose reply has not begun.
-        streams: open streams by what they carry.
-        started: when the process began to serve, in whole seconds since 1970.
+        in_flight: the number of requests whose reply has not begun.
+        streams: the number of open streams, by kind.
+        started: the time when the process began to serve, in whole seconds since 1970.
 
     """
 

@@ -1,9 +1,9 @@
 """Trace spans sent to a collector by OpenTelemetry; off unless a setting names a collector.
 
-A span of every request, and of every batch with its votes and its commit.  A span has
-times, and the time of an answer is outside the guarantee (``docs/guarantee.md``): they
-are rounded outwards to a coarse grid.  Its attributes are the route, the status, the
-problem and the request's id, and nothing of what was asked or answered.
+There is a span for every request, and for every batch with its votes and its commit. A span
+contains times, which are rounded outwards to a coarse grid; the time of an answer is outside the
+privacy guarantee (``docs/guarantee.md``). The attributes of a span are the route, the status, the
+problem and the request's id; the content of queries and answers is left out.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Tracing:
         """Send spans to ``processor``.
 
         Args:
-            processor: takes spans that ended; OpenTelemetry's own.
-            secret: draws random bytes, for the ids of traces and spans.
-            resolution_seconds: times are rounded outwards to multiples of it.
-            service_name: what spans are of, as a collector shows it.
+            processor: OpenTelemetry's processor of completed spans.
+            secret: a function that returns random bytes, for the ids of traces and spans.
+            resolution_seconds: times are rounded outwards to multiples of this time.
+            service_name: the name of the service that a collector shows.
 
         """
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 -- an extra's
@@ -100,7 +100,8 @@ class Tracing:
     def observe(self, step: Step, edge: Edge) -> None:
         """Record trace spans of a batch of queries, one for each step of answering them.
 
-        Whatever goes wrong with a trace must not reach a batch, whose votes are cast.
+        An error in tracing never affects the batch, because its votes may have been counted
+        already.
         """
         if step in (Step.REPLAY, Step.VOTE, Step.COMMIT):
             with suppress(Exception):
@@ -153,8 +154,12 @@ class Tracing:
 def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) -> Tracing | None:
     """Return the tracer for the configured collector; None if none is configured.
 
+    Args:
+        settings: the section ``[telemetry]``.
+        secret: a function that returns the given number of random bytes.
+
     Raises:
-        ConfigurationError: the libraries are not installed.
+        ConfigurationError: OpenTelemetry's libraries are not installed.
 
     """
     if settings.traces_endpoint is None:

@@ -1,6 +1,7 @@
 """A page that shows the OpenAPI document by Swagger UI, without other servers.
 
-The package is there for two files; its code does not run, and a page of ours starts them.
+Two files of the Swagger UI package are served; its Python code is not used, and a page of this
+project starts the scripts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """MLflow's scoring protocol: ``POST /invocations`` and ``GET /ping``.
 
-Many rows in one request: validated whole, then answered in order, part by part.
+A request may contain many rows. All rows are validated first, and then answered in order, part by
+part.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
 
     Args:
         schema: the public schema.
-        rows: each a sequence in schema order or an object by name.
-        rows_max: of one request.
+        rows: the rows; each is a sequence in the order of the schema, or a mapping by feature name.
+        rows_max: the largest number of rows in a request.
 
     Raises:
-        InvalidFeaturesError: names the feature, and of several rows the first that is wrong.
-        TooLargeError: there are more than ``rows_max``.
+        InvalidFeaturesError: a row does not fit the schema; the error names the feature, and the
+            first wrong row if there are several rows.
+        TooLargeError: there are more than ``rows_max`` rows.
 
     """
     if len(rows) > rows_max:
@@ -93,7 +95,7 @@ def as_queries(
     """Return one query per row; a single row also gets the request's idempotency key.
 
     Raises:
-        InvalidParameterError: a key with any other number of rows.
+        InvalidParameterError: an idempotency key was sent with no row or with several rows.
 
     """
     if idempotency_key is not None and len(vectors) != 1:
@@ -106,9 +108,10 @@ async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
-        KeyLimitError: the key is at its limit, and no row has an answer.
-        RequestError: what refuses a single row.
-        UnavailableError: the rows before are recorded, so that asking again repeats them.
+        KeyLimitError: the API key is at its limit, and no row has an answer.
+        RequestError: another refusal of a single row.
+        UnavailableError: the server cannot answer now; earlier rows are recorded, so that a
+            repeated request repeats their answers.
         IntegrityError: the release has stopped.
 
     """

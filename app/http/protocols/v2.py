@@ -1,6 +1,6 @@
 """The Open Inference Protocol V2 under ``/v2``, for clients of Triton, KServe and MLServer.
 
-The outputs of an inference: labels, whether they are stable, and their numbers.
+An inference request gets the labels of its rows, whether each is stable, and the answers' numbers.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def service_of_model(api: Api, name: str) -> ConclaveService:
     """Return the service of the model with a name; refuse any name but the release's.
 
     Raises:
-        NotFoundError: it is not the release's.
+        NotFoundError: the name is not the release's name.
 
     """
     service = api.slot.service

@@ -69,10 +69,10 @@ class Inference:
     """An inference request after its rows were validated.
 
     Attributes:
-        vectors: one a row.
-        id: the client's, to be given back; None without one.
-        outputs: names of the outputs that are asked for, in order, each with
-            whether it goes into the binary part.
+        vectors: the feature vectors, one per row.
+        id: the client's identifier of the request, which the reply repeats; None without one.
+        outputs: the names of the requested outputs, in order, each with whether its values go into
+            the binary part of the reply.
 
     """
 
@@ -88,7 +88,7 @@ def header_length(headers: Headers, body: bytes) -> int:
     """Return the number of body bytes that are JSON; all, if the header is absent.
 
     Raises:
-        InvalidParameterError: the header is no such number.
+        InvalidParameterError: the header is not a whole number up to the length of the body.
 
     """
     sent = headers.getlist(HEADER_LENGTH)
@@ -104,13 +104,14 @@ def header_length(headers: Headers, body: bytes) -> int:
 async def parse_inference(
     schema: Schema, body: bytes, json_length: int, *, rows_max: int
 ) -> Inference:
-    """Return the inference request in a body; errors as in :func:`checked_inference`.
+    """Return the inference request in a body; raises as :func:`checked_inference` does.
 
     Args:
         schema: the public schema.
-        body: as it was posted, not compressed.
-        json_length: bytes of it that are JSON; tensors follow.
-        rows_max: of the request.
+        body: the posted body, after decompression.
+        json_length: the number of bytes at the start of the body that are JSON; binary tensors
+            follow.
+        rows_max: the largest number of rows in a request.
 
     """
     document, binary = body[:json_length], body[json_length:]
@@ -132,15 +133,15 @@ async def checked_inference(
 
     Args:
         schema: the public schema.
-        body: the request, whatever it was decoded from.
-        binary: the tensors of its inputs that have a size there, in their order.
-        rows_max: of the request.
+        body: the decoded request, from JSON or from gRPC.
+        binary: the values of the input tensors that declare a binary size, in their order.
+        rows_max: the largest number of rows in a request.
 
     Raises:
-        MalformedBodyError: not a request of the protocol.
-        InvalidFeaturesError: inputs or values that do not fit the schema.
-        InvalidParameterError: outputs that the model does not have.
-        TooLargeError: more than ``rows_max`` rows.
+        MalformedBodyError: the body is no request of the protocol.
+        InvalidFeaturesError: inputs or values do not fit the schema.
+        InvalidParameterError: the request asks for outputs that the model does not have.
+        TooLargeError: there are more than ``rows_max`` rows.
 
     """
     outputs = _requested(body)

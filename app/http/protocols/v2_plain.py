@@ -1,6 +1,7 @@
 """A fast path for JSON inference requests of one row, whose headers were seen before.
 
-The request is parsed by the route's own functions, and the reply is made by them.
+The fast path avoids the web framework; the functions of the ordinary route parse the request and
+make the reply.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ ResultT = TypeVar("ResultT")
 
 
 class PlainInferences(PlainQueries):
-    """The fast path for requests of one row to ``POST /v2/models/NAME/infer``."""
+    """The fast path, past the web framework, for requests of one row to ``.../infer``."""
 
     def is_path(self, path: str) -> bool:
-        """Return whether a path is that of an inference request."""
+        """Return whether a path has the form ``/v2/models/NAME/infer`` of an inference request."""
         return INFER.fullmatch(path) is not None
 
     def parse(
@@ -37,7 +38,7 @@ class PlainInferences(PlainQueries):
         """Return the single query in a body with the parsed request; None for several rows.
 
         Raises:
-            RequestError: as the endpoint's handler does.
+            RequestError: the request is refused, as by the ordinary route.
 
         """
         found = INFER.fullmatch(admitted.path)

@@ -92,12 +92,12 @@ def read_rows(
 
     Args:
         schema: the public schema.
-        tensors: the inputs, in the order of the request.
-        binary: what follows the JSON.
+        tensors: the input tensors, in the order of the request.
+        binary: the bytes of the body after its JSON.
 
     Raises:
-        InvalidFeaturesError: an input that is unknown or absent, or of another datatype.
-        MalformedBodyError: a shape, a number of values or a size that does not fit.
+        InvalidFeaturesError: an input is unknown or missing, or has another datatype.
+        MalformedBodyError: a tensor's shape, number of values or size is wrong.
 
     """
     declared = {each.name: each for each in declared_inputs(schema)}

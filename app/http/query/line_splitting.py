@@ -1,6 +1,6 @@
 """Splitting of a byte stream into lines of bounded length.
 
-A bounded queue between two tasks, measured in bytes.
+The module also contains a bounded queue between two tasks, whose size is measured in bytes.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ ItemT = TypeVar("ItemT", bound="Sized")
 class Channel(Generic[ItemT]):
     """A queue of limited length between a producer and a consumer task.
 
-    The length of an item is its bytes.  The bound is on the bytes inside before a put,
-    so that an item larger than the bound still passes, alone.
+    The length of the queue is the number of bytes of its items. An item is accepted if the bytes
+    before it are below the limit, so that an item larger than the limit is accepted when the queue
+    is empty.
     """
 
     def __init__(self, *, bytes_max: int) -> None:

@@ -1,8 +1,8 @@
 """A fast path for queries of one vector, whose request headers were seen before.
 
-What a refusal would say is left to the ordinary way, which finds it again: nothing is counted,
-logged or charged here before the query is in the queue.  A decision that is no answer goes
-there too, as it came.
+The fast path avoids the web framework. If a query would be refused, the ordinary path handles it
+from the start, so nothing is counted, logged or charged here before the query is in the queue. A
+decision that is no answer is also passed to the ordinary path.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Admitted:
     """The checked sender and properties of all requests with the same header bytes.
 
     Attributes:
-        path: that it is sent to.
-        caller: who sends it, by its key; None on a server without keys.
-        is_plain: whether its bodies are worth a look.
+        path: the path of the requests.
+        caller: the sender, by its API key; None on a server without keys.
+        is_plain: whether to try to answer these requests past the web framework.
 
     """
 
@@ -59,13 +59,14 @@ class Admitted:
 
 
 class Asked:
-    """A query that is being answered on the fast path.
+    """A query that is being answered on the fast path, past the web framework.
 
     Attributes:
-        service: that was asked.
-        caller: whose query it is; None on a server without keys.
-        started: a moment of the monotonic clock; 0 where no times are counted.
-        form: of the reply, where it depends on the request.
+        service: the service that answers the query.
+        caller: the sender of the query; None on a server without keys.
+        started: the time when the request arrived, on a monotonic clock; 0 if times are not
+            counted.
+        form: the form of the reply, if it depends on the request.
         queries: the query, once it waits for the writer.
 
     """
@@ -84,7 +85,7 @@ class Asked:
 
 
 class PlainQueries:
-    """The fast path of ``POST /query``, with the same replies as the ordinary endpoint."""
+    """The fast path of ``POST /query`` past the web framework, with the same replies."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Answer in place of ``endpoint``, and increment its counters."""
@@ -95,7 +96,7 @@ class PlainQueries:
     # -- what differs by the protocol ------------------------------------------
 
     def is_path(self, path: str) -> bool:
-        """Return whether the fast path answers requests to a path."""
+        """Return whether requests to a path may be answered past the web framework."""
         return path == self._endpoint.path
 
     def parse(
@@ -104,7 +105,7 @@ class PlainQueries:
         """Return the single query in a body, and the form of its reply; None for other bodies.
 
         Raises:
-            RequestError: as the endpoint's handler does.
+            RequestError: the request is refused, as by the ordinary route.
 
         """
         del admitted
@@ -142,7 +143,7 @@ class PlainQueries:
         return Admitted(scope["path"], caller)
 
     def ask(self, exchange: Exchange) -> bool:
-        """Queue a query; return False if the ordinary path must handle the request."""
+        """Queue a query; return False if the web framework must handle the request."""
         api, admitted = self._api, exchange.head.allowed
         started = time.monotonic() if api.meter.with_times else 0.0
         try:

@@ -70,7 +70,7 @@ class QueryLine(QueryBody):
 
 
 class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A line with only a list of numbers, for schemas whose features are all numbers."""
+    """A line of a query stream with only a list of numbers, if all features are numbers."""
 
     features: tuple[float, ...]
 
@@ -95,15 +95,15 @@ def parse_body(
 
     Args:
         schema: the public schema.
-        body: as it was posted.
+        body: the posted body.
         key: the idempotency key of the header, if there is one.
-        with_scores: whether the release answers scores, so that a precision means something.
-        asker: by whom it is counted; None on a server without keys.
+        with_scores: whether the release answers with scores, so that a query may have a precision.
+        asker: the API key under which the query is counted; None on a server without API keys.
 
     Raises:
-        MalformedBodyError: not one JSON object of the right shape.
-        InvalidFeaturesError: a vector that does not fit the schema.
-        InvalidParameterError: a precision that is none, or has no meaning here.
+        MalformedBodyError: the body is not one JSON object of the right form.
+        InvalidFeaturesError: the vector does not fit the schema.
+        InvalidParameterError: the precision is invalid, or the release answers without scores.
 
     """
     decoded, vector = _parse(_BODY, schema, body)
@@ -117,7 +117,7 @@ def parse_line(
     """Return the query in one line of a stream; raises as :func:`parse_body` does.
 
     Raises:
-        InvalidParameterError: an ``idempotency_key`` that no header could carry too.
+        InvalidParameterError: the ``idempotency_key`` would not be allowed in a header.
 
     """
     decoded, vector = _parse(_LINE, schema, line)
@@ -133,12 +133,12 @@ def parse_lines_of_numbers(
 
     Args:
         schema: the public schema.
-        lines: of a stream, one or more.
-        asker: by whom they are counted.
+        lines: one or more lines of a stream.
+        asker: the API key under which the queries are counted; None on a server without API keys.
 
     Returns:
-        What :func:`parse_line` returns for each; None where a line may be anything else,
-        which that function then finds out line by line.
+        The same queries as :func:`parse_line` returns for the lines; None if a line may have
+        another form, so that :func:`parse_line` must parse the lines one by one.
 
     """
     if len(lines) < TOGETHER_MIN:
@@ -161,8 +161,8 @@ def parse_numbers_alone(
     """Return the query in a body with only numbers in schema order, as a batch of one row.
 
     Returns:
-        What :func:`parse_body` finds in it, in half the time; None where it may be anything
-        else, which that function then finds out.
+        The same query as :func:`parse_body` returns, in half the time; None if the body may have
+        another form, so that :func:`parse_body` must parse it.
 
     """
     # An escape may hide a member's name, and so a second member of that name.
@@ -180,7 +180,7 @@ def idempotency_key(headers: Headers) -> str | None:
     """Return the value of the header ``Idempotency-Key`` without the quotes around it.
 
     Raises:
-        InvalidParameterError: empty, too long, not visible ASCII, or sent twice.
+        InvalidParameterError: the key is empty, too long, not visible ASCII, or sent twice.
 
     """
     sent = headers.getlist("idempotency-key")
@@ -294,7 +294,7 @@ def refuse_repeated_members(body: bytes) -> None:
     """Refuse JSON with an object that names a member twice.
 
     Raises:
-        MalformedBodyError: one does.
+        MalformedBodyError: an object names a member twice.
 
     """
     json.loads(body, object_pairs_hook=_distinct)

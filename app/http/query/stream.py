@@ -1,10 +1,10 @@
 """The route ``POST /query/stream``: one query per line, and one answer per line.
 
-Three tasks run side by side, so that a client may send everything before it
-reads, or wait for each answer before it sends the next query: one reads lines,
-one answers whatever lines have come, and one sends.
+A stream has three tasks: the first reads lines, the second answers all lines that have arrived, and
+the third sends replies. So a client may send all its queries before it reads an answer, or wait for
+each answer before it sends the next query.
 
-The lines of a stream's reply: an answer or a problem each.
+Each line of the reply is an answer or a problem (an error).
 """
 
 from __future__ import annotations

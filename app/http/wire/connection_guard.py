@@ -1,16 +1,16 @@
 """Limits on connections: their number, their speed, and the length of request headers.
 
-Uvicorn's protocol with a deadline for each thing that a client can put off: the end of
-its headers, the end of its body, and the reading of its reply.  A request sets a number
-or two; one look a second at all connections cuts off those that are overdue.  What is
-cut off before its reply began gets one, in the shape of every other problem.
+The module extends Uvicorn's protocol class by a deadline for each event that a client can delay:
+the end of its headers, the end of its body, and the reading of its reply. About once a second all
+connections are checked, and those past their deadline are closed. If the reply has not begun, the
+client first gets one that states the problem.
 
-Once the server is to end, a connection gives one more reply to everything that came on it,
-the last with ``Connection: close``.  It is closed without a reply only where the system holds
-no byte of it that was not read.
+When the server ends, a connection still answers everything that arrived on it, the last reply with
+``Connection: close``. A connection is closed without a reply only if the operating system has no
+unread byte of it.
 
-Uvicorn has none of this, and the parts of it that this builds on are no interface:
-``pyproject.toml`` pins its version (ADR 0014).
+Uvicorn has no such deadlines, and the parts of Uvicorn that this module uses are not a public
+interface: ``pyproject.toml`` pins its version (ADR 0014).
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Guard:
 
     Attributes:
         limits: the maxima.
-        by_address: open connections of each client's address.
-        is_ending: whether the server is to end; a connection that opens then is a last one.
+        by_address: the number of open connections of each client address.
+        is_ending: whether the server is ending; a connection that opens then gets one last reply.
 
     """
 
@@ -90,7 +90,13 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return the error for a connection over the limit, else None; ``count`` includes it."""
+        """Return the error for a connection that exceeds a limit; None for an allowed connection.
+
+        Args:
+            address: the client's address.
+            count: the number of open connections of all clients, this connection included.
+
+        """
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:
@@ -225,8 +231,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def leave(self) -> None:
         """Close the connection after the last reply, discarding bytes that arrive late.
 
-        Closed over unread bytes, the connection would be reset, and what the client has not
-        read of its reply would be lost.
+        If the connection were closed with unread bytes, it would be reset, and the client would
+        lose the part of its reply that it has not read.
         """
         if not self._is_in_message and not _has_unread(self.transport):
             self.transport.close()

@@ -1,12 +1,11 @@
 """Request headers and bodies, and a whole reply of JSON: media types, compression, size limits.
 
-Headers are looked up by name faster than by Starlette; each request needs a dozen of them.
-Compressed bodies are read no further than the limit of a plain one.
+Each request needs about a dozen headers, which are looked up here faster than by Starlette. A
+compressed body is decompressed only up to the size limit of an uncompressed body. The module also
+reads the rows of a CSV body with a header line.
 
-The rows of a CSV with a header, as clients post and ask them.
-
-The reply of JSON takes 2 microseconds of the processor less than Starlette's, which encodes its
-headers from text: a tenth of what a query takes between the web server and the service.
+A JSON reply takes 2 microseconds less of processor time than Starlette's, which encodes its headers
+from text: a tenth of the time of a query between the web server and the service.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"
 class NamedHeaders(Headers):
     """Starlette's headers, indexed once by a dictionary: look-ups are ten times faster.
 
-    Names are asked for in lower case, as ASGI gives them.
+    Names must be given in lower case, as in ASGI.
     """
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
@@ -96,7 +95,8 @@ def check_media_type(
     """Check that the media type is allowed or absent; with JSON, any ``+json`` is allowed.
 
     Raises:
-        UnsupportedMediaTypeError: another type, or an encoding that is not listed.
+        UnsupportedMediaTypeError: the media type is not allowed, or the compression is not listed
+            in ``encodings``.
 
     """
     if content_encoding(headers) not in encodings:
@@ -126,8 +126,8 @@ async def read_body(request: Request, *, bytes_max: int) -> bytes:
     """Return the whole request body; raise an error if it exceeds ``bytes_max`` bytes.
 
     Raises:
-        TooLargeError: it is longer, by its own account or in fact.
-        ClientDisconnect: the client hung up.
+        TooLargeError: the body is longer, according to its Content-Length or in fact.
+        ClientDisconnect: the client closed the connection.
 
     """
     more = True
@@ -179,13 +179,13 @@ def inflate(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
     """Return a request's body after decompression.
 
     Args:
-        body: as it was sent, whole.
-        encoding: one of ``ENCODINGS``.
-        bytes_max: of the result; not a byte more than one over it is ever made.
+        body: the whole compressed body.
+        encoding: the compression, one of ``ENCODINGS``.
+        bytes_max: the largest number of bytes of the result; at most one byte more is decompressed.
 
     Raises:
-        MalformedBodyError: it is not of that encoding, or not one whole stream of it.
-        TooLargeError: it is longer than ``bytes_max``.
+        MalformedBodyError: the body is not one complete stream of this compression.
+        TooLargeError: the result is longer than ``bytes_max``.
 
     """
     if encoding == IDENTITY:
@@ -221,8 +221,8 @@ def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
     """Return one dictionary per CSV row, by column name, with None for a missing field.
 
     Raises:
-        MalformedBodyError: not a CSV, or without a header.
-        InvalidFeaturesError: a cell of a numeric feature that is no number, or no row.
+        MalformedBodyError: the body is no CSV, or has no header.
+        InvalidFeaturesError: a field of a numeric feature is no number, or there is no row.
 
     """
     try:

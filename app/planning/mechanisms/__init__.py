@@ -1,8 +1,8 @@
-"""The plan of each answering mechanism: number of learners, noise, and feasibility.
+"""The plan of each answering mechanism: number of models, noise, and feasibility.
 
-* ``stability_plan.py`` plans calibrations ``profile`` and ``svt``.
-* ``noisy_vote_plan.py`` plans the noisy vote, ``paper_plan.py`` calibration ``paper``.
-* ``release_sizes.py`` has the number of learners and of rows, for all of them.
-* ``planning_table.py`` is the table of planned mechanisms; ``planning_row.py`` has the type of a
-  row.
+* ``stability_plan.py`` plans the stability test with the noise rules ``profile`` and ``svt``.
+* ``noisy_vote_plan.py`` plans the noisy vote; ``paper_plan.py`` plans the noise rule ``paper``.
+* ``release_sizes.py`` computes the number of models and of rows, for all mechanisms.
+* ``planning_table.py`` is the table of the planning functions of all mechanisms;
+  ``planning_row.py`` defines an entry of this table.
 """

@@ -39,13 +39,13 @@ FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k
 
 
 def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the number of learners, the noise, and whether unanimous votes exceed it.
+    """Return the number of models, the noise, and whether unanimous votes exceed it.
 
-    A release is infeasible where it has more chunks than rows, or where even a label
-    that has all votes would lose to the noise more than once in a hundred queries.
+    A release is infeasible if it has more chunks than rows, or if even a label that gets all votes
+    would lose to the noise more than once in a hundred queries.
 
     Raises:
-        ConfigurationError: where there is no noise for the budget.
+        ConfigurationError: no noise suffices for the budget.
 
     """
     calibration = request.row.calibrate(
@@ -107,14 +107,20 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return the noise on votes, and the lead in votes that exceeds it, as a JSON document."""
+    """Return the noise of a noisy vote as a JSON document.
+
+    The document contains the lead in votes with which a label wins despite the noise.
+    """
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return as JSON the noise of a two-label vote, and the lead in votes that exceeds it."""
+    """Return the noise of a two-label vote as a JSON document.
+
+    The document contains the lead in votes with which a label wins despite the noise.
+    """
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

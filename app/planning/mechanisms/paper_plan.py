@@ -1,4 +1,7 @@
-"""Planning with the constants of the papers, which need more rows than most data have."""
+"""Planning with the constants of the papers, which need more rows than most data sets have.
+
+``docs/algorithms.md`` names the papers.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ if TYPE_CHECKING:
 def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     """Return the parameters of the paper's theorem, and whether there are enough rows.
 
-    One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
-    shares of epsilon.  A size given in place of the printed k is planned as given.
+    One mechanism on a random sample of the rows relabels and answers (Algorithm 3 of Nandi and
+    Bassily, ``docs/algorithms.md``), so it gets the shares of epsilon of both. If the configuration
+    sets the number k of models, it is used in place of the paper's k.
 
     Raises:
-        ConfigurationError: where the printed parameters do not keep what they claim.
+        ConfigurationError: the paper's parameters do not keep the privacy that the paper claims.
 
     """
     asked = request.asked

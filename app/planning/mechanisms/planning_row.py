@@ -1,4 +1,4 @@
-"""The planning functions of one answering mechanism: a row of ``planning_table.py``."""
+"""The planning functions of one answering mechanism: an entry of ``planning_table.py``."""
 
 from __future__ import annotations
 
@@ -25,20 +25,25 @@ class PlannedRow:
     """The planning functions of one answering mechanism.
 
     Attributes:
-        row: the mechanism's own.
-        plan: weighs the answers of a request at their budget.
-        key: of its calibration in a plan's document.
-        document: describes that calibration.
-        capacity: what queries of one agreement and lead come to.
-        forecast: labels with k votes and m answers at most, as learners were found to agree.
-        beside_leaves: the same where a leaf of each lead has a share of the queries; None
-            where it follows from hits.
-        variants: calibrations that are compared with those of others, by name.
-        quick: calibrates where many are looked at.
-        takes_cutoff: whether T is the operator's to turn.
-        cutoff_compared_max: T beyond which a calibration takes longer than a comparison is worth.
-        is_always_compared: whether plans of other mechanisms compare it too.
-        fewer_votes: says that it would do with k votes; empty for the usual sentence.
+        row: the mechanism's entry in the table of answering mechanisms.
+        plan: returns the planned answers for a request and its budget.
+        key: the name of the mechanism's noise parameters in a plan's document.
+        document: returns these noise parameters as a JSON document.
+        capacity: returns the number of answers if all queries have a given fraction of agreeing
+            models and a given lead in votes.
+        forecast: returns the number of labels with k votes and at most m answers, given the
+            measured agreement of models.
+        beside_leaves: returns the same number if a fraction of the queries reaches a tree leaf on
+            which few models agree; None if it follows from the probability of unstable answers.
+        variants: functions that compute the noise of each variant of the mechanism that a plan
+            compares, by name.
+        quick: computes the noise approximately, for computations with many values.
+        takes_cutoff: whether the operator may choose the cutoff T.
+        cutoff_compared_max: the largest cutoff T for which a comparison computes the noise, which
+            takes too long for larger ones; None for no limit.
+        is_always_compared: whether plans of other mechanisms compare this mechanism too.
+        fewer_votes: a sentence that this mechanism would need only k votes; empty for the usual
+            sentence.
 
     """
 

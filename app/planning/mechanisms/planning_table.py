@@ -1,6 +1,6 @@
 """The planning functions of every answering mechanism, looked up by the mechanism's name.
 
-Which of them would need the fewest votes at a release's own budget.
+The module also finds the mechanism that would need the fewest votes at a release's budget.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ PLANNED: dict[str, PlannedRow] = {
 
 
 def planned_row(calibration: object) -> PlannedRow:
-    """Return the planning functions of the mechanism for which a calibration was made."""
+    """Return the planning functions of the mechanism to which these noise parameters belong."""
     return PLANNED[row_of(calibration).name]
 
 
 def capacity(calibration: Weighed, *, ensemble_size: int, agreement: Fraction) -> Capacity:
-    """Return the number of answers to queries on which a given fraction of learners agrees.
+    """Return the number of answers to queries on which a given fraction of models agrees.
 
     Args:
-        calibration: of the answers' budget.
-        ensemble_size: k.
-        agreement: share f, above a half and up to 1.
+        calibration: the noise parameters for the budget of the answers.
+        ensemble_size: the number k of models.
+        agreement: the fraction f of agreeing models, above 1/2 and at most 1.
 
     """
     lead = max(0, 2 * math.floor(agreement * ensemble_size) - ensemble_size)
@@ -77,17 +77,17 @@ def forecast_answers(
     """Return the forecast number of answers of a mechanism with k votes.
 
     Args:
-        calibration: of the answers' budget.
-        agreement: of learners on chunks of the size that k gives.
-        ensemble_size: k.
-        limit: m, fresh answers at most.
+        calibration: the noise parameters for the budget of the answers.
+        agreement: the measured agreement of models trained on chunks of the size that k gives.
+        ensemble_size: the number k of models.
+        limit: the largest number m of new answers.
 
     """
     return planned_row(calibration).forecast(calibration, agreement, ensemble_size, limit)
 
 
 def calibration_documents(verdict: Verdict) -> Document:
-    """Return calibrations as JSON by name; null for all but the planned mechanism's."""
+    """Return noise parameters as JSON, by mechanism; null for all but the planned mechanism."""
     documents: Document = dict.fromkeys(each.key for each in PLANNED.values() if each.key)
     if verdict.calibration is not None:
         planned = planned_row(verdict.calibration)
@@ -98,17 +98,19 @@ def calibration_documents(verdict: Verdict) -> Document:
 def calibrations(
     request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
 ) -> dict[str, Weighed]:
-    """Return the noise calibration of each mechanism for the same budget.
+    """Return the noise parameters of each mechanism for the same budget.
 
     Args:
-        request: gives m, T and the number of labels.
-        epsilon: what the answers may cost, with draws that share their account.
-        delta: their delta.
-        known: a calibration for this budget that is made already, or None.
+        request: the planned release, with the number m of answers, the cutoff T and the number of
+            labels.
+        epsilon: the epsilon of the answers and of the random draws that share a joint budget with
+            them.
+        delta: the delta of the answers and these draws.
+        known: noise parameters that are already computed for this budget, or None.
 
     Returns:
-        By calibration (``svt`` by variant), and for ``noisy-vote``; a mechanism that
-        has no parameters for this budget is left out.
+        The noise parameters by the name of the noise rule (``svt`` by variant), and for
+        ``noisy-vote``; a mechanism for which no parameters fit the budget is left out.
 
     """
     found: dict[str, Weighed] = {}
@@ -131,7 +133,13 @@ def calibrations(
 
 
 def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
-    """Return the number of votes that each mechanism needs if two thirds of learners agree."""
+    """Return the number of votes that each mechanism needs if two thirds of models agree.
+
+    Args:
+        request: the planned release.
+        found: the noise parameters of each mechanism, by name.
+
+    """
     return {
         name: size_wanted(table=calibration, query_count=request.query_count)
         for name, calibration in found.items()
@@ -139,7 +147,7 @@ def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str
 
 
 def best_mechanism(needed: dict[str, int]) -> str | None:
-    """Return the name of the mechanism that needs the fewest votes."""
+    """Return the name of the mechanism that needs the fewest votes; None if there is none."""
     if not needed:
         return None
     return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]

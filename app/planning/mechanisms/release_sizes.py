@@ -1,4 +1,4 @@
-"""The number of rows and learners of a requested release, for any answering mechanism."""
+"""The number of rows and models of a requested release, for any answering mechanism."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return the number of learners, k, as configured or by the number of rows."""
+    """Return the number k of models of a release.
+
+    It is the configured number. If the setting is ``auto``, it follows from the noise and the
+    number of rows.
+    """
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -38,12 +42,12 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the least useful number of rows in a chunk: one if learners vote by cells."""
+    """Return the least useful number of rows in a chunk: one if models label public cells."""
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest number of rows whose random sample has a given size."""
+    """Return the smallest number of rows whose random sample has ``sampled_row_count`` rows."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

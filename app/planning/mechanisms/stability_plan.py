@@ -1,4 +1,4 @@
-"""Planning of a stability test: whether enough of the learners agree for stable answers."""
+"""Planning of a stability test: whether enough of the models agree for stable answers."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ TABLE_CUTOFF_MAX: Final = 10_000
 
 
 def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the number of learners, the test, and whether unanimous votes pass it.
+    """Return the number of models, the test, and whether unanimous votes pass it.
 
-    A release is infeasible where it has more chunks than rows, or where even
-    queries on which all votes agree would reach the cutoff before m.
+    A release is infeasible if it has more chunks than rows, or if even queries with unanimous votes
+    would reach the cutoff (number of unstable answers) before the number m of answers.
 
     Raises:
-        ConfigurationError: where there is no test for the budget.
+        ConfigurationError: no test fits the budget.
 
     """
     calibration = request.row.calibrate(
@@ -89,7 +89,14 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return the chance that unanimous votes fail a stability test, and the chance allowed."""
+    """Return a stability test's effect on unanimous votes and on the wanted number of answers.
+
+    Args:
+        request: the planned release.
+        calibration: the noise parameters of the stability test.
+        size: the number k of models.
+
+    """
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)
@@ -230,7 +237,8 @@ def _variant(
 def exact_number(value: Fraction) -> msgspec.Raw:
     """Return a binary fraction as a JSON number with all of its decimal digits.
 
-    A double, and a decimal of any precision, then read the very number that serves.
+    A reader that parses it as a floating-point or decimal number gets exactly the value that the
+    server uses.
     """
     bits = value.denominator.bit_length() - 1
     invariant(value > 0 and value.denominator == 1 << bits, "a positive binary fraction")
@@ -258,7 +266,7 @@ def table_document(verdict: Verdict) -> Document:
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Return the stability table as JSON, if each public region is answered only once."""
+    """Return the stability table as JSON, for a release that answers each public cell only once."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 

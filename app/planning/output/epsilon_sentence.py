@@ -1,7 +1,8 @@
 """An explanation of an epsilon's protection, in one sentence.
 
-Whoever held one thing about a record to be as likely as another may afterwards hold it to be at
-most ``e^epsilon`` times as likely, but for delta.  So an even chance becomes at most
+Consider a reader of the answers who at first finds two values of a record equally likely.
+Afterwards, one value is at most ``e^epsilon`` times as likely as the other for this reader, except
+with probability about delta. So a chance of one half becomes at most
 ``e^epsilon / (1 + e^epsilon)``.
 """
 
@@ -44,9 +45,9 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
     """Return a warning if delta is so large that it could reveal records; else empty.
 
     Args:
-        delta: of the whole release.
-        rows: number of units, which is public; None where it is not known.
-        unit: what is counted, for people.
+        delta: the delta of the whole release.
+        rows: the public number of rows or persons; None if it is not known.
+        unit: the name of a row or person, for people.
 
     """
     if rows is None or delta * rows < 1:

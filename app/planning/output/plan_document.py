@@ -124,7 +124,7 @@ def _statistics_document(forecasts: Sequence[StatisticsForecast]) -> Document | 
 
 
 def curves_document(found: Sequence[Panel]) -> Document:
-    """Return the curves of a plot as a JSON document."""
+    """Return the curves of a plot (number of answers against a parameter) as a JSON document."""
     return {
         "curves": {
             panel.lever.value: [

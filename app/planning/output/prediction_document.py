@@ -28,7 +28,11 @@ def prediction_document(plan: Plan) -> dict[str, object]:
 
 
 def learner_at_once(plan: Plan) -> str | None:
-    """Return the learner for publishing a classifier at once; None if that is not better."""
+    """Return the name of the method that would learn a classifier to be published at once.
+
+    The result is None if no classifier may be published at once, or if the number of rows is
+    unknown.
+    """
     known = plan.request.row_count is not None and plan.publishes_at_once
     return plan.request.learner_at_once if known else None
 

@@ -28,9 +28,11 @@ def settings_toml(settings: Settings, request: PlanRequest | None, choice: Choic
     """Return each changed section as TOML; only a comment if nothing changes.
 
     Args:
-        settings: as configured.
-        request: what is recommended, with its epsilon, m and shares; None for nothing.
-        choice: the mechanism, k, T and shares that go with it; None to keep those.
+        settings: the present configuration.
+        request: the recommended release, with its epsilon, number m of answers and shares of
+            epsilon; None for no recommendation.
+        choice: the recommended mechanism, number k of models, cutoff T and shares of epsilon; None
+            to keep the present ones.
 
     """
     sections = {} if request is None else _sections(settings, request, choice)

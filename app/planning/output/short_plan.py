@@ -1,6 +1,7 @@
 """A plan as three lines: the number of answers, their accuracy, and one recommended change.
 
-The first two follow from public numbers at once; the third from learners that were tried out.
+The first two lines follow from public numbers. The third line comes from a trial in which models
+are trained on made-up records.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ PUBLISH: Final = (
 
 
 def answers_line(request: PlanRequest) -> str:
-    """Return a line on how many queries get a label, at two levels of learners' agreement."""
+    """Return a line on how many queries get a label, for two fractions of agreeing models."""
     if request.budget is None:
         return f"Answers: any number, since {SEQUELS[request.after]}, from the first query on."
     try:
@@ -97,9 +98,9 @@ def accuracy_line(
     """Return a line on how much less accurate than the best rule the answers may be.
 
     Args:
-        request: the release as configured.
-        classes: names of its labels.
-        label_shares: share of each label in a public sample; None without one.
+        request: the configured release.
+        classes: the names of the labels.
+        label_shares: the frequency of each label in a public sample; None without a sample.
 
     """
     bounds = excess_errors(request)
@@ -154,7 +155,15 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return a text on labels so rare that no answer may give them; empty if it is unknown."""
+    """Return a text on labels so rare that no answer may give them; empty if it is unknown.
+
+    Args:
+        request: the configured release.
+        bounds: the bound on the excess error rate of each drawn rule, by mechanism.
+        classes: the names of the labels.
+        label_shares: the frequency of each label in a public sample; None without a sample.
+
+    """
     shares = [bounds.get(Mechanism.RELABEL, 0.0), request.rare_share or 0.0]
     share = min(1.0, max(shares))
     if request.row_count is None or share <= 0:

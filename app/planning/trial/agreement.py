@@ -1,15 +1,16 @@
 """The agreement of models on queries, measured on made-up data; no private row is read.
 
-Relabelled rows are realised by a hypothesis of the public class, exactly.  Which one is
-private, and how people are distributed is known by public shares alone.  So a chunk of
-n/k made-up people is labelled by a made-up rule, the very learner of the release is
-fitted on it, and so on for some chunks and some rules: the share of votes that a query
-gets follows, rule by rule.  Learners of cells need no rule and no fitting: the votes of
-a cell are its chunks with a row there.
+A release may relabel its rows: a privately drawn rule of a public class then gives the labels of
+all rows. The trial does not know this rule, which depends on private rows, and knows the
+distribution of people only by public frequencies. So a made-up rule labels made-up people, and the
+release's own learning method trains models on some chunks of n/k of these people each. This is
+repeated for several made-up rules. The result is the fraction of votes that each label of a query
+gets under each rule. Models that label public cells need no rule and no training: the models that
+vote on a cell are those whose chunk has a row in it.
 
-What is assumed, and may be wrong: features are independent unless public points are
-given; the rule that relabels is drawn for labels to which every feature adds an effect;
-queries are like the rows, each asked once.
+The trial makes assumptions that may be wrong: features are independent unless public points are
+given; relabelling rules are like those drawn for labels on which every feature has an effect;
+queries have the same distribution as the rows, and each is asked once.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ class Agreement:
     """The measured agreement of models that are trained on chunks of one size.
 
     Attributes:
-        leads: by which share of the votes the first label leads the second, in [0, 1],
-            hypothesis by query, shape ``(H, Q)``.
-        learner_count: learners that were fitted for each hypothesis.
-        with_cells: whether learners vote by cell, which knows no cliff.
+        leads: for H made-up rules and Q queries, the fraction of votes by which the first label
+            leads the second, between 0 and 1, shape ``(H, Q)``.
+        learner_count: the number of models that were trained for each rule.
+        with_cells: whether models label public cells; small leaves are then no special risk.
 
     """
 
@@ -63,7 +64,11 @@ class Agreement:
 
     @property
     def vote_variance(self) -> NDArray[np.float64]:
-        """Return the variance of one model's vote, per made-up labelling rule and query."""
+        """Return the variance of one model's vote, per made-up labelling rule and query.
+
+        A vote is counted as +1 for the first label and -1 for the second; the shape is ``(H, Q)``,
+        as in ``leads``.
+        """
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance
 
@@ -79,11 +84,11 @@ def try_out(
     """Return how well models agree that are trained on chunks of made-up rows.
 
     Args:
-        rules: what relabels, and whom rows and queries are like.
-        learner: the release's own.
-        chunk_row_count: rows of a chunk, at least 1.
-        learner_count: chunks a hypothesis, at most.
-        hypothesis_count: hypotheses tried, at least 1.
+        rules: the made-up labelling rules, with the distribution of rows and queries.
+        learner: the release's learning method.
+        chunk_row_count: the number of rows of a chunk, at least 1.
+        learner_count: the largest number of chunks for each rule.
+        hypothesis_count: the number of made-up rules to try, at least 1.
 
     """
     splits = splits_of(learner)
@@ -101,14 +106,14 @@ def try_out(
 
 
 def splits_of(learner: Learner) -> CellSplits | None:
-    """Return the public regions that the models label; None for any other kind of model."""
+    """Return the public cells that the models label; None for any other kind of model."""
     searched = learner.hypothesis_class
     splits = row_of(searched).splits if learner.estimator is None else None
     return None if splits is None else splits(searched)
 
 
 def votes_by_cell(learner: Learner) -> bool:
-    """Return whether a model is only a label for each region of a public partition."""
+    """Return whether a model is only a label for each cell of a public partition."""
     return splits_of(learner) is not None
 
 

@@ -1,17 +1,17 @@
-"""The forecast number of answers of each mechanism, from how well made-up learners agree.
+"""The forecast number of answers of each mechanism, from how well models agree on made-up data.
 
-A query's lead among k votes is taken for k times its lead among those that were fitted.
-Fewer of them are fitted than vote, so that leads scatter more than they would; hits
-fall about exponentially with the distance, and the mean over so much more scatter of
-``s^2`` exceeds the hits by ``e^(a^2 s^2 / 2)``, a being their local slope.  By that they
-are divided.
+**From few models to k votes.** A query's lead among the k votes is estimated as k times its
+relative lead among the models of the trial. A trial trains fewer models than k, so the estimated
+leads vary too much. The probability of an unstable answer falls about exponentially with the
+distance (the votes that may change before another label wins); with a local slope a and an
+additional variance ``s^2``, its mean is too large by a factor of ``e^(a^2 s^2 / 2)``. The forecast
+divides by this factor.
 
-One number for many: the one within a factor of two of which most of them lie.
-
-On a cliff made-up rules part into some that run to the end and some that fall off, and a
-mean or a median lies where none of them does.  What is printed is then the number that is
-most likely to be right within a factor of two, with how likely that is, and what the rest
-gives.
+**One number for many rules.** The forecast gives a number of answers for each made-up labelling
+rule. Under some rules few answers may be unstable, and under others so many that the ensemble soon
+stops; a mean or median may then lie where no rule lies. So the printed number is the one that is
+most likely to be right within a factor of two, with the fraction of rules for which it is right,
+and with the middle number of the other rules.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Likely:
     """A typical value of many numbers, with the fraction of them that lie near it.
 
     Attributes:
-        number: within a factor of two of which most of them lie.
-        share: how many do, as a share of all.
-        otherwise: the middle one of all others; None where there is none.
+        number: a value chosen so that most of the numbers lie within a factor of two of it.
+        share: the fraction of the numbers within a factor of two of it.
+        otherwise: the median of all other numbers; None if there are none.
 
     """
 
@@ -66,8 +66,10 @@ class Likely:
 def likely(numbers: NDArray[np.float64]) -> Likely:
     """Return a typical value of numbers, and the fraction within a factor of two of it.
 
-    Of windows from a number to four times it the fullest is taken, the highest of equal
-    ones, and in it the median, moved so far that the whole window is within the factor.
+    Of all intervals from one of the numbers to four times that number, the one with the most
+    numbers is chosen, and the highest one of several with equally many. The typical value is the
+    median of this interval's numbers, moved just far enough that all of them lie within a factor of
+    two of it.
     """
     rising = np.sort(np.maximum(numbers, LEAST))
     ends = np.searchsorted(rising, rising * FACTOR**2 * (1 + SLACK), side="right")
@@ -98,10 +100,11 @@ class Forecast:
     """The forecast number of labels under a mechanism, for each made-up labelling rule.
 
     Attributes:
-        labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
-            answers of which it loses one in a hundred.
-        unlimited: labels before unstable answer T if m did not end them, shape ``(H,)``;
-            None where m alone ends them.
+        labels: for each of H rules, the expected number of labels among m answers, shape ``(H,)``;
+            for a noisy vote, the largest number of answers of which the noise changes at most one
+            in a hundred.
+        unlimited: for each rule, the expected number of labels before unstable answer T (the
+            cutoff) without the limit of m answers, shape ``(H,)``; None if only m ends the answers.
 
     """
 
@@ -130,22 +133,25 @@ class Forecast:
 
     @property
     def median_unlimited(self) -> float | None:
-        """The median number of labels if only unstable answers were limited; else None."""
+        """The median number of labels over made-up rules, without the limit of m answers.
+
+        It is None if only the limit of m answers ends the voting.
+        """
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
 def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
     """Return the mean ratio of each mechanism's labels to the best one's, over made-up rules.
 
-    On a cliff a mean of labels goes by the rules under which a mechanism gives most, though it
-    gives next to nothing under the others: which of them relabels nobody knows beforehand.  So
-    each rule weighs alike, whatever number of labels its best mechanism gives.
+    The mean number of labels could prefer a mechanism that gives very many labels under some rules
+    and almost none under others, and nobody knows beforehand which rule will relabel. With the mean
+    ratio, every rule has the same weight.
 
     Args:
-        forecasts: of mechanisms on the same made-up rules, one or more.
+        forecasts: the forecasts of one or more mechanisms on the same made-up rules.
 
     Returns:
-        Numbers in [0, 1], shape ``(len(forecasts),)``.
+        The mean ratios, in [0, 1], shape ``(len(forecasts),)``.
 
     """
     labels = np.stack([each.labels for each in forecasts])
@@ -156,7 +162,15 @@ def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
 def forecast_of_votes(
     calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a noisy vote with k votes and at most m answers."""
+    """Return the forecast for a noisy vote.
+
+    Args:
+        calibration: the noise parameters of the noisy vote.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    """
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
     leads = ensemble_size * agreement.leads
     return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
@@ -169,7 +183,22 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected labels of a noisy vote if some queries fall into contested leaves."""
+    """Return the expected labels of a noisy vote if some queries reach contested leaves.
+
+    A leaf of a tree is contested if the models disagree on its label.
+
+    Args:
+        calibration: the noise parameters of the noisy vote.
+        leads: the relative lead of the first label in each kind of leaf, and 1 as the last entry.
+        shares: the fraction of queries that reach each kind of leaf.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    Returns:
+        The expected labels if queries reach one kind of leaf and all other queries are unanimous,
+        for each kind; and as the last entry, if all queries are unanimous.
+
+    """
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -179,7 +208,15 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a stability test that adds independent noise to each answer."""
+    """Return the forecast for a stability test that adds independent noise to each answer.
+
+    Args:
+        test: the stability test with its noise parameters.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    """
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -193,7 +230,22 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the expected labels of a stability test if some queries reach contested leaves."""
+    """Return the expected labels of a stability test if some queries reach contested leaves.
+
+    A leaf of a tree is contested if the models disagree on its label.
+
+    Args:
+        test: the stability test with its noise parameters.
+        leads: the relative lead of the first label in each kind of leaf, and 1 as the last entry.
+        shares: the fraction of queries that reach each kind of leaf.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    Returns:
+        The expected labels if queries reach one kind of leaf and all other queries are unanimous,
+        for each kind; and as the last entry, if all queries are unanimous.
+
+    """
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))
@@ -204,8 +256,15 @@ def tested_beside_leaves(
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """Return the mean number of answers before the unstable answers or all answers run out.
 
-    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``: N is when hit T comes, N' when
-    hit T + 1 would, at u hits an answer.
+    Let N be the number of the answer that is unstable answer T, N' the number of the answer that
+    would be unstable answer T + 1, and u the probability of an unstable answer. Then
+    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``.
+
+    Args:
+        rates: the probability u of an unstable answer, for each made-up rule.
+        cutoff: the cutoff T.
+        limit: the largest number m of answers.
+
     """
     if cutoff > limit:
         return np.full_like(rates, float(limit))
@@ -216,7 +275,15 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
 
 
 def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
-    """Return the mean chance of an unstable answer under each made-up labelling rule."""
+    """Return the mean probability of an unstable answer under each made-up labelling rule.
+
+    Args:
+        hits: a function from distances (votes that may change before another label wins) to
+            probabilities of an unstable answer.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+
+    """
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.
@@ -242,7 +309,15 @@ def _table(test: HitTest, ensemble_size: int) -> Numbers:
 def forecast_of_threshold(
     calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return the forecast for a test whose queries share the noise of one threshold."""
+    """Return the forecast for a test whose queries share the noise of one threshold.
+
+    Args:
+        calibration: the noise parameters of the sparse vector technique.
+        agreement: the measured agreement of models.
+        ensemble_size: the number k of models.
+        limit: the largest number m of answers.
+
+    """
     cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
     points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
     noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))
@@ -279,13 +354,14 @@ def outlasting_noise(
 ) -> Numbers:
     """Return the most answers for which the noise changes at most one label in a hundred.
 
-    A noisy vote gives every answer, and nobody can tell which labels are the noise's.
+    A noisy vote gives a label to every query, so a client cannot see which labels the noise has
+    changed.
 
     Args:
-        calibration: of the answers' budget.
-        leads: in votes, hypothesis by query.
-        weights: of those queries, adding up to 1 for each hypothesis.
-        limit: m, answers at most.
+        calibration: the noise parameters for the budget of the answers.
+        leads: the first label's lead in votes, for each rule (first axis) and query (second axis).
+        weights: the weights of the queries, which add up to 1 for each rule, in the same shape.
+        limit: the largest number m of answers.
 
     """
     found = np.zeros(len(leads))

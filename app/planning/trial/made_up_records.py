@@ -1,18 +1,15 @@
 """Made-up records, drawn by public frequencies, on which models' agreement is measured.
 
-No private row has a part in them.  A person's features are independent, each by its
-public shares, or are those of a public point.  Seeds are public: the same people every
-time.
+**Records.** No private row is used. The features of a made-up person are drawn independently, each
+by its public frequencies, or are those of a public point. The random seeds are fixed, so that every
+trial uses the same people.
 
-Made-up rules to relabel by: what the release's own draw makes of labels that are made up.
+**Labelling rules.** The rule that will relabel the rows depends on their private labels. So labels
+are made up: every feature has a random effect on them, a few effects much larger than the others,
+and the rest is chance. From these labels a rule is drawn in the same way as the release draws it.
+The seeds of rules are fixed too.
 
-Which hypothesis relabels hangs on the labels of the rows, which are private; so labels are
-made up: every feature has an effect on them, some much more than others and a few values
-most of all, and what is left is chance.  From them the rule is drawn as a release draws
-it, with its own weights, which prefer few errors and, among as many, what many hypotheses
-of the class say alike.  Seeds are public: the same rules every time.
-
-What a public schema says of how its features are distributed.
+The module also reads the public frequencies of features from the schema.
 """
 
 from __future__ import annotations
@@ -46,9 +43,10 @@ class ColumnLaw:
     """The distribution of one feature, as far as it is publicly known.
 
     Attributes:
-        edges: ends of a number's intervals, rising, one more than ``shares``; uniform
-            within each.  None for a category.
-        shares: of people in each interval, or with each code from 0; not all zero.
+        edges: the increasing bounds of a number's intervals, one more than ``shares``; the number
+            is uniform within each interval. None for a categorical feature.
+        shares: the fraction of people in each interval, or with each category's code from 0; not
+            all zero.
 
     """
 
@@ -61,9 +59,9 @@ class Population:
     """The distribution of records, as far as it is publicly known.
 
     Attributes:
-        laws: one a feature.
-        points: encoded public points, shape ``(m, d)``, which stand for people in place
-            of the laws; None without any.
+        laws: the distribution of each feature.
+        points: encoded public points, shape ``(m, d)`` for m points of d features, which are drawn
+            in place of ``laws``; None without public points.
 
     """
 
@@ -73,7 +71,7 @@ class Population:
     def resampled(self, seed: bytes) -> Population:
         """Return a population with resampled points (bootstrap), to estimate sampling errors.
 
-        The laws say nothing of that, and stay.
+        Distributions of features (``laws``) are returned unchanged.
         """
         if self.points is None:
             return self
@@ -81,7 +79,13 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return made-up records without repeats, since repeated queries get recorded answers."""
+        """Return made-up records without repeats, since repeated queries get recorded answers.
+
+        Args:
+            row_count: the largest number of records.
+            seed: the public seed of the pseudo-random generator.
+
+        """
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -89,7 +93,16 @@ class Population:
         return found
 
     def rows(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return independent made-up records, encoded values of shape ``(n, d)``."""
+        """Return independent made-up records, as encoded values.
+
+        Args:
+            row_count: the number n of records.
+            seed: the public seed of the pseudo-random generator.
+
+        Returns:
+            The encoded values of n records of d features, shape ``(n, d)``.
+
+        """
         drawn = generator(seed)
         if self.points is not None:
             places = drawn.integers(0, len(self.points), row_count)
@@ -134,13 +147,13 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Made-up labelling rules, like those that the release might draw to relabel its rows.
+    """Made-up labelling rules, like those whose labels may replace the labels of the rows.
 
     Attributes:
-        searched: the public class.
-        population: whom people are like.
-        epsilon: parameter of the release's draw.
-        row_count: rows that it is made from.
+        searched: the public class of rules.
+        population: the distribution of records.
+        epsilon: the epsilon of the release's draw of a rule.
+        row_count: the number of rows of the release, on which its draw depends.
 
     """
 
@@ -161,7 +174,7 @@ class MadeUpRules:
         """Return the rules' accuracy on made-up labels, and that of always guessing one label.
 
         Args:
-            rule_count: how many rules are drawn, one or more, where none was asked for labels.
+            rule_count: the number of rules to draw, one or more, if none was drawn before.
 
         """
         if not self._drawn:
@@ -200,13 +213,13 @@ def made_up_labels(
     """Return made-up labels whose log-odds are sums of one effect per feature.
 
     Args:
-        values: encoded people, shape ``(n, d)``, none missing.
-        are_codes: whether each feature is a category.
-        class_count: L, at least 2.
-        drawn: where effects and chance come from.
+        values: encoded features of n made-up people, shape ``(n, d)``, none missing.
+        are_codes: whether each feature is categorical.
+        class_count: the number L of labels, at least 2.
+        drawn: the source of random effects and random labels.
 
     Returns:
-        Class indices, shape ``(n,)``.
+        The indices of the labels, shape ``(n,)``.
 
     """
     odds = np.zeros((len(values), class_count))
@@ -253,7 +266,7 @@ def _people_count(searched: HypothesisClass) -> int:
 def column_laws(schema: Schema) -> tuple[ColumnLaw, ...]:
     """Return one distribution per feature: by public frequencies, or uniform.
 
-    Shares that do not add up are scaled; nothing is missing.
+    Frequencies that do not add up to 1 are scaled; no value is missing.
     """
     return tuple(
         _number(feature) if isinstance(feature, NumericFeature) else _category(feature)

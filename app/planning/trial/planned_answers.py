@@ -48,13 +48,14 @@ def with_prediction(
 
     Args:
         settings: the whole configuration.
-        planned: its plan.
-        points: encoded public points that stand for people; None to go by public shares.
-        hypothesis_count: made-up hypotheses, 0 for no prediction; None for as many as
-            there is time for.
+        planned: the plan of this configuration.
+        points: encoded public points that serve as made-up people; None to draw people by public
+            frequencies.
+        hypothesis_count: the number of made-up rules to try; 0 for no prediction; None for as many
+            as there is time for.
 
     Raises:
-        ConfigurationError: such a learner cannot be fitted.
+        ConfigurationError: models of the configured kind cannot be trained.
 
     """
     if hypothesis_count == 0:
@@ -75,7 +76,16 @@ def planned_trial(
     points: NDArray[np.float64] | None = None,
     hypothesis_count: int | None = None,
 ) -> Trial | str:
-    """Return the trial of a plan, or the reason why there is none."""
+    """Return the trial of a plan, or the reason why there is none.
+
+    Args:
+        settings: the whole configuration.
+        planned: the plan of this configuration.
+        points: encoded public points that serve as made-up people; None to draw people by public
+            frequencies.
+        hypothesis_count: the number of made-up rules to try; None for as many as there is time for.
+
+    """
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and points is None and parts_several_features(learner):
@@ -96,7 +106,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Return whether models label public regions that depend on more than one feature."""
+    """Return whether models label public cells that depend on more than one feature."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +128,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return each binary test as a question, with the frequency of its rarer answer."""
+    """Return each feature test, such as age >= 40, with the frequency of its rarer answer."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)
@@ -139,10 +149,11 @@ def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
     """Return the measured time of one answer with models of the planned number and size.
 
     Returns:
-        None where k or n is not known, rows are fewer than learners, or nothing is answered.
+        The measured time; None if the number of models or rows is not known, if there are fewer
+        rows than models, or if the release gives no answers by vote.
 
     Raises:
-        ConfigurationError: such a learner cannot be fitted.
+        ConfigurationError: models of the configured kind cannot be trained.
 
     """
     size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count

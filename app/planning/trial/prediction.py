@@ -22,14 +22,16 @@ class Prediction:
     """The results of the trials on made-up records.
 
     Attributes:
-        own: of the release as configured.
-        by_mechanism: of each mechanism at its budget with its k and T; for ``paper``
-            with the printed ones.  None where a mechanism has more chunks than rows.
-        cliff: where the risk lies; None where no leaf is a risk.
-        best: what is recommended; None where nothing else could be tried.
-        hypothesis_count: made-up hypotheses.
-        learner_count: learners fitted for each.
-        with_points: whether people were public points, and not drawn by public shares.
+        own: the forecast of the release as configured.
+        by_mechanism: the forecast of each mechanism at its budget with its number k of models and
+            cutoff T, for ``paper`` with the papers' constants; None for a mechanism with more
+            chunks than rows.
+        cliff: the risk of small tree leaves; None if no leaf is a risk.
+        best: the recommended settings; None if no other settings could be tried.
+        hypothesis_count: the number of made-up rules.
+        learner_count: the number of models that were trained for each rule.
+        with_points: whether the made-up people were public points, and not drawn by public
+            frequencies.
 
     """
 

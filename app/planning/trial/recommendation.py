@@ -55,17 +55,21 @@ class Choice:
     """One tried choice of settings, with its forecast.
 
     Attributes:
-        mechanism: name of what answers.
-        ensemble_size: k.
-        chunk_row_count: rows of the smallest chunk.
-        cutoff: T; None for a noisy vote.
-        relabel_share: of epsilon.
-        answers_share: of epsilon.
-        forecast: what it gives.
-        worst: labels that the worst leaf leaves (``small_leaf_risk.labels_at_worst``); over
-            cells, which have no cliff, what nine hypotheses in ten exceed.
-        accuracy: share of made-up labels that the made-up rules give; None where not asked for.
-        likeliest: that their likeliest label is.
+        mechanism: the name of the answering mechanism.
+        ensemble_size: the number k of models.
+        chunk_row_count: the number of rows of the smallest chunk.
+        cutoff: the cutoff T; None for a noisy vote.
+        relabel_share: the fraction of epsilon for relabelling (replacing the rows' labels by those
+            of a drawn rule).
+        answers_share: the fraction of epsilon for answers.
+        forecast: the forecast number of labels.
+        worst: the number of labels if queries often reach the leaf on which models agree least
+            (``small_leaf_risk.labels_at_worst``); for models that label public cells, the number of
+            labels that nine in ten made-up rules exceed.
+        accuracy: the fraction of made-up labels that the made-up rules predict; None if it was not
+            computed.
+        likeliest: the fraction of made-up labels that are the most frequent label; None if it was
+            not computed.
 
     """
 
@@ -84,17 +88,19 @@ class Choice:
 def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     """Return the choice of settings that gives the most labels, among those of a grid.
 
-    Relabelling and answers together get what they have; other shares stay.  Of choices
-    that give about as many labels, it is the one that the worst leaf harms least.  With its k
-    the mechanism and T are those with the largest expected part of the best
+    The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
+    together stays as configured, and so do all other shares. First, among the choices that give
+    about the most labels, the one that the leaf with the least agreement harms least determines the
+    number k of models. Then, among the choices with this k, the mechanism and cutoff T are those
+    with the largest mean ratio to the best choice
     (:func:`app.planning.trial.forecast.parts_of_best`).
 
     Args:
-        request: the release as planned, with n.
-        trial: what is tried out.
+        request: the planned release, with a known number of rows.
+        trial: the population and the learning method to try.
 
     Returns:
-        None where no choice can be tried out.
+        The recommended choice; None if no choice can be tried.
 
     """
     rules = trial.rules(with_shares(request))
@@ -111,17 +117,28 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
 
 def picked(choices: Sequence[Choice]) -> Choice:
-    """Return the mechanism and T of one k with the largest expected part of the best.
+    """Return the choice with the largest mean ratio to the best one, among choices with one k.
 
-    Of equal parts it is the one that the worst leaf harms least.  No wider tie is broken so: a
-    part of all but a twentieth, or a thousandth, may hide a mechanism that measures as a tenth.
+    Of choices with exactly equal ratios, it is the one that the leaf with the least agreement harms
+    least. Nearly equal ratios are not treated as equal, because even a difference of a thousandth
+    may hide a mechanism that gives only a tenth of the labels under some rules.
     """
     parts = parts_of_best([choice.forecast for choice in choices]).tolist()
     return max(zip(parts, choices, strict=True), key=lambda each: (each[0], _safety(each[1])))[1]
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the settings with the largest number of labels that nine in ten rules exceed."""
+    """Return the settings that give the most labels with caution.
+
+    The number of labels is the one that nine in ten made-up rules exceed.
+
+    Args:
+        request: the planned release, with a known number of rows.
+        trial: the population and the learning method to try.
+        excess_max: the largest allowed bound on the relabelling rule's error rate above the best
+            rule's.
+
+    """
     choices = choices_of(request, trial, excess_max)
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
@@ -129,7 +146,16 @@ def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | No
 def choices_of(
     request: PlanRequest, trial: Trial, excess_max: float, rules: MadeUpRules | None = None
 ) -> list[Choice]:
-    """Return the forecast of every combination of settings in the grid of a trial."""
+    """Return the forecast of every combination of settings in a grid.
+
+    Args:
+        request: the planned release, with a known number of rows.
+        trial: the population and the learning method to try.
+        excess_max: the largest allowed bound on the relabelling rule's error rate above the best
+            rule's.
+        rules: the made-up labelling rules; None to make them here.
+
+    """
     shared = with_shares(request, excess_max)
     budget = shared.budget
     rules = trial.rules(shared) if rules is None else rules
@@ -144,7 +170,11 @@ def choices_of(
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with just enough budget for relabelling, and the rest for answers.
 
-    Samples, private grids and calibration ``paper`` keep what they have.
+    Relabelling replaces the rows' labels by those of a drawn rule.
+
+    The shares are not changed if the release uses a random sample of its rows, if its relabelling
+    rule is drawn from the labellings of the rows themselves (``hypotheses.grid = "private"``), or
+    if its noise rule is ``paper``.
     """
     relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
     budget = request.budget

@@ -23,11 +23,12 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
     """Return the result of trials of a planned release on made-up records.
 
     Args:
-        plan: with n, k and a calibration of the answers, relabelled by a public class.
-        trial: whom and what to try.
+        plan: the plan of a release that relabels by a public class of rules, with a number of rows,
+            a number of models and noise parameters.
+        trial: the population and the learning method to try.
 
     Returns:
-        None where the learner takes too long to be tried, or a chunk has no row.
+        The result; None if training the models takes too long, or a chunk has no row.
 
     """
     request, size = plan.request, plan.answers.ensemble_size

@@ -1,9 +1,10 @@
 """A search for the least epsilon, or the fewest rows, that gives a wanted result.
 
-Each value tried is a release of its own: shares, mechanism, k and T are those that
-:func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
-made-up rules in ten give them, and accuracy where the bound on the drawn rule's excess error
-says so; more epsilon and more rows seldom give less of either, so that values are bisected.
+For each tried epsilon or number of rows, :func:`app.planning.trial.recommendation.surest` chooses
+the shares of epsilon, the mechanism, the number k of models and the cutoff T. A wanted number of
+answers counts as reached if nine in ten made-up rules give it, and a wanted accuracy if the bound
+on the drawn rule's excess error implies it. More epsilon or more rows seldom give a worse result,
+so the search is a bisection.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Wanted:
     """The wanted number of answers and accuracy of a release.
 
     Attributes:
-        answers: labels of the ensemble; None for any number.
-        loss: error rate above that of the best rule of the class, at most; None for any.
+        answers: the wanted number of labels from the ensemble; None for any number.
+        loss: the largest wanted error rate above that of the best rule of the class; None for any.
 
     """
 
@@ -55,12 +56,13 @@ class Attempt:
     """One combination of epsilon and rows that was tried.
 
     Attributes:
-        request: the release.
-        choice: its mechanism, k, T and shares; None where none could be tried out.
-        labels: that nine made-up rules in ten give, or without a trial learners of whom nine
-            in ten agree; None where no number was wanted.
-        loss: bound on the excess error of what labels; None where there is none.
-        reached: whether it gives what is wanted.
+        request: the tried release.
+        choice: its mechanism, number k of models, cutoff T and shares of epsilon; None if no choice
+            could be tried.
+        labels: the number of labels that nine in ten made-up rules give, or without a trial the
+            number of labels if nine in ten models agree; None if no number was wanted.
+        loss: the bound on the excess error of the drawn rule; None if there is none.
+        reached: whether this release gives the wanted result.
 
     """
 
@@ -76,13 +78,14 @@ class Offer:
     """The result of a search: releases that give the wanted answers, or the nearest one.
 
     Attributes:
-        wanted: what was searched for.
-        own: at the epsilon and the rows of the configuration, with the best settings found.
-        by_epsilon: the least epsilon that reaches it; else the largest tried.
-        by_rows: the fewest rows that reach it at the configured epsilon, else the most tried;
-            None where the rows at hand do.
-        published_epsilon: at which a classifier that is drawn at once has the accuracy; None
-            where none may be drawn, or no accuracy is wanted.
+        wanted: the wanted answers and accuracy.
+        own: the result at the configured epsilon and number of rows, with the best settings found.
+        by_epsilon: the release with the least epsilon that gives the wanted result, else with the
+            largest epsilon tried.
+        by_rows: the release with the fewest rows that gives the wanted result at the configured
+            epsilon, else with the most rows tried; None if the present number of rows suffices.
+        published_epsilon: the epsilon at which a classifier that is published at once has the
+            wanted accuracy; None if none may be published, or no accuracy is wanted.
 
     """
 
@@ -94,7 +97,10 @@ class Offer:
 
     @property
     def best(self) -> Attempt | None:
-        """The release that meets the wishes with the least epsilon, then with the fewest rows."""
+        """The release that gives the wanted result with the least epsilon, if one was found.
+
+        Otherwise it is the release that gives the result with the fewest rows, or None.
+        """
         found = (self.by_epsilon, self.by_rows)
         return next((each for each in found if each is not None and each.reached), None)
 
@@ -103,9 +109,9 @@ def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
     """Return the cheapest releases that give the wanted answers and accuracy.
 
     Args:
-        request: the release as configured, with n.
-        wanted: answers, accuracy or both.
-        trial: what is tried out; None where that is not possible.
+        request: the configured release, with a known number of rows.
+        wanted: the wanted answers, accuracy or both.
+        trial: the population and the learning method to try; None if no trial is possible.
 
     """
 

@@ -1,10 +1,10 @@
 """The risk that models disagree on tree leaves in which a chunk has only one or two rows.
 
-A learner labels a leaf right if its chunk has a row there, which of r rows on average it
-has with probability ``1 - e^-r``, and takes another label for it otherwise.  So learners
-agree on a leaf of many rows, agree to overlook one of none, and are divided between.
-The rows that are most dangerous follow from the calibration: those at which queries of
-that leaf alone, as frequent as its rows, halve the answers of votes that else agree.
+If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability
+``1 - e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label
+if not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
+almost none, and disagree in between. A leaf counts as a risk if queries of this leaf, as frequent
+as its rows, halve the number of answers while the models agree on all other queries.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ class Cliff:
     """The risk that models disagree on small tree leaves, so that few answers are stable.
 
     Attributes:
-        leaf_rows: rows in a chunk, from and to, of leaves that halve the answers.
-        leaf_shares: the share of people that such a leaf has, from and to.
-        tests: names of tests whose rarer side is so rare, as many as are worth naming.
-        labels: what is left with the worst of these leaves.
-        hypotheses_at_risk: share of the made-up hypotheses that give less than half of
-            the mean.
+        leaf_rows: the smallest and the largest number of rows per chunk of leaves that halve the
+            number of answers.
+        leaf_shares: the smallest and the largest fraction of people in such leaves.
+        tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
+            answer has such a fraction of people, at most a few of them.
+        labels: the number of labels with the worst of these leaves.
+        hypotheses_at_risk: the fraction of the made-up rules that give less than half of the mean
+            number of labels.
 
     """
 
@@ -64,12 +66,13 @@ def find_cliff(
     """Return the risk that small tree leaves use up the answers; None if there is none.
 
     Args:
-        calibration: of the answers' budget.
-        forecast: of the release on made-up people.
-        ensemble_size: k.
-        chunk_row_count: rows of a chunk.
-        limit: m.
-        tests: names of tests with the share of people on the rarer side.
+        calibration: the noise parameters for the budget of the answers.
+        forecast: the forecast of the release on made-up records.
+        ensemble_size: the number k of models.
+        chunk_row_count: the number of rows of a chunk.
+        limit: the largest number m of answers.
+        tests: the names of feature tests (yes-or-no questions such as age >= 40) with the fraction
+            of people with the rarer answer.
 
     """
     shares, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
@@ -91,7 +94,15 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if queries often reach the leaf on which models agree least."""
+    """Return the number of labels if queries often reach the leaf on which models agree least.
+
+    Args:
+        calibration: the noise parameters for the budget of the answers.
+        ensemble_size: the number k of models.
+        chunk_row_count: the number of rows of a chunk.
+        limit: the largest number m of answers.
+
+    """
     _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     return float(labels.min())
 

@@ -1,13 +1,14 @@
 """The rate of answers that a release can give for ever if rows are added regularly.
 
-A generation is appended for every period, and each pays for T unstable answers.  With G of them
-active and a share u(G) of queries unstable, a period brings T hits and a hit uses G of them: so
-``T (1 - u(G)) / (G u(G))`` stable answers a period go on for ever.  With less demand the active set
-grows and u falls; with more it shrinks to nothing.
+In every period one generation of rows is added, which can pay for T unstable answers. If G
+generations vote and a fraction u(G) of the answers is unstable, each unstable answer is charged to
+all G generations. A period brings T new units and an unstable answer uses G units, so
+``T (1 - u(G)) / (G u(G))`` stable answers per period can continue for ever. If clients ask less,
+more generations vote and u falls; if they ask more, fewer and fewer generations vote.
 
-u(G) is that of made-up people (``agreement.py``), for G times as many votes as one generation has.
-It holds where all generations have labels of one labelling (``pooled``, ``inherit``,
-``cohort``); with labellings of their own they disagree more.
+u(G) is measured on made-up people (``agreement.py``), for G times as many votes as one generation
+has. It holds if all generations get their labels from the same relabelling rule (``pooled``,
+``inherit`` or ``cohort``); if each has its own rule, models disagree more.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ class Company:
     """The lasting rate of answers if a given number of batches of rows vote together.
 
     Attributes:
-        generation_count: G.
-        unstable: u(G), for the middle one of the made-up rules.
-        unstable_cautious: the same, which nine made-up rules in ten do not exceed.
-        sustained: stable answers a period that go on for ever, at the first.
-        sustained_cautious: the same at the second.
+        generation_count: the number G of generations (batches of rows) that vote.
+        unstable: the fraction u(G) of unstable answers, for the median of the made-up rules.
+        unstable_cautious: the fraction of unstable answers that nine in ten made-up rules do not
+            exceed.
+        sustained: the stable answers per period that can continue for ever, at ``unstable``.
+        sustained_cautious: the stable answers per period that can continue for ever, at
+            ``unstable_cautious``.
 
     """
 
@@ -58,12 +61,14 @@ class Sustained:
     """The lasting rates of answers for several numbers of batches of rows that vote together.
 
     Attributes:
-        companies: in the order of G.
-        demand: answers wanted a period.
-        cutoff: T of each generation.
-        quorum: the least G at which the demand is sustained with caution; None where none is.
-        unit: what a generation is made of, rows or persons.
-        size: how many of them it has, n_g.
+        companies: the lasting rate for each number of generations (batches of rows), by increasing
+            number.
+        demand: the wanted number of answers per period.
+        cutoff: the number T of unstable answers that each generation can pay for.
+        quorum: the smallest number of generations at which the cautious rate reaches the demand;
+            None if none does.
+        unit: the unit of privacy, rows or persons.
+        size: the number of rows or persons in a generation.
 
     """
 
@@ -76,9 +81,15 @@ class Sustained:
 
 
 def sustained_answers(unstable: float, *, cutoff: int, generation_count: int) -> float:
-    """Return the stable answers per period that a number of batches of rows give for ever.
+    """Return the stable answers per period that a number of batches of rows can give for ever.
 
-    It is ``T (1 - u) / (G u)``: G batches, T unstable answers for each, a fraction u unstable.
+    The result is ``T (1 - u) / (G u)``, with the symbols below.
+
+    Args:
+        unstable: the fraction u of answers that are unstable.
+        cutoff: the number T of unstable answers that each batch can pay for.
+        generation_count: the number G of batches that vote together.
+
     """
     return cutoff * (1 - unstable) / (generation_count * unstable)
 
@@ -87,12 +98,13 @@ def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
     """Return the lasting rates of answers of a release to which batches of rows are added.
 
     Args:
-        plan: of one generation: its n, k and table.
-        trial: whom and what to try.
-        demand: answers wanted a period.
+        plan: the plan of one generation, with its number of rows, number of models and noise table.
+        trial: the population and the learning method to try.
+        demand: the wanted number of answers per period.
 
     Returns:
-        None where the learner takes too long to be tried, or nothing is tested.
+        The rates; None if training the models takes too long, or the mechanism has no unstable
+        answers.
 
     """
     size, calibration = plan.answers.ensemble_size, plan.answers.calibration

@@ -43,11 +43,12 @@ class Trial:
     """The release and the made-up population that a trial of planning simulates.
 
     Attributes:
-        population: whom rows and queries are like.
-        learner: the release's own.
-        tests: names of the class's tests with the public share of people on the
-            rarer side of each; none for a class without tests.
-        hypothesis_count: made-up hypotheses; None for as many as there is time for.
+        population: the distribution of rows and queries.
+        learner: the release's learning method.
+        tests: the names of the feature tests (yes-or-no questions such as age >= 40) of the class
+            of rules, each with the public fraction of people with the rarer answer; empty for a
+            class without feature tests.
+        hypothesis_count: the number of made-up rules to try; None for as many as there is time for.
 
     """
 
@@ -57,7 +58,10 @@ class Trial:
     hypothesis_count: int | None = None
 
     def rules(self, request: PlanRequest) -> MadeUpRules | None:
-        """Return made-up labelling rules for relabelling; None if rows keep their labels."""
+        """Return made-up labelling rules in place of the rule whose labels the rows will get.
+
+        The result is None if the rows keep their own labels.
+        """
         budget, rows = request.budget, request.sampled_row_count
         if budget is None or budget.relabel_epsilon is None or not rows:
             return None
@@ -80,10 +84,10 @@ def agreement_of(
     """Return how well models agree on made-up rows; None if training would take too long.
 
     Args:
-        trial: whom and what to try.
-        rules: what relabels, and whom rows and queries are like.
-        chunk_row_count: rows of a chunk, at least 1.
-        ensemble_size: k.
+        trial: the population and the learning method to try.
+        rules: the made-up labelling rules, with the distribution of rows and queries.
+        chunk_row_count: the number of rows of a chunk, at least 1.
+        ensemble_size: the number k of models.
 
     """
     extent = extent_of(trial, chunk_row_count=chunk_row_count)
@@ -103,7 +107,13 @@ def extent_of(
 ) -> Extent | None:
     """Return the size of a trial with chunks of one size; None if it would take too long.
 
-    A number of hypotheses that was asked for is tried whatever it takes.
+    A number of rules that the operator asked for is tried however long it takes.
+
+    Args:
+        trial: the population and the learning method to try.
+        chunk_row_count: the number of rows of a chunk, at least 1.
+        seconds_max: the longest estimated time, in seconds.
+
     """
     asked = trial.hypothesis_count
     if votes_by_cell(trial.learner):
@@ -121,7 +131,7 @@ def extent_of(
 
 
 def is_quick(learner: Learner) -> bool:
-    """Return whether a learner is known to train quickly."""
+    """Return whether a learning method is known to train models quickly."""
     if learner.estimator is None:
         return row_of(learner.hypothesis_class).is_quick
     return learner.packed and block_fit_of(learner.estimator, learner.params) is not None

@@ -1,7 +1,7 @@
 """A client of a Conclave server, and an evaluator of published classifiers.
 
-``Client`` and ``AsyncClient`` ask a server; ``load_classifier`` reads a published classifier
-and predicts by it, without a server.  Nothing here imports anything of the server.
+``Client`` and ``AsyncClient`` send queries to a server; ``load_classifier`` reads a published
+classifier, which predicts without a server. The package imports nothing from the server.
 """
 
 from __future__ import annotations

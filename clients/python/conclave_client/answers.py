@@ -24,15 +24,17 @@ class Answer:
     """A server's answer to one feature vector.
 
     Attributes:
-        query_id: number of the fresh answer, from 1; None from the published classifier.
-        label: one of the schema's classes; None where the votes did not agree far enough.
-        stable: whether they did.
-        phase: what answered.
-        replayed: whether it is a recorded answer given again.
-        score: mid-point of the bin; None where unstable, from the classifier, and in a release
-            of labels.
-        bin: the bin of the score, None as the score is.
-        precision: number of bins that were asked for, None in a release of labels.
+        query_id: the number of the answer among the release's answers by vote, counted from 1; None
+            for an answer of the published classifier.
+        label: a label of the schema; None if the models' votes did not agree clearly enough.
+        stable: whether the votes agreed clearly enough; True for an answer of the classifier.
+        phase: the release's phase in which the answer was given.
+        replayed: whether this is a recorded answer that is given again.
+        score: the mid-point of the score's bin; None for an unstable answer, for an answer of the
+            classifier, and in a release that answers labels.
+        bin: the interval that contains the score; None if the score is None.
+        precision: the number of score bins that the query asked for; None in a release that answers
+            labels.
 
     """
 
@@ -50,7 +52,7 @@ class Answer:
         """Return the answer in a server's reply; unknown members are ignored.
 
         Raises:
-            NotConclaveError: it holds none.
+            NotConclaveError: the reply contains no answer.
 
         """
         try:
@@ -74,10 +76,11 @@ class Statistics:
     """Mean outcomes of hypotheses over the private rows, in the order of the hypotheses.
 
     Attributes:
-        values: from -1, the first class for every row, to 1, the second.
-        fractions: shares of the rows that each labels as the second class.
+        values: the mean outcome of each hypothesis, from -1 (the first class for every row) to 1
+            (the second class for every row).
+        fractions: the fraction of the rows that each hypothesis labels as the second class.
         alpha: the largest error of a value.
-        beta: the probability with which alpha may fail.
+        beta: the probability that the error of some value exceeds alpha.
 
     """
 
@@ -91,7 +94,7 @@ class Statistics:
         """Return the statistics in a server's reply.
 
         Raises:
-            NotConclaveError: it holds none.
+            NotConclaveError: the reply contains no statistics.
 
         """
         try:
@@ -106,7 +109,7 @@ class Statistics:
 
 
 class Feature(TypedDict):
-    """A feature of the schema: bounds of a numeric one, categories of a categorical one."""
+    """A feature of the schema: bounds of a numeric feature, categories of a categorical one."""
 
     name: str
     kind: Literal["numeric", "categorical"]

@@ -1,8 +1,8 @@
 """A published classifier, evaluated by numpy with the same labels as the server's.
 
-Every row is read alone. Numbers are compared, clipped and cut into steps element by element in
-float64, and whatever is summed is an integer: a label is the same, to the bit, alone and in
-company. The document's format is described in Conclave's ``docs/classifier-format.md``.
+Every row is read alone. Numbers are compared, clipped and divided into steps element by element in
+float64, and only integers are summed, so that the label of a row does not depend on the other rows,
+to the bit. The document's format is described in Conclave's ``docs/classifier-format.md``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ KINDS: Final = frozenset({NUMERIC, DATE, "categorical", "boolean"})
 
 
 class UnsupportedClassifierError(ValueError):
-    """The document is no classifier, or does not suffice to predict."""
+    """The document is no classifier, or does not contain everything that predicting needs."""
 
 
 def load_classifier(path: str | PathLike[str]) -> Classifier:
@@ -62,7 +62,7 @@ def load_classifier(path: str | PathLike[str]) -> Classifier:
 
     Raises:
         OSError: the file cannot be read.
-        UnsupportedClassifierError: it holds no document that can be predicted by.
+        UnsupportedClassifierError: the file contains no document with which rows can be predicted.
 
     """
     return Classifier.read(Path(path).read_bytes())
@@ -72,11 +72,11 @@ class Classifier:
     """A published classifier that is evaluated without a server.
 
     Attributes:
-        document: as it was published.
-        release: name of the release.
-        label: what is predicted.
+        document: the published document.
+        release: the name of the release.
+        label: the name of the predicted column.
         classes: the labels, in order.
-        features: names of the features, in the order of a row's values.
+        features: the names of the features, in the order of a row's values.
 
     """
 
@@ -84,7 +84,7 @@ class Classifier:
         """Prepare to predict by a document.
 
         Raises:
-            UnsupportedClassifierError: it cannot be predicted by.
+            UnsupportedClassifierError: rows cannot be predicted with this document.
 
         """
         self.document = document
@@ -106,7 +106,7 @@ class Classifier:
         """Return the classifier in a JSON document.
 
         Raises:
-            UnsupportedClassifierError: it cannot be predicted by.
+            UnsupportedClassifierError: rows cannot be predicted with this document.
 
         """
         try:
@@ -121,11 +121,12 @@ class Classifier:
         """Return the predicted label of each row.
 
         Args:
-            frame: columns by name, or rows of values in the order of ``features``; a missing
-                value is None, NaN, or a string that the document lists.
+            frame: columns by name, or rows of values in the order of ``features``; a missing value
+                is None, NaN, or a text that the document lists.
 
         Raises:
-            ValueError: names the column that is absent, or whose value is of another kind.
+            ValueError: a column is missing or contains a value of another kind; the error names the
+                column.
 
         """
         decided = [_indices(part) for part in self._parts(frame)]
@@ -135,10 +136,11 @@ class Classifier:
     def scores(self, frame: Frame) -> NDArray[np.int64]:
         """Return the scores of each row, shape (rows, 1) for two classes, else (rows, classes).
 
-        Divided by the document's ``unit`` they are on the scale of the learner.
+        A score divided by the document's ``unit`` is on the scale of the learning method.
 
         Raises:
-            ValueError: the document has no scores, or as :meth:`predict` does.
+            ValueError: the document has no scores, a column is missing, or a column contains a
+                value of another kind.
 
         """
         if self._form != "scores" and not _has_scored_leaves(self.document):

@@ -1,7 +1,7 @@
 """Two clients of a Conclave server: a blocking one, and one for asyncio.
 
-They differ in how they wait, and in nothing else: requests, replies, retries and errors are
-those of the modules beside this one.
+The two clients differ only in how they wait; requests, replies, retries and errors are in the other
+modules of this package.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ RETRIES = Retries()
 class Client:
     """A blocking client of one server with one API key; usable as a context manager.
 
-    Every method sends again what is safe to send again, and raises a ``ConclaveError`` where
-    the server refuses or stays away.
+    Every method repeats requests that are safe to repeat, and raises a ``ConclaveError`` if the
+    server refuses the request or cannot be reached.
     """
 
     def __init__(
@@ -74,15 +74,16 @@ class Client:
         """Prepare to talk to ``url``; nothing is sent yet.
 
         Args:
-            url: address of the server.
-            key: with the roles that are needed; None for a server without keys.
-            retries: how often and how fast a request is sent again.
-            timeout_seconds: how long a connection may bring nothing.
-            transport: of httpx, in place of the network: certificates, proxies, tests.
-            pause: what waits between attempts.
+            url: the address of the server.
+            key: an API key with the required roles; None for a server without API keys.
+            retries: the number of attempts for a request, and the pauses between them.
+            timeout_seconds: the longest time without data on a connection, in seconds.
+            transport: an httpx transport in place of the network, for certificates, proxies or
+                tests.
+            pause: the function that waits between attempts.
 
         Raises:
-            ValueError: ``url`` is no address, or no header can carry ``key``.
+            ValueError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
 
         """
         options: dict[str, Any] = options_of(url, key, timeout_seconds)
@@ -119,9 +120,11 @@ class Client:
         """Return the server's answer to one feature vector.
 
         Args:
-            features: values in schema order or by name; None or NaN where one is missing.
-            key: an idempotency key; without one the client makes one for all its attempts.
-            precision: bins of the score, of a release that answers scores.
+            features: the feature values in the order of the schema, or by name; None or NaN for a
+                missing value.
+            key: an idempotency key; if None, the client makes one that all its attempts share.
+            precision: the number of bins of the score, for a release that answers scores; None for
+                the server's default.
 
         """
         call = query_call(features, key=key, precision=precision)
@@ -137,18 +140,20 @@ class Client:
     ) -> Iterator[Answer | ConclaveError]:
         """Yield the answer to each row, in order, as soon as it arrives.
 
-        A refused row has its error in its place, which is not raised, and the stream goes on.
-        After a lost connection the first row without a reply is the next that is asked.
+        For a refused row the error is yielded in place of the answer, and not raised, and the
+        stream continues. After a lost connection, the stream continues with the first row that has
+        no reply.
 
         Args:
-            rows: vectors, as :meth:`query` takes them.
-            keys: an idempotency key for each row; without them the client makes its own.
-            precision: bins of the score, of a release that answers scores.
-            rows_a_request: how many rows are read and sent together.
+            rows: the feature vectors, each in a form that :meth:`query` accepts.
+            keys: an idempotency key for each row; if None, the client makes its own.
+            precision: the number of bins of the score, for a release that answers scores; None for
+                the server's default.
+            rows_a_request: the number of rows that are read and sent together.
 
         Raises:
-            ConclaveError: the server refuses the client, or stays away.
-            ValueError: a row holds an infinite number or something else than values.
+            ConclaveError: the server refuses the client, or cannot be reached.
+            ValueError: a row contains an infinite number, or something other than feature values.
 
         """
         for lines in windows(rows, keys, precision, rows_a_request):
@@ -158,10 +163,10 @@ class Client:
         """Yield the reply to each line of a query stream, in order, as JSON values.
 
         Args:
-            lines: bodies of ``POST /query``, each with its newline; asked in one request.
+            lines: bodies of ``POST /query``, each with its newline; all are sent in one request.
 
         Raises:
-            ConclaveError: the server refuses the client, or stays away.
+            ConclaveError: the server refuses the client, or cannot be reached.
 
         """
         window = Window(lines, self._retries)
@@ -197,8 +202,9 @@ class Client:
         """Return the published classifier, to be evaluated without the server.
 
         Raises:
-            NotPublishedError: there is none yet.
-            UnsupportedClassifierError: its document alone does not suffice.
+            NotPublishedError: no classifier is published yet.
+            UnsupportedClassifierError: rows cannot be predicted with the classifier's document
+                alone.
 
         """
         from conclave_client.classifier import Classifier
@@ -209,10 +215,11 @@ class Client:
         """Return the mean outcomes of hypotheses over the private rows.
 
         Args:
-            hypotheses: classifier documents with a tree, or ``{"tree": ...}``.
+            hypotheses: the hypotheses; each is a classifier document with a tree, or
+                ``{"tree": ...}``.
 
         Raises:
-            NotPublishedError: there are no statistics, or not yet.
+            NotPublishedError: the release has no statistics, or has not published them yet.
 
         """
         return read_statistics(self._content(statistics_call(hypotheses)))
@@ -237,7 +244,7 @@ class Client:
 class AsyncClient:
     """A client of one server with one API key for asyncio; usable in ``async with``.
 
-    What its methods take, return and raise is what those of :class:`Client` do.
+    Its methods have the same arguments, results and errors as the methods of :class:`Client`.
     """
 
     def __init__(
@@ -253,7 +260,7 @@ class AsyncClient:
         """Prepare to talk to ``url``; the arguments are those of :class:`Client`.
 
         Raises:
-            ValueError: ``url`` is no address, or no header can carry ``key``.
+            ValueError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
 
         """
         options: dict[str, Any] = options_of(url, key, timeout_seconds)

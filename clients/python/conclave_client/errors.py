@@ -21,13 +21,15 @@ class ConclaveError(Exception):
     """The base class of errors: a server's refusal, or a failed connection.
 
     Attributes:
-        detail: one line for people, which may change.
-        slug: the last part of the problem's type, such as ``invalid-features``; None where no
-            server named it.
-        status: of HTTP; None where there was no reply.
-        feature: the feature at fault, where the problem names one.
-        request_id: by which the server's operator finds the request, where it is known.
-        retry_after_seconds: how long the server asks to wait, where it does.
+        detail: one line for people, whose wording may change between versions.
+        slug: the last part of the problem's type, such as ``invalid-features``; None if no server
+            named it.
+        status: the HTTP status; None without a reply.
+        feature: the name of the feature at fault; None if the problem names none.
+        request_id: the identifier by which the server's operator finds the request; None if
+            unknown.
+        retry_after_seconds: the time that the server asks the client to wait, in seconds; None if
+            it asks for none.
 
     """
 
@@ -125,10 +127,11 @@ def error_of(
     """Return the error for a problem document that a server sent.
 
     Args:
-        problem: its members; anything else than a problem is possible.
-        status: of the reply; None for a line of a stream, whose problem has its own.
-        request_id: of the reply.
-        retry_after_seconds: of the reply.
+        problem: the members of the document, which may also be something other than a problem.
+        status: the HTTP status of the reply; None for a line of a stream, whose problem contains
+            its own status.
+        request_id: the identifier of the request in the reply.
+        retry_after_seconds: the time that the reply asks the client to wait, in seconds.
 
     """
     kind, told = problem.get("type"), problem.get("status")

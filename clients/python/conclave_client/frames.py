@@ -1,6 +1,6 @@
 """Conversion of tables of any kind to the columns that a classifier needs.
 
-A column is read value by value: what becomes of a value depends on nothing beside it.
+A column is read value by value: the result for a value does not depend on any other value.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DAY_ZERO: Final = dt.date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True)
 class MissingTokens:
-    """The strings that stand for a missing value, and the numbers that they spell."""
+    """The texts that stand for a missing value, and the numbers that these texts spell."""
 
     texts: frozenset[str]
     numbers: tuple[float, ...]
@@ -59,7 +59,7 @@ def columns_of(frame: Frame, names: Sequence[str]) -> list[Any]:
     """Return one column of a table for each name, in the order of the names.
 
     Raises:
-        ValueError: a column is missing, or rows are not as long as they have to be.
+        ValueError: a column is missing, or rows have the wrong length.
 
     """
     if _has_named_columns(frame):

@@ -64,7 +64,7 @@ def options_of(url: str, key: str | None, timeout_seconds: float) -> dict[str, o
     """Return the options with which both kinds of httpx clients are created.
 
     Raises:
-        ValueError: ``url`` is no address, or ``key`` no header can carry.
+        ValueError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
 
     """
     if key is not None and not KEY.fullmatch(key):
@@ -103,8 +103,8 @@ def windows(
     """Yield the lines of a query stream in groups, one group for each HTTP request.
 
     Raises:
-        ValueError: a row that no JSON can hold, by its number from 0, before it is asked; or
-            there are fewer keys than rows.
+        ValueError: a row cannot be written as JSON (the error gives its number from 0, and the row
+            is not sent), or there are fewer keys than rows.
 
     """
     if rows_a_request < 1:
@@ -185,8 +185,9 @@ def lost(error: httpx.TransportError | httpx.InvalidURL, url: httpx.URL) -> Conc
     """Return the error for an HTTP request that got no reply.
 
     Raises:
-        UnavailableError: it can have none, however often it is sent.
-        NotConclaveError: who answers has no TLS, or a certificate that is not accepted.
+        UnavailableError: the address can never be reached, however often the request is sent.
+        NotConclaveError: the program at the address uses no TLS, or its certificate is not
+            accepted.
 
     """
     refusal = _refusal_of_tls(error)

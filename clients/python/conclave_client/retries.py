@@ -1,6 +1,6 @@
 """Retries: when an HTTP request is sent again, and which lines of a stream still need a reply.
 
-Nothing here sends anything: the two clients do, each in its own way.
+This module sends nothing; the two clients do so.
 """
 
 from __future__ import annotations
@@ -33,13 +33,16 @@ STOPPED: Final = "the server stopped answering"
 class Retries:
     """The settings for retries: number of attempts, and pauses between them.
 
-    Sent again is what was lost on its way and what the server, or a proxy, asks to send later:
-    a vector that was answered gets its recorded answer, so that nothing is charged twice.
+    A request is sent again if it or its reply was lost, or if the server or a proxy asks the client
+    to send it later. This is safe because a vector that was answered before gets its recorded
+    answer, so that nothing is charged twice.
 
     Attributes:
-        attempts_max: requests in a row that bring nothing, the first included; 1 is none again.
-        pause_seconds: half of the first pause; each is twice the one before.
-        pause_seconds_max: the longest pause, unless the server asks for a longer one, up to 60.
+        attempts_max: the largest number of attempts in a row without a reply, the first included; 1
+            means no retry.
+        pause_seconds: half of the first pause, in seconds; each pause is twice the previous one.
+        pause_seconds_max: the longest pause, in seconds, unless the server asks for a longer one of
+            up to 60 seconds.
 
     """
 
@@ -78,7 +81,7 @@ class Attempts:
         """Return the number of seconds to wait before the next attempt.
 
         Raises:
-            ConclaveError: the error, which does not pass, or there were attempts enough.
+            ConclaveError: the given error, if a retry cannot help or there were enough attempts.
 
         """
         self._failures += 1
@@ -100,11 +103,11 @@ class Window:
     """Lines of a stream that are sent together, with the replies received so far."""
 
     def __init__(self, lines: Sequence[bytes], retries: Retries) -> None:
-        """Begin with all of them open.
+        """Begin with all lines waiting for a reply.
 
         Args:
             lines: queries of ``POST /query/stream``, each with its newline.
-            retries: how often they are asked.
+            retries: the number of attempts, and the pauses between them.
 
         """
         self._lines = lines
@@ -123,10 +126,11 @@ class Window:
     def feed(self, chunk: bytes) -> list[Reply]:
         """Accept a part of the response; return final replies that are next in order.
 
-        Cut at newlines only: a label may hold what else Unicode takes for a line's end.
+        The response is split only at newlines, because a label may contain other characters that
+        Unicode treats as the end of a line.
 
         Raises:
-            NotConclaveError: a line is no JSON object, or has no end.
+            NotConclaveError: a line is no JSON object, or is too long.
 
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -142,10 +146,10 @@ class Window:
         """Return the seconds to wait before the next request; None if none is needed.
 
         Args:
-            error: how the last request ended; None where its response was whole.
+            error: the error that ended the last request; None if its response was complete.
 
         Raises:
-            ConclaveError: the error, where it does not pass.
+            ConclaveError: the given error, if a retry cannot help.
 
         """
         still_open = [index for index in self._open if _is_open(self._replies[index])]
@@ -181,7 +185,7 @@ def document_of(body: bytes) -> Reply:
     """Return the JSON object in a reply's body.
 
     Raises:
-        NotConclaveError: it is none.
+        NotConclaveError: the body is no JSON object.
 
     """
     try:

@@ -1,10 +1,12 @@
 """The Open Inference Protocol over gRPC, with the same answers, API keys and limits as HTTP.
 
-Needs the extra ``grpc``; only ``app/main.py`` imports it, and only where ``server.grpc_port`` is
-set.
+The folder needs the extra ``grpc``; only ``app/main.py`` imports it, and only if
+``server.grpc_port`` is set.
 
-* ``grpc_predict_v2.proto`` has the messages, ``grpc_predict_v2.binpb`` the same as protoc reads
-  them, and ``messages.py`` turns them into what HTTP's JSON is read into, and answers into them.
-* ``calls.py`` has a handler for each method, within the same edge as a route of HTTP.
-* ``inference_server.py`` has the server: its limits, its start and its end.
+* ``grpc_predict_v2.proto`` defines the messages, ``grpc_predict_v2.binpb`` is this file as compiled
+  by protoc, and ``messages.py`` converts a message to the same request as HTTP's JSON, and answers
+  to messages.
+* ``calls.py`` contains a handler for each method, with the same access control and error handling
+  as an HTTP route.
+* ``inference_server.py`` is the server: its limits, its start and its end.
 """

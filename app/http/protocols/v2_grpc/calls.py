@@ -1,8 +1,8 @@
 """The gRPC methods of the Open Inference Protocol, with access control and error handling.
 
-A call is a POST of HTTP/2: its method is the path and its metadata are the headers.  So its
-key, role, limits, request id, trace, counts and refusals are those of a route; a reply has a
-code in place of a status.
+A gRPC call is an HTTP/2 POST request: its method is the path, and its metadata are the headers. So
+the API key, role, limits, request id, trace, counts and refusals of a call are the same as those of
+an HTTP route; the reply has a gRPC status code in place of an HTTP status.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class CallReply:
     """The result of a gRPC call: a message, or a status with a text.
 
     Attributes:
-        message: encoded; empty where the call is refused.
-        code: of the call.
-        detail: what is wrong, for people.
-        status_code: the status that HTTP has for the same.
-        raw_headers: the metadata that trail the reply.
+        message: the encoded message; empty if the call is refused.
+        code: the gRPC status code.
+        detail: a text for people that describes the error.
+        status_code: the HTTP status of the same result.
+        raw_headers: the metadata that follow the reply.
 
     """
 
@@ -186,7 +186,7 @@ class Calls:
     """The gRPC methods that one server offers.
 
     Attributes:
-        is_ending: whether calls that come now are refused, as the server is to end.
+        is_ending: whether new calls are refused because the server is ending.
 
     """
 
@@ -194,10 +194,10 @@ class Calls:
         """Start with no methods registered.
 
         Args:
-            api: passed to every handler.
-            access: the door.
-            under_way: the requests that the process answers; calls add themselves, so that
-                they are waited for at its end, and given up when that takes too long.
+            api: the parts of the server that every handler may use.
+            access: access control by keys and tokens.
+            under_way: the process's requests in progress. Calls add themselves, so that the server
+                waits for them when it ends, for a limited time.
 
         """
         self.is_ending = False

@@ -35,9 +35,10 @@ class InferenceServer:
         """Prepare the gRPC server without starting it.
 
         Args:
-            api: of the application, whose counts and limits are the same.
-            access: the door of HTTP's routes.  No ``Host`` is asked for, as it is there: a
-                browser does not speak HTTP/2 without TLS.
+            api: the parts of the server that HTTP handlers use too, with the same counts and
+                limits.
+            access: the access control of the HTTP routes. The ``Host`` is not checked here, because
+                browsers do not send HTTP/2 without TLS.
 
         """
         self._api = api
@@ -49,11 +50,11 @@ class InferenceServer:
         """Start listening for gRPC calls.
 
         Args:
-            reserved: a socket that is bound to the address, and closed here.
-            under_way: the requests that the process answers.
+            reserved: a socket that is bound to the address, and that this method closes.
+            under_way: the process's requests in progress.
 
         Raises:
-            ConfigurationError: another program has begun to listen there.
+            ConfigurationError: another program has begun to listen on this address.
 
         """
         self._calls = Calls(self._api, self._access, under_way)

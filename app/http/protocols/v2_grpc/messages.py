@@ -1,7 +1,7 @@
 """gRPC messages: decoding a call into an inference request, and encoding the answers.
 
-Messages live in a pool of their own: a client's library in the same process, which declares
-the same names, is not in the way.
+The message types are in a descriptor pool of their own, so that they do not conflict with a client
+library in the same process that declares the same names.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is
     """Return the protobuf message that received bytes encode.
 
     Raises:
-        MalformedBodyError: it is none of that kind.
+        MalformedBodyError: the bytes are no message of this kind.
 
     """
     try:
@@ -99,9 +99,10 @@ def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401
         request: a ``ModelInferRequest``.
 
     Raises:
-        MalformedBodyError: values that are not where they should be.
-        InvalidFeaturesError: text that is not UTF-8.
-        InvalidParameterError: shared memory, or an output in the form of classes.
+        MalformedBodyError: the values of a tensor are not in the field that its datatype requires.
+        InvalidFeaturesError: a text is not UTF-8.
+        InvalidParameterError: the request uses shared memory, or asks for an output in the form of
+            classes.
 
     """
     raw = request.raw_input_contents
@@ -175,9 +176,9 @@ def inference_reply(
 
     Args:
         model_name: the release's name.
-        asked: the request.
-        answers: one a row; None where there is none.
-        is_raw: whether values go into ``raw_output_contents``, as the request's came.
+        asked: the inference request.
+        answers: one answer per row; None for a row without an answer.
+        is_raw: whether values go into ``raw_output_contents``, as in the request.
 
     """
     reply = MESSAGES["ModelInferResponse"](model_name=model_name, id=asked.id or "")
