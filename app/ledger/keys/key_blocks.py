@@ -133,12 +133,27 @@ def _keys_of(items: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return prefixes.view(">u8").ravel().astype(np.uint64)
 
 
-def _pairs_of(body: bytes) -> list[tuple[int, int]]:
-    """Return key and number of every item, as whole numbers."""
+def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
+    """Return the keys and the numbers of every item, as whole numbers."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     numbers = np.zeros((len(items), 8), np.uint8)
     numbers[:, 8 - NUMBER_BYTES :] = items[:, PREFIX_BYTES:]
-    return list(zip(_keys_of(items).tolist(), numbers.view(">u8").ravel().tolist(), strict=True))
+    return _keys_of(items).tolist(), numbers.view(">u8").ravel().tolist()
+
+
+def _keys_in(digests: Sequence[bytes]) -> list[int]:
+    """Return the keys of digests, as whole numbers."""
+    return [int.from_bytes(digest[:PREFIX_BYTES], "big") for digest in digests]
+
+
+def _items_of(digests: Sequence[bytes], first: int) -> bytes:
+    """Return the items of digests whose answers are numbered from ``first`` on."""
+    items = np.empty((len(digests), ITEM_BYTES), np.uint8)
+    prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
+    numbers = np.arange(first, first + len(digests), dtype=">u8").view(np.uint8).reshape(-1, 8)
+    items[:, :PREFIX_BYTES] = np.frombuffer(prefixes, np.uint8).reshape(-1, PREFIX_BYTES)
+    items[:, PREFIX_BYTES:] = numbers[:, 8 - NUMBER_BYTES :]
+    return items.tobytes()
 
 
 def _check_whole(body: bytes) -> None:
@@ -173,34 +188,59 @@ class KeyImage:
         self.earlier = earlier
         self.depth = depth
         self._newest = newest
+        self._added: list[bytes] = []  # digests of the answers after the newest items
         self._bodies = dict(bodies or {})
         self._numbers: dict[int, tuple[int, ...] | int] = {}
         for (level, _), body in self._bodies.items():
             _check_whole(body)
             if level < IMAGE_LEVELS:
-                self._learn(_pairs_of(body))
-        self._learn(_pairs_of(newest))
+                self._learn(*_pairs_of(body))
+        self._learn(*_pairs_of(newest))
 
     @property
     def is_full(self) -> bool:
         """Whether the newest items are so many that they must be moved to blocks."""
-        return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
+        return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
         """Return the numbers of the answers in memory whose key matches a hash."""
-        known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
+        known = self._known(int.from_bytes(digest[:PREFIX_BYTES], "big"))
+        return (*known, *self._in_last_level(digest))
+
+    def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the numbers of the answers in memory whose key matches one of several hashes."""
+        found: list[int] = []
+        keys = _keys_in(digests)
+        if not self._numbers.keys().isdisjoint(keys):
+            for key in keys:
+                found += self._known(key)
+        if self.depth >= IMAGE_LEVELS:
+            for digest in digests:
+                found += self._in_last_level(digest)
+        return found
+
+    def _known(self, key: int) -> tuple[int, ...]:
+        known = self._numbers.get(key, ())
+        return (known,) if isinstance(known, int) else known
+
+    def _in_last_level(self, digest: bytes) -> list[int]:
+        """Search the level in memory whose keys are in blocks alone."""
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
-        further = numbers_in(self._bodies.get(place, b""), digest)
-        return (known, *further) if isinstance(known, int) else (*known, *further)
+        return numbers_in(self._bodies.get(place, b""), digest)
 
     def add(self, digests: Sequence[bytes]) -> None:
         """Add new answers to the newest items of the index."""
         first = self.answered + 1
-        items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
-        added = b"".join(items)
-        self._learn(_pairs_of(added))
-        self._newest += added
-        self.answered += len(items)
+        self._learn(_keys_in(digests), range(first, first + len(digests)))
+        self._added += digests
+        self.answered += len(digests)
+
+    def newest_items(self) -> bytes:
+        """Return the items that are in no block yet, in the order of their answers."""
+        if self._added:
+            self._newest += _items_of(self._added, self.answered + 1 - len(self._added))
+            self._added = []
+        return self._newest
 
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
         """Move the newest items to blocks, and return every changed block by level and number.
@@ -210,9 +250,10 @@ class KeyImage:
 
         """
         changed = _Changed(self._bodies, blocks)
+        newest = self.newest_items()
         after = self.answered - self.earlier
-        before = after - len(self._newest) // ITEM_BYTES
-        changed.spread(self._newest, 1)
+        before = after - len(newest) // ITEM_BYTES
+        changed.spread(newest, 1)
         self._newest = b""
         for turn in range(before // NEWEST_MAX, after // NEWEST_MAX):
             for level in range(1, min(self.depth, LEVELS_MAX - 1) + 1):
@@ -230,19 +271,19 @@ class KeyImage:
         changed.bodies[level, block] = b""
         changed.spread(body, level + 1)
         if level == IMAGE_LEVELS - 1:
-            self._forget(_pairs_of(body))
+            self._forget(*_pairs_of(body))
 
-    def _learn(self, pairs: Sequence[tuple[int, int]]) -> None:
-        numbers, newly = self._numbers, dict(pairs)
-        if len(newly) == len(pairs) and numbers.keys().isdisjoint(newly):
+    def _learn(self, keys: Sequence[int], of: Sequence[int]) -> None:
+        """Note the numbers of answers, by their keys."""
+        numbers, newly = self._numbers, dict(zip(keys, of, strict=True))
+        if len(newly) == len(keys) and numbers.keys().isdisjoint(newly):
             numbers.update(newly)
             return
-        for key, number in pairs:  # keys that begin alike: one in 2^64, or made for it
-            known = numbers.get(key, ())
-            numbers[key] = (known, number) if isinstance(known, int) else (*known, number)
+        for key, number in zip(keys, of, strict=True):  # alike: one in 2^64, or made for it
+            numbers[key] = (*self._known(key), number) if key in numbers else number
 
-    def _forget(self, pairs: Sequence[tuple[int, int]]) -> None:
-        for key, number in pairs:
+    def _forget(self, keys: Sequence[int], of: Sequence[int]) -> None:
+        for key, number in zip(keys, of, strict=True):
             known = self._numbers.pop(key)
             if not isinstance(known, int):
                 self._numbers[key] = tuple(each for each in known if each != number)

@@ -111,7 +111,7 @@ def test_who_follows_another_server_has_the_same_in_memory() -> None:
         answered=ANSWERS,
         earlier=0,
         depth=writer.depth,
-        newest=writer._newest,
+        newest=writer.newest_items(),
         bodies={at: body for at, body in blocks.bodies.items() if at[0] <= key_blocks.IMAGE_LEVELS},
     )
     assert started._bodies == writer._bodies
