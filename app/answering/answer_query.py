@@ -30,7 +30,6 @@ from app.errors import ContainedError, IntegrityError, UnavailableError, Uncount
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
-from app.ledger.ledger import AnswerRow
 from app.noise.system import drawn_ahead
 from app.privacy.voting import query_decision
 from app.privacy.voting.tallies import PrivateValues, private_tallies
@@ -373,8 +372,8 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            columns = zip(*map(_ROW_OF, batch.fresh), strict=True)
-            transaction.record_answers(list(map(AnswerRow, *columns)))
+            digests, vectors, answers = zip(*map(_ROW_OF, batch.fresh), strict=True)
+            transaction.record_columns(digests, vectors, answers)
             self._append_threshold(transaction, batch)
         if batch.asked:
             transaction.record_asked(list(batch.asked.values()))

@@ -207,16 +207,43 @@ class Transaction:
         """
         invariant(bool(rows), "an entry covers at least one answer")
         vector_digests, vectors, given, qualifiers = zip(*rows, strict=True)
-        first, count = given[0].query_id, len(rows)
+        return self.record_columns(vector_digests, vectors, given, qualifiers)
+
+    def record_columns(
+        self,
+        vector_digests: Sequence[bytes],
+        vectors: Sequence[bytes],
+        given: Sequence[RecordedAnswer],
+        qualifiers: Sequence[bytes] | None = None,
+    ) -> Head:
+        """Do as :meth:`record_answers`, with its rows as columns of equal length.
+
+        Args:
+            vector_digests: as in :class:`AnswerRow`, and so the others.
+            vectors: canonical bytes.
+            given: the answers, at least one, in the order of their numbers.
+            qualifiers: None where every one is empty.
+
+        Raises:
+            InvariantError: the answers do not follow from the ledger.
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        first, count = given[0].query_id, len(given)
         numbers = [answer.query_id for answer in given]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
         head = self.append(_released(vector_digests, given, self._state.generations))
         is_label = given[0].precision is None
         fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
+        # Python's sqlite3 looks for an adapter of every bytes and bool, and of none of these.
+        blobs = map(bytearray, vector_digests), map(bytearray, vectors)
+        qualified = map(bytearray, qualifiers or repeat(b"", count))
+        labels = [answer.label for answer in given]
+        stable = [int(answer.stable) for answer in given]
+        further = [map(attrgetter(name), given) for name in fields[len(_LABEL_FIELDS) :]]
         at = repeat(self._release_number, count), repeat(head.sequence, count)
-        columns = [map(attrgetter(name), given) for name in fields]
-        placed = list(zip(*at, vector_digests, vectors, qualifiers, *columns, strict=True))
+        placed = list(zip(*at, *blobs, qualified, numbers, labels, stable, *further, strict=True))
         self._in_database(
             insert_rows,
             self._connection,

@@ -1,15 +1,15 @@
 """The levels and blocks of the index of answers, and the rule that moves items between levels.
 
-A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the key
-with the answer's number. Level L has ``FAN_OUT ** L`` blocks, one for each value of the digest's
-first ``4 L`` bits, so that block b of level L covers the same digests as the ``FAN_OUT`` blocks
-from number ``FAN_OUT * b`` of level L + 1. Each key is either among the newest items, or in one
-block of one level.
+A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
+key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
+digest's first ``4 L`` bits, so that block b of a level covers the same digests as the
+``FAN_OUT`` blocks from ``FAN_OUT * b`` of the next.  A key is in exactly one place: in the
+newest part, or in one block of one level.
 
-When there are ``NEWEST_MAX`` newest items, they are moved to level 1, and one block of each level,
-in turn, is moved to the next level if it is at least half full. So each commit moves a bounded
-number of keys, however long the ledger is. The layout depends only on the number of answers and
-their digests, which entries show, and on nothing private.
+When ``NEWEST_MAX`` keys are in the newest part, they go to level 1, and one block of each
+level, by turns, to the level after it, where it is at least half full.  So each commit moves a
+bounded number of keys, whatever the ledger's length.  All of it follows from how many answers
+there are and from their digests, which entries show: from nothing private.
 """
 
 from __future__ import annotations
@@ -45,26 +45,14 @@ _BITS: Final = 4
 
 
 class Blocks(Protocol):
-    """The interface for reading stored blocks of the index of answers.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the blocks that are not empty among ``count`` blocks of a level, by number.
-
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
+        """Return the blocks that are not empty among ``count`` blocks of a level, by number."""
 
 
 class NoBlocks:
-    """An empty set of stored blocks, used if another server has written them since.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """An empty set of stored blocks, used if another server has written them since."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
         """Return no blocks of the index."""
@@ -73,20 +61,12 @@ class NoBlocks:
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number."""
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block of a level in which an answer's hash belongs.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Return the number of the block of a level in which an answer's hash belongs."""
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
@@ -94,11 +74,8 @@ def block_of(digest: bytes, level: int) -> int:
 def items_in(body: bytes) -> list[bytes]:
     """Return every index item of a block, in order.
 
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-
     Raises:
-        LedgerCorruptError: the block does not consist of whole items.
+        LedgerCorruptError: the block does not hold whole items.
 
     """
     _check_whole(body)
@@ -106,22 +83,15 @@ def items_in(body: bytes) -> list[bytes]:
 
 
 def number_of_item(item: bytes) -> int:
-    """Return the number of the answer that an index item stands for.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Return the number of the answer that an index item stands for."""
     return int.from_bytes(item[PREFIX_BYTES:], "big")
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
     """Return the numbers of all answers in a block whose key matches a hash.
 
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-
     Raises:
-        LedgerCorruptError: the block does not consist of whole items.
+        LedgerCorruptError: the block does not hold whole items.
 
     """
     _check_whole(body)
@@ -143,11 +113,7 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return index items grouped by their block of a level, each block sorted.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Return index items grouped by their block of a level, each block sorted."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")
@@ -167,12 +133,27 @@ def _keys_of(items: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return prefixes.view(">u8").ravel().astype(np.uint64)
 
 
-def _pairs_of(body: bytes) -> list[tuple[int, int]]:
-    """Return key and number of every item, as whole numbers."""
+def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
+    """Return the keys and the numbers of every item, as whole numbers."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     numbers = np.zeros((len(items), 8), np.uint8)
     numbers[:, 8 - NUMBER_BYTES :] = items[:, PREFIX_BYTES:]
-    return list(zip(_keys_of(items).tolist(), numbers.view(">u8").ravel().tolist(), strict=True))
+    return _keys_of(items).tolist(), numbers.view(">u8").ravel().tolist()
+
+
+def _keys_in(digests: Sequence[bytes]) -> list[int]:
+    """Return the keys of digests, as whole numbers."""
+    return [int.from_bytes(digest[:PREFIX_BYTES], "big") for digest in digests]
+
+
+def _items_of(digests: Sequence[bytes], first: int) -> bytes:
+    """Return the items of digests whose answers are numbered from ``first`` on."""
+    items = np.empty((len(digests), ITEM_BYTES), np.uint8)
+    prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
+    numbers = np.arange(first, first + len(digests), dtype=">u8").view(np.uint8).reshape(-1, 8)
+    items[:, :PREFIX_BYTES] = np.frombuffer(prefixes, np.uint8).reshape(-1, PREFIX_BYTES)
+    items[:, PREFIX_BYTES:] = numbers[:, 8 - NUMBER_BYTES :]
+    return items.tobytes()
 
 
 def _check_whole(body: bytes) -> None:
@@ -183,16 +164,12 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items and first levels, as committed.
 
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-
-    The copy is the state of the index after a number of answers. Answers that other servers have
-    recorded since are added in the order of their entries, or the index is read again.
+    It holds what the database holds after a number of answers; whoever finds more answers
+    there adds them, in the order of their entries, or reads it anew.
 
     Attributes:
-        answered: the number of the newest answer in the copy.
-        earlier: the number of answers from versions without this index, which have the first
-            numbers.
+        answered: number of the newest answer in it.
+        earlier: answers of before there were blocks, whose numbers come first.
         depth: the deepest level that has a block.
 
     """
@@ -206,70 +183,77 @@ class KeyImage:
         newest: bytes = b"",
         bodies: Mapping[tuple[int, int], bytes] | None = None,
     ) -> None:
-        """Take over the stored newest items and first levels of the index.
-
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
+        """Take over the stored newest items and first levels of the index."""
         self.answered = answered
         self.earlier = earlier
         self.depth = depth
         self._newest = newest
+        self._added: list[bytes] = []  # digests of the answers after the newest items
         self._bodies = dict(bodies or {})
         self._numbers: dict[int, tuple[int, ...] | int] = {}
         for (level, _), body in self._bodies.items():
             _check_whole(body)
             if level < IMAGE_LEVELS:
-                self._learn(_pairs_of(body))
-        self._learn(_pairs_of(newest))
+                self._learn(*_pairs_of(body))
+        self._learn(*_pairs_of(newest))
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many newest items that they must be moved to blocks.
-
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
-        return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
+        """Whether the newest items are so many that they must be moved to blocks."""
+        return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key matches a hash.
+        """Return the numbers of the answers in memory whose key matches a hash."""
+        known = self._known(int.from_bytes(digest[:PREFIX_BYTES], "big"))
+        return (*known, *self._in_last_level(digest))
 
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
-        known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
+    def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the numbers of the answers in memory whose key matches one of several hashes."""
+        found: list[int] = []
+        keys = _keys_in(digests)
+        if not self._numbers.keys().isdisjoint(keys):
+            for key in keys:
+                found += self._known(key)
+        if self.depth >= IMAGE_LEVELS:
+            for digest in digests:
+                found += self._in_last_level(digest)
+        return found
+
+    def _known(self, key: int) -> tuple[int, ...]:
+        known = self._numbers.get(key, ())
+        return (known,) if isinstance(known, int) else known
+
+    def _in_last_level(self, digest: bytes) -> list[int]:
+        """Search the level in memory whose keys are in blocks alone."""
         place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
-        further = numbers_in(self._bodies.get(place, b""), digest)
-        return (known, *further) if isinstance(known, int) else (*known, *further)
+        return numbers_in(self._bodies.get(place, b""), digest)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Add new answers to the newest items of the index.
-
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
+        """Add new answers to the newest items of the index."""
         first = self.answered + 1
-        items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
-        added = b"".join(items)
-        self._learn(_pairs_of(added))
-        self._newest += added
-        self.answered += len(items)
+        self._learn(_keys_in(digests), range(first, first + len(digests)))
+        self._added += digests
+        self.answered += len(digests)
+
+    def newest_items(self) -> bytes:
+        """Return the items that are in no block yet, in the order of their answers."""
+        if self._added:
+            self._newest += _items_of(self._added, self.answered + 1 - len(self._added))
+            self._added = []
+        return self._newest
 
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
         """Move the newest items to blocks, and return every changed block by level and number.
 
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-
         Args:
-            blocks: the stored blocks of the levels that are not in memory.
+            blocks: of the levels that are not in memory.
 
         """
         changed = _Changed(self._bodies, blocks)
+        newest = self.newest_items()
         after = self.answered - self.earlier
-        before = after - len(self._newest) // ITEM_BYTES
-        changed.spread(self._newest, 1)
+        before = after - len(newest) // ITEM_BYTES
+        changed.spread(newest, 1)
         self._newest = b""
         for turn in range(before // NEWEST_MAX, after // NEWEST_MAX):
             for level in range(1, min(self.depth, LEVELS_MAX - 1) + 1):
@@ -287,19 +271,19 @@ class KeyImage:
         changed.bodies[level, block] = b""
         changed.spread(body, level + 1)
         if level == IMAGE_LEVELS - 1:
-            self._forget(_pairs_of(body))
+            self._forget(*_pairs_of(body))
 
-    def _learn(self, pairs: Sequence[tuple[int, int]]) -> None:
-        numbers, newly = self._numbers, dict(pairs)
-        if len(newly) == len(pairs) and numbers.keys().isdisjoint(newly):
+    def _learn(self, keys: Sequence[int], of: Sequence[int]) -> None:
+        """Note the numbers of answers, by their keys."""
+        numbers, newly = self._numbers, dict(zip(keys, of, strict=True))
+        if len(newly) == len(keys) and numbers.keys().isdisjoint(newly):
             numbers.update(newly)
             return
-        for key, number in pairs:  # keys that begin alike: one in 2^64, or made for it
-            known = numbers.get(key, ())
-            numbers[key] = (known, number) if isinstance(known, int) else (*known, number)
+        for key, number in zip(keys, of, strict=True):  # alike: one in 2^64, or made for it
+            numbers[key] = (*self._known(key), number) if key in numbers else number
 
-    def _forget(self, pairs: Sequence[tuple[int, int]]) -> None:
-        for key, number in pairs:
+    def _forget(self, keys: Sequence[int], of: Sequence[int]) -> None:
+        for key, number in zip(keys, of, strict=True):
             known = self._numbers.pop(key)
             if not isinstance(known, int):
                 self._numbers[key] = tuple(each for each in known if each != number)

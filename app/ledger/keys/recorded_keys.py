@@ -215,7 +215,7 @@ def find_recorded(
         numbers += [_number(number) for (number,) in found]
         levels = range(1, _depth(connection, release_number) + 1)
     else:
-        numbers += [each for digest in vector_digests for each in image.candidates(digest)]
+        numbers += image.candidates_of(vector_digests)
         levels = range(IMAGE_LEVELS + 1, image.depth + 1)
     numbers += _in_blocks(connection, release_number, vector_digests, levels)
     wanted = set(vector_digests)

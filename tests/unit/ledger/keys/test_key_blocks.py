@@ -90,6 +90,9 @@ def test_each_key_is_in_one_place_and_found() -> None:
         ]
         assert [*image.candidates(digest), *deeper] == [number]
     assert image.candidates(digest_of(0)) == ()
+    in_memory = [number for digest in digests for number in image.candidates(digest)]
+    assert sorted(image.candidates_of([digest_of(0), *digests])) == sorted(in_memory)
+    assert image.candidates_of([digest_of(0)]) == []
     for (level, block), body in blocks.bodies.items():
         assert items_in(body) == sorted(items_in(body))
         assert all(block_of(item, level) == block for item in items_in(body))
@@ -111,7 +114,7 @@ def test_who_follows_another_server_has_the_same_in_memory() -> None:
         answered=ANSWERS,
         earlier=0,
         depth=writer.depth,
-        newest=writer._newest,
+        newest=writer.newest_items(),
         bodies={at: body for at, body in blocks.bodies.items() if at[0] <= key_blocks.IMAGE_LEVELS},
     )
     assert started._bodies == writer._bodies
@@ -134,6 +137,7 @@ def test_keys_that_begin_alike_are_both_found() -> None:
         for number in numbers_in(body, ALIKE)
     ]
     assert sorted([*image.candidates(ALIKE), *stored]) == [1, 3, 5, 7, 9, 11, 13, 15]
+    assert set(image.candidates_of([ALIKE, digest_of(-1)])) == set(image.candidates(ALIKE))
 
 
 def test_an_earlier_ledger_counts_its_blocks_from_its_first_new_answer() -> None:
