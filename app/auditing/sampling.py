@@ -11,6 +11,8 @@ distinguish. A *stretch* is a number of consecutive queries with the same votes.
 the number of votes above half for the audited label; the leads on the two data sets differ by the
 number of votes that one record can change, and the data set with the larger lead may be another in
 each stretch.
+
+Each adversary repeats one query, with a lead (votes above half for the audited label) of its own.
 """
 
 from __future__ import annotations
@@ -153,10 +155,7 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Return adversaries against the noisy vote, for its sampled audit.
-
-    Each repeats one query, with a lead (votes above half for the audited label) of its own.
-    """
+    """Return adversaries against the noisy vote, for its sampled audit."""
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
@@ -167,10 +166,7 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Return adversaries against the two-label vote, for its sampled audit.
-
-    Each repeats one query, with a lead (votes above half for the audited label) of its own.
-    """
+    """Return adversaries against the two-label vote, for its sampled audit."""
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),

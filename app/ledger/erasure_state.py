@@ -63,17 +63,12 @@ def persons_name(number: int) -> str:
 
 
 def is_beside_entries(name: str) -> bool:
-    """Return whether a private value is of a kind that no ledger entry mentions.
-
-    Examples are pending erasure requests.
-    """
+    """Return whether a private value is of a kind that no ledger entry mentions."""
     return name.startswith(PREFIXES)
 
 
 def read_beside(connection: Connection, release_number: int, prefix: str) -> dict[str, bytes]:
     """Return the stored private values whose names begin with a prefix, ordered by name.
-
-    Examples are pending erasure requests.
 
     Raises:
         LedgerCorruptError: a value is altered, or belongs to another release.

@@ -3,6 +3,9 @@
 Write transactions are serialised by the database's write lock. Each begins by reading all entries
 that the database has beyond those that this process knows, so that nothing is assumed after a
 commit whose result is unknown.
+
+The note is in a file outside the database, and reveals whether an older copy of the database was
+restored.
 """
 
 from __future__ import annotations
@@ -139,21 +142,13 @@ class Ledger:
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Note every later commit in a file outside the database, until the ledger closes.
-
-        The note is in a file outside the database, and reveals whether an older copy of the
-        database was restored.
-        """
+        """Note every later commit in a file outside the database, until the ledger closes."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the newest entry noted outside the database, or None.
-
-        The note is in a file outside the database, and reveals whether an older copy of the
-        database was restored.
-        """
+        """The number of the newest entry noted outside the database, or None."""
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property

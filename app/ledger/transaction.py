@@ -444,8 +444,6 @@ class Transaction:
     def put_beside(self, name: str, body: bytes) -> None:
         """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
 
-        Examples are pending erasure requests.
-
         Raises:
             InvariantError: the name is already used, or is not the name of such a value.
             LedgerUnavailableError: the database refused the write.
@@ -458,8 +456,6 @@ class Transaction:
     def beside(self, prefix: str) -> dict[str, bytes]:
         """Return private values without a ledger entry whose names begin with a prefix.
 
-        Examples are pending erasure requests.
-
         Raises:
             LedgerCorruptError: a value is altered.
             LedgerUnavailableError: the database cannot be read.
@@ -469,8 +465,6 @@ class Transaction:
 
     def delete_beside(self, names: Collection[str]) -> None:
         """Delete private values that no ledger entry mentions.
-
-        Examples are pending erasure requests.
 
         Raises:
             InvariantError: a ledger entry mentions one of the values.

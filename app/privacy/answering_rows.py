@@ -5,6 +5,11 @@ this entry a release finds the mechanism's noise, checks it, answers queries and
 parameters. Two other tables have entries under the same name:
 ``app.planning.mechanisms.planning_table`` for planning, and ``app.auditing.mechanisms`` for
 auditing.
+
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
+
+Some mechanisms compare votes with a noisy threshold.
 """
 
 from __future__ import annotations
@@ -90,9 +95,6 @@ class Calibration(Protocol):
 class AnswersAsked:
     """The public numbers of a configuration on which its answers depend.
 
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-
     Attributes:
         relabel: the share of epsilon and delta charged for relabelling; None if rows keep their
             labels.
@@ -151,10 +153,7 @@ class AnswersAsked:
 
 @dataclass(frozen=True, slots=True)
 class HitState:
-    """The number of unstable answers so far (public), and the threshold's noise (secret).
-
-    Some mechanisms compare votes with a noisy threshold.
-    """
+    """The number of unstable answers so far (public), and the threshold's noise (secret)."""
 
     hit_count: int = 0
     private_threshold_noise: int | None = field(default=None, repr=False)
@@ -163,8 +162,6 @@ class HitState:
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of answering: public counts, and the threshold's noise, which is secret.
-
-    Some mechanisms compare votes with a noisy threshold.
 
     Attributes:
         answered_count: the number of new answers that the models gave.
@@ -206,9 +203,6 @@ class Explained(NamedTuple):
 
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Raises:
         ConfigurationError: relabelling costs at least ``2 ln L`` by Lemma L, and its share is

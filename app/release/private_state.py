@@ -2,6 +2,11 @@
 
 A ledger entry contains the keyed digest of each private value, and the ledger checks the digest
 whenever the value is read. If a value is missing or altered, the server refuses to start.
+
+Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
+keyed hashes.
+
+Some mechanisms compare votes with a noisy threshold, whose noise must survive a restart.
 """
 
 from __future__ import annotations
@@ -28,19 +33,12 @@ THRESHOLD_NOISE_BYTES: Final = 16
 
 
 def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
-    """Store private values; return their keyed digests for the next ledger entry.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
-    """
+    """Store private values; return their keyed digests for the next ledger entry."""
     return {name: transaction.put_private(name, body) for name, body in pieces.items()}
 
 
 def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
     """Return a stored private value of an open release, after checking its keyed digest.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
 
     Raises:
         LedgerCorruptError: the value is missing or altered; it is not drawn again.
@@ -53,10 +51,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the bytes of the threshold's noise to be stored, by name; empty without noise.
-
-    Some mechanisms compare votes with a noisy threshold, whose noise must survive a restart.
-    """
+    """Return the bytes of the threshold's noise to be stored, by name; empty without noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
@@ -65,8 +60,6 @@ def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dic
 
 def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
     """Return the threshold's stored noise as it was after a number of unstable answers.
-
-    Some mechanisms compare votes with a noisy threshold, whose noise must survive a restart.
 
     Raises:
         LedgerCorruptError: the noise is missing or altered; it is never drawn again.

@@ -2,6 +2,8 @@
 
 The module also decides which services remain in a release that has ended, or whose rows are not
 recognised, and which are refused.
+
+The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
 
 from __future__ import annotations
@@ -156,10 +158,7 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table must be drawn now, since the last answer was given.
-
-        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-        """
+        """Whether the statistics table must be drawn now, since the last answer was given."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -204,10 +203,7 @@ class Release:
         self.trained_student = trained
 
     def keep_statistics(self, drawn: DrawnStatistics) -> None:
-        """Keep the drawn statistics table until its publication is committed.
-
-        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-        """
+        """Keep the drawn statistics table until its publication is committed."""
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:

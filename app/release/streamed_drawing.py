@@ -2,6 +2,8 @@
 
 The results are the same as those of an opening in memory with the same noise and the same order of
 rows. They do not depend on the computing engine, the number of workers or the order of parts.
+
+Streamed rows are read in parts and are never in memory all at once.
 """
 
 from __future__ import annotations
@@ -45,8 +47,6 @@ BLOCKS_MAX = 128
 class StreamedLearner:
     """A learner that can be trained on rows packed into bytes.
 
-    Streamed rows are read in parts and are never in memory all at once.
-
     Attributes:
         learner: the learner as configured.
         coding: the encoding of a row in bytes.
@@ -60,10 +60,7 @@ class StreamedLearner:
     trees: CountedTrees | None
 
     def fit(self, chunks: slice, secret: bytes) -> ChunkFit:
-        """Return the computation that trains the models of some chunks of rows.
-
-        Streamed rows are read in parts and are never in memory all at once.
-        """
+        """Return the computation that trains the models of some chunks of rows."""
         return ChunkFit(
             learner=self.learner,
             coding=self.coding,
@@ -73,20 +70,14 @@ class StreamedLearner:
         )
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks whose models are trained at once, by public numbers.
-
-        Streamed rows are read in parts and are never in memory all at once.
-        """
+        """Return the number of chunks whose models are trained at once, by public numbers."""
         if self.trees is not None:
             return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
         return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
 
 
 def streamed_learner(learner: Learner) -> StreamedLearner | None:
-    """Return the learner in a form for rows packed into bytes; None if it has no such form.
-
-    Streamed rows are read in parts and are never in memory all at once.
-    """
+    """Return the learner in a form for rows packed into bytes; None if it has no such form."""
     if learner.estimator is not None:
         return None
     searched = learner.hypothesis_class
@@ -133,8 +124,6 @@ def fitted_from_parts(
     progress: Callable[[int, int], None],
 ) -> FittedEnsemble:
     """Return one model per chunk, trained from parts of the rows.
-
-    Streamed rows are read in parts and are never in memory all at once.
 
     Args:
         streamed: the learner, in a form for packed rows.

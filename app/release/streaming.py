@@ -9,6 +9,10 @@ by its own rules.
 
 The choice to stream is public, so it depends on public facts only. If a column names persons, it
 depends on their number and not on the size of the source, which depends on their private rows.
+
+The fingerprint is a keyed hash by which the rows are recognised at a restart.
+
+Streamed rows are read in parts and are never in memory all at once.
 """
 
 from __future__ import annotations
@@ -59,18 +63,12 @@ ROWS_MIN: Final = 1 << 16
 
 
 def fingerprint_rule(opened: ReleaseOpened) -> str:
-    """Return the name of the rule by which a release's fingerprint of its rows is computed.
-
-    The fingerprint is a keyed hash by which the rows are recognised at a restart.
-    """
+    """Return the name of the rule by which a release's fingerprint of its rows is computed."""
     return opened.parameters.get(FINGERPRINT, SORTED)
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory.
-
-    The fingerprint is a keyed hash by which the rows are recognised at a restart.
-    """
+    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory."""
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
@@ -82,17 +80,12 @@ def parts_piece(rows: PrivateRows | StreamedRows) -> dict[str, bytes]:
 
 
 def streams(opened: ReleaseOpened) -> bool:
-    """Return whether a release was opened by streaming its rows.
-
-    Streamed rows are read in parts and are never in memory all at once.
-    """
+    """Return whether a release was opened by streaming its rows."""
     return fingerprint_rule(opened) == ROW_SUMS
 
 
 def row_codes(configuration: Configuration) -> RowCodes | None:
     """Return the packed encoding in which the rows can be streamed; None if they cannot be.
-
-    Streamed rows are read in parts and are never in memory all at once.
 
     The result depends on the configuration only. If no models are trained, no rows are kept, and
     each draw reads the rows again.
@@ -129,8 +122,6 @@ def rows_of(
 ) -> PrivateRows | StreamedRows:
     """Return the private rows for opening a release, streamed or in memory.
 
-    Streamed rows are read in parts and are never in memory all at once.
-
     Args:
         configuration: the release's public parameters.
         progress: the display of the progress of reading.
@@ -157,8 +148,6 @@ def new_rows(
     release_number: int = FIRST_RELEASE,
 ) -> PrivateRows | StreamedRows:
     """Return the private rows of a release that is about to open.
-
-    Streamed rows are read in parts and are never in memory all at once.
 
     Args:
         configuration: the release's public parameters.
@@ -217,8 +206,6 @@ def rows_beside(
 def held_in_memory(rows: PrivateRows | StreamedRows) -> PrivateRows:
     """Return rows that are in memory; streamed rows raise an error.
 
-    Streamed rows are read in parts and are never in memory all at once.
-
     Raises:
         InvariantError: the rows are streamed.
 
@@ -247,10 +234,7 @@ def _states_few(settings: Settings) -> bool:
 
 @contextmanager
 def closing_where_it_fails(rows: PrivateRows | StreamedRows) -> Iterator[None]:
-    """Release the resources of streamed rows if the ``with`` block fails.
-
-    Streamed rows are read in parts and are never in memory all at once.
-    """
+    """Release the resources of streamed rows if the ``with`` block fails."""
     try:
         yield
     except BaseException:

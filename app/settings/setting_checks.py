@@ -5,6 +5,8 @@ valid, but that this version does not support, is refused by the service and not
 
 The checks include the rule that public cells are configured exactly for the class ``cells``, and
 the rules on the division of delta.
+
+A joint privacy account is one budget for the answers and the drawn rules together.
 """
 
 from __future__ import annotations
@@ -179,8 +181,6 @@ def why_sum(
 ) -> str:
     """Return the unmet condition of one joint privacy account; empty if shares need not add up.
 
-    A joint privacy account is one budget for the answers and the drawn rules together.
-
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.
         answers: the settings of the answers, with their mechanism.
@@ -208,10 +208,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint privacy account if ``needed`` names a condition that is not met.
-
-    A joint privacy account is one budget for the answers and the drawn rules together.
-    """
+    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 

@@ -9,6 +9,8 @@ A server that gets no answer decides by itself, as every server does if none lea
 ledger's write lock, and reads what was committed. If the leading server had committed the batch
 after all, its answers are found and repeated. No guarantee depends on whether one server leads, or
 how many do.
+
+The leading server commits the answers for all servers of a ledger.
 """
 
 from __future__ import annotations
@@ -83,8 +85,6 @@ class Forwarded(msgspec.Struct, array_like=True, frozen=True):
 class Given(msgspec.Struct, array_like=True, frozen=True):
     """An answer in the leading server's reply to another server.
 
-    The leading server commits the answers for all servers of a ledger.
-
     Attributes:
         recorded: the answer.
         is_new: whether the answer is new, and not a repeated recorded one.
@@ -97,8 +97,6 @@ class Given(msgspec.Struct, array_like=True, frozen=True):
 
 class Reply(msgspec.Struct, array_like=True, frozen=True):
     """The leading server's reply to queries of another server.
-
-    The leading server commits the answers for all servers of a ledger.
 
     Attributes:
         number: the number of the message to which this is the reply.
@@ -115,10 +113,7 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Taken(NamedTuple):
-    """Queries that the leading server has received from another server.
-
-    The leading server commits the answers for all servers of a ledger.
-    """
+    """Queries that the leading server has received from another server."""
 
     sender: bytes
     number: int

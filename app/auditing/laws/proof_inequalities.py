@@ -7,6 +7,8 @@ show that it exceeds the claim. The inequalities are programmed independently of
 calibrates the noise. The only values taken from that code are the Renyi order of a table and the
 certificate of another table, for which the proofs allow any choice. The inequalities are stated in
 the file ``proof.md`` of each mechanism in ``app/privacy/``.
+
+A stability flag says whether an answer is stable.
 """
 
 from __future__ import annotations
@@ -95,10 +97,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for stability flags and labels, at one answer per cell.
-
-    A stability flag says whether an answer is stable.
-    """
+    """Return whether the noise suffices for stability flags and labels, at one answer per cell."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -149,10 +148,7 @@ def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the sparse vector's noise suffices for stability flags, and for labels.
-
-    A stability flag says whether an answer is stable.
-    """
+    """Return whether the sparse vector's noise suffices for stability flags, and for labels."""
     answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
     delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
     laws = [

@@ -1,4 +1,7 @@
-"""Scripted noise distributions that return given values, to observe a mechanism's response."""
+"""Scripted noise distributions that return given values, to observe a mechanism's response.
+
+A random word is a random 64-bit number.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +56,7 @@ class PrescribedGaussian(_Prescribed, DiscreteGaussian):
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A Laplace distribution that returns one value, and records the random words it was given.
-
-    A random word is a random 64-bit number.
-    """
+    """A Laplace distribution that returns one value, and records the random words it was given."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Set the value of every draw; the given random words are appended to ``heard``."""
@@ -70,10 +70,7 @@ class ListeningLaplace(PrescribedLaplace):
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """A Gaussian distribution that returns zeros, and records the random words it was given.
-
-    A random word is a random 64-bit number.
-    """
+    """A Gaussian distribution that returns zeros, and records the random words it was given."""
 
     def __init__(self, heard: list[int]) -> None:
         """Set zero as the value of every draw; random words are appended to ``heard``."""

@@ -11,6 +11,8 @@ the tests with the largest and the smallest x matter.
 
 The rows are counted twice. The first counts decide the tests above the last level, for every chunk;
 the second counts, in each region that these tests make, decide the last level.
+
+The counts of several blocks of rows can be added.
 """
 
 from __future__ import annotations
@@ -182,8 +184,6 @@ class CountedTrees:
     ) -> Tables:
         """Return the counts of rows that decide all feature tests above a tree's last level.
 
-        The counts of several blocks of rows can be added.
-
         Args:
             codes: the rows' integer codes in any order, shape ``(tested features, rows)``.
             labels: class indices 0 or 1, shape ``(rows,)``.
@@ -240,8 +240,6 @@ class CountedTrees:
         chunks: NDArray[np.int64],
     ) -> Tables:
         """Return the counts of rows that decide the last level of a tree's feature tests.
-
-        The counts of several blocks of rows can be added.
 
         Args:
             upper: the tests that :meth:`upper_tests` returns.

@@ -2,6 +2,9 @@
 
 Rows are only ever added, so pages that are read one after another are consistent. All rows except
 the database's secret belong to one release, which the caller names by its number.
+
+Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
+keyed hashes.
 """
 
 from __future__ import annotations
@@ -96,11 +99,7 @@ class KeyRow(NamedTuple):
 
 
 class PrivateRow(NamedTuple):
-    """A stored private value with its keyed hash.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
-    """
+    """A stored private value with its keyed hash."""
 
     name: str
     digest: str
@@ -308,32 +307,20 @@ def read_keys(connection: Connection, release_number: int, after: bytes) -> list
 
 
 def read_private_names(connection: Connection, release_number: int) -> list[str]:
-    """Return the name of every stored private value, in order.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
-    """
+    """Return the name of every stored private value, in order."""
     rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
     return [row[0] for row in rows]
 
 
 def read_private_like(connection: Connection, release_number: int, prefix: str) -> list[PrivateRow]:
-    """Return the stored private values whose names begin with a prefix, in order of name.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
-    """
+    """Return the stored private values whose names begin with a prefix, in order of name."""
     at = {"release": release_number, "prefix": f"{prefix}%"}
     rows = connection.execute(_PRIVATE_LIKE, at)
     return [PrivateRow(row.name, row.digest, checked_bytes(row.body)) for row in rows]
 
 
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
-    """Return a stored private value by its name, or None.
-
-    Private values (secrets, models, noise) are stored in the database, and ledger entries contain
-    their keyed hashes.
-    """
+    """Return a stored private value by its name, or None."""
     row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
     return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
 

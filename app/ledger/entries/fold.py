@@ -3,6 +3,9 @@
 Balances are never stored. The function ``fold`` is pure, processes one entry at a time and refuses
 any entry that may not follow the earlier ones, both before the entry is written and whenever it is
 read.
+
+In a joint privacy account the cost of answers is computed together with that of the draws of a
+relabelling rule and of a classifier.
 """
 
 from __future__ import annotations
@@ -151,20 +154,12 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier share one joint privacy account.
-
-        In a joint privacy account the cost of answers is computed together with that of the draws
-        of a relabelling rule and of a classifier.
-        """
+        """Whether answers, relabelling and classifier share one joint privacy account."""
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether mechanisms of the joint privacy account have begun and not all ended.
-
-        In a joint privacy account the cost of answers is computed together with that of the draws
-        of a relabelling rule and of a classifier.
-        """
+        """Whether mechanisms of the joint privacy account have begun and not all ended."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over

@@ -2,6 +2,9 @@
 
 The database is compared with a head file, or with one hash that the operator noted, before anything
 is charged or served.
+
+The note is in a file outside the database, and reveals whether an older copy of the database was
+restored.
 """
 
 from __future__ import annotations
@@ -63,9 +66,6 @@ class Compared(NamedTuple):
 def check_no_ledger(url: str, head_file: HeadFile) -> None:
     """Raise an error if a note outside a missing database shows that a ledger existed before.
 
-    The note is in a file outside the database, and reveals whether an older copy of the database
-    was restored.
-
     Raises:
         HeadFileError: the file has a note of a release, or cannot be read.
 
@@ -100,9 +100,6 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
 
 def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
     """Raise an error for a ledger that is older than its note outside the database (the head file).
-
-    The note is in a file outside the database, and reveals whether an older copy of the database
-    was restored.
 
     A closed release gives no new answers, so it does no harm if it is older than its note: the
     result says so, and the file is not changed.

@@ -1,4 +1,8 @@
-"""Reading and writing of the index of recorded answers, on the caller's connection."""
+"""Reading and writing of the index of recorded answers, on the caller's connection.
+
+The index finds recorded answers by keyed hash. It has a short unsorted list of newest items, and
+several levels of sorted blocks of items.
+"""
 
 from __future__ import annotations
 
@@ -88,11 +92,7 @@ _TWO: Final = "(?, ?)"
 
 
 class StoredBlocks:
-    """The stored index blocks of one release, inside a transaction.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """The stored index blocks of one release, inside a transaction."""
 
     def __init__(self, connection: Connection, release_number: int) -> None:
         """Store the connection with which blocks of the index are read."""
@@ -100,11 +100,7 @@ class StoredBlocks:
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return those of ``count`` consecutive blocks of a level that are stored, by number.
-
-        The index finds recorded answers by keyed hash. It has a short unsorted list of newest
-        items, and several levels of sorted blocks of items.
-        """
+        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)
@@ -114,9 +110,6 @@ class StoredBlocks:
 
 def read_image(connection: Connection, release_number: int, answered: int) -> KeyImage:
     """Return the stored newest items and first levels of the index.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
 
     Args:
         connection: a connection inside a transaction.
@@ -144,9 +137,6 @@ def caught_up(
 ) -> KeyImage:
     """Return the in-memory index of answers, brought up to date with other servers' answers.
 
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-
     Args:
         image: an earlier copy of the index; None to read it from the database.
         connection: a connection inside a transaction with the write lock.
@@ -169,9 +159,6 @@ def keep(
     image: KeyImage, connection: Connection, release_number: int, digests: Sequence[bytes]
 ) -> None:
     """Add the answers of an entry to the index, and move items to blocks if that is due.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
 
     Raises:
         SQLAlchemyError: the database refused the write.
@@ -342,21 +329,13 @@ def earlier_count(connection: Connection, release_number: int, answered: int) ->
 
 
 def newest_digests(connection: Connection, release_number: int) -> list[tuple[bytes, int]]:
-    """Return the keyed hashes and numbers of the newest answers, in order.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Return the keyed hashes and numbers of the newest answers, in order."""
     rows = fetch_all(connection, _NEWEST, (release_number,))
     return [(checked_bytes(digest), _number(number)) for digest, number in rows]
 
 
 def every_block(connection: Connection, release_number: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield every block of the index: level, number and items.
-
-    The index finds recorded answers by keyed hash. It has a short unsorted list of newest items,
-    and several levels of sorted blocks of items.
-    """
+    """Yield every block of the index: level, number and items."""
     level = block = -1
     while page := fetch_all(connection, _EVERY_BLOCK, (release_number, level, level, block)):
         for row in page:

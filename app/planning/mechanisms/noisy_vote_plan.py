@@ -1,4 +1,7 @@
-"""Planning of noisy votes: whether the winning label's lead in votes exceeds the noise."""
+"""Planning of noisy votes: whether the winning label's lead in votes exceeds the noise.
+
+The document contains the lead in votes with which a label wins despite the noise.
+"""
 
 from __future__ import annotations
 
@@ -107,20 +110,14 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Return the noise of a noisy vote as a JSON document.
-
-    The document contains the lead in votes with which a label wins despite the noise.
-    """
+    """Return the noise of a noisy vote as a JSON document."""
     served = own(verdict.calibration, NoisyVoteCalibration)
     order = None if served.alpha is None else float(served.alpha)
     return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
 
 
 def bit_document(verdict: Verdict) -> Document:
-    """Return the noise of a two-label vote as a JSON document.
-
-    The document contains the lead in votes with which a label wins despite the noise.
-    """
+    """Return the noise of a two-label vote as a JSON document."""
     served = own(verdict.calibration, VoteTable)
     return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
 

@@ -12,6 +12,8 @@ rule. Under some rules few answers may be unstable, and under others so many tha
 stops; a mean or median may then lie where no rule lies. So the printed number is the one that is
 most likely to be right within a factor of two, with the fraction of rules for which it is right,
 and with the middle number of the other rules.
+
+A leaf of a tree is contested if the models disagree on its label.
 """
 
 from __future__ import annotations
@@ -185,8 +187,6 @@ def labels_beside_leaves(
 ) -> Numbers:
     """Return the expected labels of a noisy vote if some queries reach contested leaves.
 
-    A leaf of a tree is contested if the models disagree on its label.
-
     Args:
         calibration: the noise parameters of the noisy vote.
         leads: the relative lead of the first label in each kind of leaf, and 1 as the last entry.
@@ -231,8 +231,6 @@ def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
     """Return the expected labels of a stability test if some queries reach contested leaves.
-
-    A leaf of a tree is contested if the models disagree on its label.
 
     Args:
         test: the stability test with its noise parameters.

@@ -28,6 +28,12 @@ delta in the account.
 
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.
+
+In a joint privacy account the cost of answers is computed together with that of the draws of a
+relabelling rule and of a classifier.
+
+The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with that of
+the answers.
 """
 
 from __future__ import annotations
@@ -66,9 +72,6 @@ ACCOUNT_PROOF: Final = "app/privacy/budget/account_proof.md"
 class Draw:
     """One random draw (a rule for relabelling, or a classifier) in a joint privacy account.
 
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
-
     Attributes:
         epsilon: the draw's share of epsilon, which includes the cost of numerical error.
         has_bounded_range: whether all logarithms of the draw's likelihood ratios lie in one
@@ -91,11 +94,7 @@ class Draw:
         invariant(separation is None or separation > 0, "a descent shows something")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return an upper bound on the draw's Renyi divergence of a given order.
-
-        In a joint privacy account the cost of answers is computed together with that of the draws
-        of a relabelling rule and of a classifier.
-        """
+        """Return an upper bound on the draw's Renyi divergence of a given order."""
         if self.squared_separation is None:
             divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
             return min(self.epsilon, alpha * self.epsilon**2 / divisor)
@@ -142,29 +141,18 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws.
-
-    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
-    that of the answers.
-    """
+    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws."""
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return the epsilon that remains for answers after the random draws.
-
-    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
-    that of the answers.
-    """
+    """Return the epsilon that remains for answers after the random draws."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """The joint privacy budget of answers and random draws, computed by Renyi divergence.
-
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
 
     Attributes:
         epsilon: the epsilon of all answers and draws together.
@@ -180,20 +168,13 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws with epsilons scaled so that the account's total is ``epsilon``.
-
-        In a joint privacy account the cost of answers is computed together with that of the draws
-        of a relabelling rule and of a classifier.
-        """
+        """Return the draws with epsilons scaled so that the account's total is ``epsilon``."""
         factor = epsilon / self.epsilon
         return tuple(draw.at_part(factor) for draw in self.draws)
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
     """Return the joint privacy account of a release's charges, except statistics.
-
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
 
     Args:
         charges: the charges of all mechanisms that have a share of epsilon.

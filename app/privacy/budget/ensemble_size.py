@@ -16,6 +16,10 @@ Models that vote by public cells get one row each, so k = n.
 The module also computes an approximate table of these probabilities in floating point, for
 planning. It takes a fifth of the time of the exact table, and its probabilities differ from the
 exact ones by about 1e-5 (a test compares them). No release relies on the approximate table.
+
+The distance of a query is the number of votes that may change without changing the leading label.
+
+The cutoff is the number of unstable answers after which the models stop.
 """
 
 from __future__ import annotations
@@ -56,9 +60,6 @@ ENTRY_COUNT_MAX: Final = 12_000
 class ApproximateProfile:
     """Probabilities of an unstable answer at each distance, in floating point.
 
-    The distance of a query is the number of votes that may change without changing the leading
-    label.
-
     Attributes:
         cutoff: the cutoff T, the number of unstable answers after which the models stop; None if
             each public cell is answered once.
@@ -71,19 +72,11 @@ class ApproximateProfile:
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability that the answer to a query at ``distance`` is unstable.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the probability that the answer to a query at ``distance`` is unstable."""
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the smallest distance at which an answer is unstable with this probability."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
@@ -129,9 +122,6 @@ def approximate_profile(
 ) -> ApproximateProfile:
     """Return approximate probabilities of an unstable answer, for a new release.
 
-    The distance of a query is the number of votes that may change without changing the leading
-    label.
-
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
             and draws together.
@@ -175,20 +165,14 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which a tenth of the cutoff is used up.
-
-    The cutoff is the number of unstable answers after which the models stop.
-    """
+    """Return the probability of an unstable answer at which a tenth of the cutoff is used up."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which the whole cutoff is used up.
-
-    The cutoff is the number of unstable answers after which the models stop.
-    """
+    """Return the probability of an unstable answer at which the whole cutoff is used up."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -211,11 +195,7 @@ def distance_at_unanimity(ensemble_size: int) -> int:
 
 @runtime_checkable
 class HitTest(Protocol):
-    """The interface of a stability test: the probability of an unstable answer at each distance.
-
-    The distance of a query is the number of votes that may change without changing the leading
-    label.
-    """
+    """The interface of a stability test: the probability of an unstable answer at each distance."""
 
     @property
     def cutoff(self) -> int | None:
@@ -223,19 +203,11 @@ class HitTest(Protocol):
         ...
 
     def hit_probability(self, distance: int, /) -> float:
-        """Return the probability that the answer to a query at ``distance`` is unstable.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the probability that the answer to a query at ``distance`` is unstable."""
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the smallest distance at which an answer is unstable with this probability."""
         ...
 
 

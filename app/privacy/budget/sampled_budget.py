@@ -11,6 +11,9 @@ all rows, where (epsilon_r, delta_r) and (epsilon_a, delta_a) are their charges.
 privacy account, the budget is that of ``app.privacy.budget.account``. Proof: sampling, composition
 and Lemma L, ``app/privacy/exponential/relabel_proof.md``. :func:`check` decides whether the claim
 holds, with every rounding on the safe side.
+
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
 """
 
 from __future__ import annotations
@@ -41,9 +44,6 @@ RATE_DIGITS: Final = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBudget:
     """The budgets of relabelling and answers on the sampled rows that they use.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Attributes:
         sampling_rate: the fraction q of the rows that are sampled.
@@ -83,11 +83,7 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint epsilon of relabelling, answers and other draws on the sampled rows.
-
-        Relabelling gives each private row the label that a privately drawn rule predicts, before
-        the models are trained.
-        """
+        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
@@ -111,9 +107,6 @@ def pipeline_budget(
     class_count: int = 2,
 ) -> PipelineBudget | None:
     """Return the budget, divided between relabelling and answers; None without answers.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
     It is divided in proportion to the charges.
@@ -155,9 +148,6 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-
     The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
     the cost of the draws.
 
@@ -182,9 +172,6 @@ def joint_budget(
 
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
     """Raise an error unless the budget covers the cost of relabelling and answers.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

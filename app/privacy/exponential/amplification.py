@@ -7,6 +7,9 @@ function of its rows, and a client with random coins is an average over such cli
 
 All numbers are computed in decimals of many digits; a cost is rounded up, and a permitted cost is
 rounded down. Proofs: ``app/privacy/exponential/relabel_proof.md``.
+
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
 """
 
 from __future__ import annotations
@@ -28,9 +31,6 @@ def relabelled_epsilon(
     *, relabel_epsilon: Fraction, inner_epsilon: Fraction, class_count: int
 ) -> Fraction:
     """Return the epsilon of an algorithm that runs on privately relabelled rows.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays that of the inner algorithm. The
     lemma covers functions of the relabelled rows only, never the drawn hypothesis.
@@ -75,9 +75,6 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
     """Return the largest epsilon of an exponential mechanism that relabels at a given cost.
 
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-
     The epsilon is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon`
     without an inner cost for the parameter of the exponential mechanism.
 
@@ -98,11 +95,7 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
 
 
 def relabel_cost_floor(class_count: int) -> Fraction:
-    """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-    """
+    """Return ``2 ln L``, rounded up: the least possible epsilon of relabelling."""
     return relabelled_epsilon(
         relabel_epsilon=Fraction(0), inner_epsilon=Fraction(0), class_count=class_count
     )

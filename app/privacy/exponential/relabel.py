@@ -33,6 +33,9 @@ bound. The costs of numerical error and truncation are charged, by bounds that a
 **Raises.** ``InvariantError``: the share does not exceed the cost of Lemma L or of numerical error,
 or there are so many dichotomies that truncation exceeds ``delta_truncation``; also the errors of
 ``app.privacy.exponential.mechanism``.
+
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
 """
 
 from __future__ import annotations
@@ -65,11 +68,7 @@ Parameters = exponential.Parameters
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """A drawn hypothesis with the labels that it gives to the rows; secret.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-    """
+    """A drawn hypothesis with the labels that it gives to the rows; secret."""
 
     private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
@@ -78,9 +77,6 @@ class Relabelled:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DichotomyParameters:
     """The public parameters of a draw among all labellings that a class allows on the private rows.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Attributes:
         epsilon: the epsilon that the draw may cost by Lemma L, with the cost of numerical error.
@@ -143,11 +139,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
-    """Return new labels of the rows, given by a hypothesis that is drawn from a public class.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-    """
+    """Return new labels of the rows, given by a hypothesis that is drawn from a public class."""
     hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
@@ -160,9 +152,6 @@ def draw_from_dichotomies(
     noise: NoiseSource,
 ) -> Relabelled:
     """Return labels of the rows, drawn among all labellings that a class allows on them.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Args:
         parameters: the public parameters of the draw.

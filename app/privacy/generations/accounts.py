@@ -28,6 +28,14 @@ for the smallest budget.
 
 **Raises.** ``ConfigurationError``: a budget that pays for no unstable answer. ``InvariantError``:
 an account that does not satisfy the theorem.
+
+A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+votes.
+
+The account is the part of the privacy budget that unstable answers use up, at a fixed price for
+each.
+
+The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
 """
 
 from __future__ import annotations
@@ -67,9 +75,6 @@ HITS_MAX: Final = 1 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileAccount:
     """The public budget of a batch of rows for answers, computed by Renyi divergence.
-
-    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
-    votes.
 
     Attributes:
         epsilon: the generation's share of epsilon for answers.
@@ -171,11 +176,7 @@ def _hits_by_label(first: int, delta_release: Fraction) -> int:
 
 
 def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
-    """Return whether :func:`check` accepts a batch's privacy account for a stability table.
-
-    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
-    each.
-    """
+    """Return whether :func:`check` accepts a batch's privacy account for a stability table."""
     try:
         check(account, thresholds)
     except InvariantError:
@@ -185,9 +186,6 @@ def holds(account: ProfileAccount, thresholds: tuple[int, ...]) -> bool:
 
 def check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
     """Raise an error unless a batch's account meets the privacy theorem, in exact arithmetic.
-
-    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
-    each.
 
     Args:
         account: the privacy account of a generation.
@@ -229,9 +227,6 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 class CertifiedAccount:
     """The public budget of a batch of rows for answers, proved by a numeric certificate.
 
-    A batch of rows is a generation, and pays from this budget for the unstable answers on which it
-    votes.
-
     Attributes:
         epsilon: the generation's share of epsilon for answers, at least that of the certificate.
         delta: the generation's share of delta for answers.
@@ -249,8 +244,6 @@ def open_certified_account(
 ) -> CertifiedAccount:
     """Return the account of a batch of rows with the most unstable answers that delta allows.
 
-    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
-
     Raises:
         ConfigurationError: the budget pays for no unstable answer.
 
@@ -265,8 +258,6 @@ def open_certified_account(
 
 def check_certified(account: CertifiedAccount, table: CertifiedTable) -> None:
     """Raise an error unless a certificate covers the account of a batch of rows.
-
-    The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
 
     Raises:
         InvariantError: the certificate does not cover the account.

@@ -7,6 +7,8 @@ since each budget's inequality holds for all pairs of neighbouring thresholds:
 ``app/privacy/generations/accounts_proof.md``. The theorem would not apply to the larger of two
 tables, threshold by threshold, because the inequality of each table accepts only that table's own
 steps.
+
+The inequality limits how far two neighbouring probabilities of an unstable answer may differ.
 """
 
 from __future__ import annotations
@@ -33,22 +35,14 @@ class JointInequality(Inequality):
     """
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
-        """Prepare each budget's inequality; logarithms are computed by the first one.
-
-        The inequality limits how far two neighbouring probabilities of an unstable answer may
-        differ.
-        """
+        """Prepare each budget's inequality; logarithms are computed by the first one."""
         invariant(len(accounts) > 0, "a joint table serves one account at least")
         self._each = [
             Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest violation of the inequality over all budgets, with its slope.
-
-        The inequality limits how far two neighbouring probabilities of an unstable answer may
-        differ.
-        """
+        """Return the largest violation of the inequality over all budgets, with its slope."""
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 

@@ -1,6 +1,8 @@
 """Public choices for noisy gradient descent, as functions of n and the privacy budget.
 
 No private number is used; ``docs/utility.md`` names the data on which the constants were tried.
+
+A kernel score is a linear score whose inputs include random cosine features of the numbers.
 """
 
 from __future__ import annotations
@@ -82,10 +84,7 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the descent choices for a kernel score; a larger budget gives more steps.
-
-    A kernel score is a linear score whose inputs include random cosine features of the numbers.
-    """
+    """Return the descent choices for a kernel score; a larger budget gives more steps."""
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
@@ -121,8 +120,6 @@ def descends(*, row_count: int, epsilon: Fraction) -> bool:
 
 def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
     """Return whether a kernel score is expected to be the best classifier.
-
-    A kernel score is a linear score whose inputs include random cosine features of the numbers.
 
     Args:
         row_count: the public number n of rows; None if it is unknown, which counts as large.

@@ -27,6 +27,8 @@ even if no row lies in it. The noise is from the exact discrete Laplace distribu
 
 **Raises.** ``InvariantError``: the epsilons of the levels do not divide epsilon, or the number of
 rows is not the public n.
+
+A grid divides the public feature space into cells; a coarse and several finer grids are used.
 """
 
 from __future__ import annotations
@@ -60,8 +62,6 @@ SCALE_MAX: Final = 1 << 40
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
     """The public parameters of one draw of noisy grid counts.
-
-    A grid divides the public feature space into cells; a coarse and several finer grids are used.
 
     Attributes:
         grid: the public cells.
@@ -119,8 +119,6 @@ def draw(
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
     """Return the noisy counts of every cell of every grid, shape ``(cells, s)`` for each grid.
-
-    A grid divides the public feature space into cells; a coarse and several finer grids are used.
 
     Here s is the number of counts per cell, :func:`number_count`.
     """
@@ -187,10 +185,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact counts of every cell of every grid; secret.
-
-    A grid divides the public feature space into cells; a coarse and several finer grids are used.
-    """
+    """Return the exact counts of every cell of every grid; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     unit_count = 1 if row_weights is None else parameters.unit_count

@@ -2,6 +2,8 @@
 
 There are four entries: for two labels and for more labels, each also for releases that decide each
 public cell once.
+
+The table gives the probability of each label by its number of votes.
 """
 
 from __future__ import annotations
@@ -211,19 +213,13 @@ NOISY_BIT_OF_CELLS: Final = replace(
 def quick_bit_of_cells(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities of the two-label vote, with one answer per cell.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """Return approximate label probabilities of the two-label vote, with one answer per cell."""
     draws = asked.draws_at(epsilon)
     return decision_votes.quick_table(epsilon=epsilon, delta=delta, draws=draws)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
-    """Return approximate label probabilities of the two-label vote, for planning.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """Return approximate label probabilities of the two-label vote, for planning."""
     return vote_table.quick(
         epsilon=epsilon,
         delta=delta,

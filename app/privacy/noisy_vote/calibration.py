@@ -20,6 +20,13 @@ stored parameters say which condition they satisfy, and :func:`check` tests this
 Renyi order is searched in floating point, where an error costs at most a little noise. It is then
 fixed as a rational, and the variance is rounded up and checked exactly, with every rounding on the
 safe side.
+
+The mechanism adds noise to each label's number of votes, and answers the label with the largest
+sum.
+
+In the noisy vote every answer has a label, which random noise may change.
+
+The lead of a label is its number of votes minus that of the next label.
 """
 
 from __future__ import annotations
@@ -69,9 +76,6 @@ def least_variance(
 ) -> tuple[Fraction, Fraction]:
     """Return the Renyi order, and the least noise variance with which a run keeps its budget.
 
-    The mechanism adds noise to each label's number of votes, and answers the label with the largest
-    sum.
-
     Args:
         epsilon: the epsilon of the run, from 1e-6 to 1000.
         delta: the delta of the run, from 1e-200 to 0.5.
@@ -98,11 +102,7 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Return whether a noise variance keeps the budget of a run, in exact arithmetic.
-
-    The mechanism adds noise to each label's number of votes, and answers the label with the largest
-    sum.
-    """
+    """Return whether a noise variance keeps the budget of a run, in exact arithmetic."""
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -159,37 +159,23 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """The interface of the noisy vote's parameters: how often noise changes the winning label.
-
-    In the noisy vote every answer has a label, which random noise may change.
-    """
+    """The interface of the noisy vote's parameters: how often noise changes the winning label."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the smallest lead, in votes, that noise overturns with at most this chance.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the smallest lead, in votes, that noise overturns with at most this chance."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, if ``answers`` share the budget.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the probability that noise changes the label, if ``answers`` share the budget."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
         ...
 
 
 def voted(calibration: object) -> VoteCalibration:
     """Return the noise parameters of a noisy vote; raise an error for another mechanism's.
-
-    In the noisy vote every answer has a label, which random noise may change.
 
     Raises:
         InvariantError: the parameters belong to another mechanism.
@@ -258,9 +244,6 @@ def _law(variance: float) -> _Law:
 class NoisyVoteCalibration:
     """The noise of the noisy vote on counts, with the budget that it keeps.
 
-    The mechanism adds noise to each label's number of votes, and answers the label with the largest
-    sum.
-
     Attributes:
         epsilon: the answers' share of epsilon.
         delta: the answers' share of delta.
@@ -287,8 +270,6 @@ class NoisyVoteCalibration:
     def lead_at(self, probability: float, /) -> int:
         """Return the smallest lead, in votes, that noise overturns with at most this probability.
 
-        The lead of a label is its number of votes minus that of the next label.
-
         All other labels are assumed to be behind the leading label by exactly this lead and to win
         ties, which is the worst case.
 
@@ -308,8 +289,6 @@ class NoisyVoteCalibration:
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, if ``answers`` share the budget.
 
-        The lead of a label is its number of votes minus that of the next label.
-
         The result is an approximation for planning, by the normal distribution and against one
         other label.
 
@@ -326,10 +305,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -380,9 +356,6 @@ def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
 ) -> NoisyVoteCalibration:
     """Return the smallest noise variance with which the vote keeps a budget.
-
-    The mechanism adds noise to each label's number of votes, and answers the label with the largest
-    sum.
 
     Args:
         epsilon: the answers' share of epsilon, from 1e-6 to 1000.

@@ -7,6 +7,11 @@ Proof: ``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted d
 
 The claim requires that each cell is decided once and its answer reused. If a cell were decided
 twice, it would count as two.
+
+The table gives the probability of each label by its number of votes.
+
+The lead of a label is its number of votes minus that of the next label. If each public cell is
+answered once, the noise does not depend on the number of answers.
 """
 
 from __future__ import annotations
@@ -33,51 +38,29 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """Approximate label probabilities for two labels, if each public cell is answered once.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """Approximate label probabilities for two labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The two-label vote's table of label probabilities, if each public cell is answered once.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """The two-label vote's table of label probabilities, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -86,20 +69,12 @@ class DecisionNoise(NoisyVoteCalibration):
     """The noise of a vote among three or more labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the probability that noise changes the label, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0.
-
-        The lead of a label is its number of votes minus that of the next label. If each public cell
-        is answered once, the noise does not depend on the number of answers.
-        """
+        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -116,10 +91,7 @@ class DecisionCounts(noisy_vote.Parameters):
 def quick_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> QuickDecisionVotes:
-    """Return approximate label probabilities of a two-label vote with one answer per cell.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """Return approximate label probabilities of a two-label vote with one answer per cell."""
     found = vote_table.quick(
         epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, draws=draws
     )
@@ -130,8 +102,6 @@ def calibrate_table(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> DecisionVotes:
     """Return the two-label table for a budget, if each public cell is answered once.
-
-    The table gives the probability of each label by its number of votes.
 
     Args:
         epsilon: the answers' share of epsilon, from 1e-6 to 1000; if there are draws, the epsilon
@@ -160,8 +130,6 @@ def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> 
 
 def check_table(table: DecisionVotes) -> None:
     """Raise an error unless a two-label table keeps the privacy claim, before it is used.
-
-    The table gives the probability of each label by its number of votes.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

@@ -8,6 +8,10 @@ numbers of votes: a label that leads by g votes loses with the probability at ``
 
 No claim relies on the model. It chooses the Renyi order for the exact table, and estimates the
 tables for other numbers of answers, to within about one vote.
+
+The model gives the probability of each label by its number of votes.
+
+The lead of a label is its number of votes minus that of the next label.
 """
 
 from __future__ import annotations
@@ -47,8 +51,6 @@ NEWTON_STEPS: Final = 5
 class VoteCurve:
     """A floating-point model of the two-label vote's probabilities.
 
-    The model gives the probability of each label by its number of votes.
-
     Attributes:
         alpha: the Renyi order at which the table is the shortest.
         logits: log-odds of the losing label, falling from 0.
@@ -61,18 +63,12 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead, in votes, at which the losing label is given with this probability.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the lead, in votes, at which the losing label is given with this probability."""
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return the probability that noise changes a label with a given lead in votes.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the probability that noise changes a label with a given lead in votes."""
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
@@ -97,8 +93,6 @@ def vote_curve(
     draws: tuple[Draw, ...] = (),
 ) -> VoteCurve:
     """Return a model of the label probabilities that a budget allows, best for close votes.
-
-    The model gives the probability of each label by its number of votes.
 
     Args:
         epsilon: the epsilon of all answers together.
@@ -182,8 +176,6 @@ def answers_within(
     draws: tuple[Draw, ...] = (),
 ) -> float:
     """Return the most answers at which noise rarely changes a label with this lead.
-
-    The lead of a label is its number of votes minus that of the next label.
 
     The lead needed grows nearly as the square root of the number of answers, so a few steps of
     iteration suffice.

@@ -13,6 +13,10 @@ The number k is chosen after the table, so the table is built for even and for o
 order and one price per answer. The parameters are rationals, fixed before a table is built.
 :func:`check` decides from the stored table every condition of the claim, with every rounding on the
 safe side.
+
+The table gives the probability of each label by its number of votes.
+
+The lead of a label is its number of votes minus that of the next label.
 """
 
 from __future__ import annotations
@@ -54,8 +58,6 @@ TABLES_KEPT: Final = 64
 class QuickVoteTable:
     """Approximate label probabilities of the two-label vote, for planning only.
 
-    The table gives the probability of each label by its number of votes.
-
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -79,8 +81,6 @@ class QuickVoteTable:
     def lead_at(self, probability: float, /) -> int:
         """Return the smallest lead, in votes, that noise overturns with at most this probability.
 
-        The lead of a label is its number of votes minus that of the next label.
-
         Args:
             probability: the largest probability that the other label is answered, in (0, 1/2).
 
@@ -89,16 +89,11 @@ class QuickVoteTable:
 
     @property
     def curve(self) -> VoteCurve:
-        """The floating-point model of the table of label probabilities.
-
-        The table gives the probability of each label by its number of votes.
-        """
+        """The floating-point model of the table of label probabilities."""
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
         """Return the probability that noise changes the label, if ``answers`` share the budget.
-
-        The lead of a label is its number of votes minus that of the next label.
 
         Args:
             leads: the leads of the label with the most votes, in votes.
@@ -108,10 +103,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead.
-
-        The lead of a label is its number of votes minus that of the next label.
-        """
+        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -141,8 +133,6 @@ class QuickVoteTable:
 class VoteTable(QuickVoteTable):
     """The integer table by which the two-label vote answers, with the budget that it keeps.
 
-    The table gives the probability of each label by its number of votes.
-
     Attributes:
         alpha: the order of the Renyi divergence by which the cost of the answers is computed.
         ln_ratio: ``(alpha - 1) r``, the price of one answer, r being its Renyi divergence.
@@ -158,16 +148,11 @@ class VoteTable(QuickVoteTable):
     odd: tuple[int, ...]
 
     def half(self, ensemble_size: int) -> tuple[int, ...]:
-        """Return the losing label's probabilities, from a tie outwards, as 64-bit integers.
-
-        The table gives the probability of each label by its number of votes.
-        """
+        """Return the losing label's probabilities, from a tie outwards, as 64-bit integers."""
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
         """Return the smallest lead, in votes, that noise overturns with at most this probability.
-
-        The lead of a label is its number of votes minus that of the next label.
 
         If all probabilities in the table are larger, return the lead of its last entry.
 
@@ -223,8 +208,6 @@ def calibrate(
 ) -> VoteTable:
     """Return the table of label probabilities with which a two-label vote keeps a budget.
 
-    The table gives the probability of each label by its number of votes.
-
     Args:
         epsilon: the answers' share of epsilon, from 1e-6 to 1000; if there are draws, the epsilon
             of answers and draws together.
@@ -272,10 +255,7 @@ def _calibrated(
 def quick(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
 ) -> QuickVoteTable:
-    """Return an approximate table of the two-label vote's label probabilities, for planning.
-
-    The table gives the probability of each label by its number of votes.
-    """
+    """Return an approximate table of the two-label vote's label probabilities, for planning."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
@@ -291,8 +271,6 @@ def quick(
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
     """Return the losing label's probabilities, from a tie on until they are negligible.
-
-    The table gives the probability of each label by its number of votes.
 
     Args:
         alpha: the Renyi order.
@@ -343,8 +321,6 @@ def _first_at_most(words: tuple[int, ...], wanted: int) -> int:
 
 def check(table: VoteTable) -> None:
     """Raise an error unless a table keeps the privacy claim, before it is used.
-
-    The table gives the probability of each label by its number of votes.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

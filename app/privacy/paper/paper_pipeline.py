@@ -7,6 +7,9 @@ relabelling and sampling by :func:`app.privacy.budget.sampled_budget.check`.
 
 Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper". The claim does
 not depend on the number k of chunks: with fewer chunks than printed, only accuracy suffers.
+
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
 """
 
 from __future__ import annotations
@@ -63,9 +66,6 @@ def paper_budget(
     class_count: int,
 ) -> PipelineBudget | None:
     """Return the budget of relabelling and answers as in the paper; None without answers.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
 
     Args:
         targets: the accuracy target, failure probability and number of queries.
@@ -177,11 +177,7 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return the joint epsilon of relabelling and answers.
-
-    Relabelling gives each private row the label that a privately drawn rule predicts, before the
-    models are trained.
-    """
+    """Return the joint epsilon of relabelling and answers."""
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 

@@ -19,6 +19,17 @@ proves it; Anthony, Bartlett, *Neural Network Learning: Theoretical Foundations*
 Theorems 4.2 and 4.3.
 
 The numbers are for planning; no promise of a release relies on them.
+
+BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
+
+AB is Anthony and Bartlett 1999.
+
+In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
+d the VC dimension and gamma the least error rate in the hypothesis class.
+
+NB is Nandi and Bassily 2020.
+
+BTT is Bassily, Thakkar and Thakurta 2018.
 """
 
 from __future__ import annotations
@@ -142,8 +153,6 @@ def rounded(count: float | Fraction) -> int | None:
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the rows at which a rule without error on them has error rate at most alpha.
 
-    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
-
     The number is ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
     Args:
@@ -160,8 +169,6 @@ def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
 def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the number of rows at which the best rule on them is nearly the best of all.
 
-    AB is Anthony and Bartlett 1999.
-
     The number is ``64 (2 d ln(12/alpha) + ln(4/beta)) / alpha^2``: AB Theorem 4.2.
 
     Args:
@@ -176,8 +183,6 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many rows estimate the disagreement of any two rules to within alpha.
-
-    AB is Anthony and Bartlett 1999.
 
     The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``. The growth function of pairs of
     rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires
@@ -198,8 +203,6 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
     """Return how many points ensure that rules equal on them differ on at most alpha of all.
-
-    BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
 
     The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
@@ -224,11 +227,6 @@ ACCURACY_PARTS: Final = 24
 
 def agnostic_queries(targets: Targets) -> Bound:
     """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
-
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
-
-    NB is Nandi and Bassily 2020.
 
     ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha / min(delta, beta/2)) max(1,
     sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for ``m >= 8 ln(1/(alpha beta)) / alpha``; for fewer
@@ -270,8 +268,6 @@ def agnostic_queries(targets: Targets) -> Bound:
 def universal_queries(targets: Targets) -> Bound:
     """Return the row count for a published classifier with any number of answers (NB Theorem 11).
 
-    NB is Nandi and Bassily 2020.
-
     Epsilon is halved between the answers and the classifier, which corrects the paper, and the
     classifier's draw needs fewer rows than the answers do.
     """
@@ -282,9 +278,6 @@ def universal_queries(targets: Targets) -> Bound:
 
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
-
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
     BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
     1989. T is the number of unstable answers after which the models stop.
@@ -299,9 +292,6 @@ def ensemble_realizable(targets: Targets) -> Bound:
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
 
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
-
     BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
     of unstable answers after which the models stop.
 
@@ -315,11 +305,6 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 def ensemble_as_classifier(targets: Targets) -> Bound:
     """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
-
-    BTT is Bassily, Thakkar and Thakurta 2018.
-
     The number of rows is that of Theorem 4.4; beta is at most alpha.
     """
     bound = _ensemble(_confident(targets), Setting.AGNOSTIC)
@@ -328,9 +313,6 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
-
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
 
     BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
 
@@ -342,11 +324,6 @@ def student_realizable(targets: Targets) -> Bound:
 
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
-
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension and gamma the least error rate in the hypothesis class.
-
-    BTT is Bassily, Thakkar and Thakurta 2018.
 
     The number of rows is that of Theorem 4.4, with m as in Theorem 4.6.
     """

@@ -21,6 +21,9 @@ cells.
 Scales are rationals, rounded up. :func:`check` decides every condition of the privacy claim from
 them, with every rounding on the safe side. The division of epsilon, L and A only affect accuracy
 and are computed in doubles.
+
+A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+(updates), in passes that test for smaller and smaller errors.
 """
 
 from __future__ import annotations
@@ -87,9 +90,6 @@ class QueryReleaseBudget:
 class QueryReleaseCalibration:
     """The parameters of a query release, with the budget that they keep.
 
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
-
     Attributes:
         epsilon: the statistics' share of epsilon.
         delta: the statistics' share of delta.
@@ -125,38 +125,22 @@ class QueryReleaseCalibration:
 
     @property
     def error_count(self) -> int:
-        """The largest error of a count after the last pass, in rows, if noise keeps its bounds.
-
-        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-        (updates), in passes that test for smaller and smaller errors.
-        """
+        """The largest error of a count after the last pass, in rows, if noise keeps its bounds."""
         return self.threshold + self.test_deviation
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """The error of a count, in rows, for which each pass over the queries tests.
-
-        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-        (updates), in passes that test for smaller and smaller errors.
-        """
+        """The error of a count, in rows, for which each pass over the queries tests."""
         return _passes(self.row_count, self.threshold)
 
     @property
     def accuracy(self) -> Fraction:
-        """The paper's alpha: four times the largest error of a count, as a fraction of the rows.
-
-        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-        (updates), in passes that test for smaller and smaller errors.
-        """
+        """The paper's alpha: four times the largest error of a count, as a fraction of the rows."""
         return Fraction(ACCURACY_PARTS * self.error_count, self.row_count)
 
     @property
     def lasts(self) -> bool:
-        """Whether the number of updates suffices for all passes over the queries.
-
-        A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-        (updates), in passes that test for smaller and smaller errors.
-        """
+        """Whether the number of updates suffices for all passes over the queries."""
         if self.update_count >= self.query_count:
             return True
         proven = (self.threshold - self.test_deviation - 0.5) / self.row_count
@@ -196,9 +180,6 @@ class QueryReleaseCalibration:
 def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseCalibration:
     """Return the parameters with the smallest error for a number of updates.
 
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
-
     Args:
         budget: the privacy budget, and the numbers of rows, queries and cells.
         update_count: the number U of updates, at most 1024; a number above that of queries is
@@ -225,9 +206,6 @@ def calibrate_accuracy(
 ) -> QueryReleaseCalibration:
     """Return the parameters with the fewest updates that answer each query accurately.
 
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
-
     Args:
         budget: the privacy budget, and the numbers of rows, queries and cells.
         accuracy: the paper's alpha; counts are then within ``alpha n / 4`` rows.
@@ -248,9 +226,6 @@ def calibrate_accuracy(
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
     """Return the largest number of updates that improve the table by more than their noise.
-
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
 
     With few updates errors remain, and many updates need more noise. The result is the largest
     number U of updates, from a fixed list of numbers, at which ``threshold + L``, L being a bound

@@ -34,6 +34,9 @@ passes are complete. n is public. If rows are weighted, each count is rounded to
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
 persons, in C cells.
+
+A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+(updates), in passes that test for smaller and smaller errors.
 """
 
 from __future__ import annotations
@@ -70,9 +73,6 @@ SHARE_MIN = 1e-12
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
     """The public parameters of drawing one query-release table.
-
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
 
     Attributes:
         labels: the label, 0 or 1, that each of N queries gives to each of C cells, uint8, shape
@@ -137,9 +137,6 @@ class Parameters:
 @dataclass(frozen=True, slots=True)
 class Table:
     """The released table, which has a noisy answer for every rule of a class.
-
-    A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-    (updates), in passes that test for smaller and smaller errors.
 
     Attributes:
         row_count: the public number n of rows, or of persons.

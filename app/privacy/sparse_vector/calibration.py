@@ -29,6 +29,8 @@ first it has positive terms only, so that every operation can be rounded up, eve
 are equal or nearly equal::
 
     H = (a2 G + a1^(w+1)/(1-a1)) / (1-a2),  G = sum of a1^x a2^(w-x), 0 <= x <= w
+
+The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -187,9 +189,6 @@ class SvtCalibration:
     def hit_probability(self, distance: int) -> float:
         """Return the probability that the answer to a query at ``distance`` is unstable.
 
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-
         The result is the probability before any unstable answer is known. With one threshold, the
         unstable answers of a run depend on each other.
         """
@@ -199,11 +198,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the smallest distance at which an answer is unstable with this probability."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 

@@ -10,6 +10,13 @@ at distance ``d`` to instability "unstable" if a new uniform 64-bit word is belo
 The claim requires that each cell is decided once and its answer reused; if a cell were decided
 twice, it would count as two decisions. The table is used by releases that decide each public cell
 once (``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold. If each public cell is answered once, every vector in it gets the
+same recorded answer, so one record can change at most two answers.
+
+The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -58,11 +65,6 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 class DecisionTable:
     """The stability table if each public cell is answered once, with the budget that it keeps.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
-    gets the same recorded answer, so one record can change at most two answers.
-
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -96,19 +98,11 @@ class DecisionTable:
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability that the answer to a query at ``distance`` is unstable.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the probability that the answer to a query at ``distance`` is unstable."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the smallest distance at which an answer is unstable with this probability."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -158,11 +152,6 @@ def calibrate(
     draws: tuple[Draw, ...] = (),
 ) -> DecisionTable:
     """Return the stability table for a budget, given how many answers one record can change.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. If each public cell is answered once, every vector in it
-    gets the same recorded answer, so one record can change at most two answers.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers

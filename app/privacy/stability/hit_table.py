@@ -9,6 +9,12 @@ record. Proof (Theorem A): ``app/privacy/stability/proof.md``.
 The table's parameters are rationals, fixed before the table is built. Whenever a release opens,
 :func:`check` decides from them every condition of the claim, with every rounding on the safe side.
 The table is then built from the first threshold on, entry by entry.
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
+The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -78,10 +84,6 @@ def find_thresholds(
 ) -> tuple[int, ...]:
     """Return a stability table, built from its first threshold.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     Args:
         alpha: the Renyi order.
         ln_ratio: ``ln R``, the price of an unstable answer.
@@ -106,10 +108,6 @@ def find_thresholds(
 
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
     """Return a table in which each threshold is the smallest that the inequality accepts.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Args:
         inequality: the inequality between two neighbouring thresholds, decided exactly.
@@ -173,10 +171,6 @@ TABLES_KEPT: Final = 64
 class ProfileTable:
     """The stability table in use, with the budget that it keeps.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -205,19 +199,11 @@ class ProfileTable:
     draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
-        """Return the number of 64-bit words that make an answer unstable at a distance.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the number of 64-bit words that make an answer unstable at a distance."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability that the answer to a query at ``distance`` is unstable.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the probability that the answer to a query at ``distance`` is unstable."""
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
@@ -281,10 +267,6 @@ def calibrate(
     hits_max: int | None = None,
 ) -> ProfileTable:
     """Return the stability table for a budget.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -371,10 +353,6 @@ def order_of(
 ) -> Fraction:
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     With draws, or with ``is_by_cutoff``, the result is the order in :data:`ORDERS_TRIED` at which
     the table needs the fewest entries to reach a probability of 1/100, by an estimate in floating
     point. A draw costs more at a higher order.
@@ -424,10 +402,6 @@ def _ln_ratio(
 def check(table: ProfileTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
 
@@ -468,10 +442,6 @@ def real_valued_hit_probability(
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
     """Return the stability table's probabilities in real numbers, for comparison.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -534,12 +504,7 @@ def _check_shape(table: ProfileTable) -> None:
 
 
 def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
-    """Raise an error unless all neighbouring thresholds of a table meet the inequality.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """Raise an error unless all neighbouring thresholds of a table meet the inequality."""
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):
         invariant(following.hit <= previous.hit, "thresholds do not rise")

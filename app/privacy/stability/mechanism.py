@@ -25,6 +25,10 @@ the number of hits. The loop runs while fewer than T answers were unstable, whic
 in the paper.
 
 **Raises.** ``InvariantError``: parameters out of range, a distance below 0, or a step after hit T.
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
 """
 
 from __future__ import annotations
@@ -46,12 +50,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HitProfile:
-    """The public stability table, without a limit of unstable answers.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """The public stability table, without a limit of unstable answers."""
 
     thresholds: tuple[int, ...]
 
@@ -75,12 +74,7 @@ class HitProfile:
 
 @dataclass(frozen=True, slots=True)
 class Parameters(HitProfile):
-    """The public parameters: the stability table, and the cutoff T of unstable answers.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """The public parameters: the stability table, and the cutoff T of unstable answers."""
 
     cutoff: int
 

@@ -3,6 +3,8 @@
 It approximates the integer table by which queries are answered. The search for this table starts
 from it, and planning uses it; no claim relies on it. A probability is stored as its log-odds
 (logit), so that the probability and its complement both have full relative precision near 0 and 1.
+
+The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -24,9 +26,6 @@ _LOGIT_TOLERANCE: Final = 1e-14
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
     """The probabilities of an unstable and a stable answer at one distance.
-
-    The distance of a query is the number of votes that may change without changing the leading
-    label.
 
     Attributes:
         hit: the probability of an unstable answer, in (0, 1).
@@ -112,9 +111,6 @@ def curve_points(
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
     """Return log-odds of an unstable answer by vote distance, until it is negligibly rare.
-
-    The distance of a query is the number of votes that may change without changing the leading
-    label.
 
     Args:
         alpha: the Renyi order, above 1.

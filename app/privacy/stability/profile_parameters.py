@@ -4,6 +4,12 @@ The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are fix
 is built. Delta is split into two parts: one covers the release of labels that differ between two
 neighbouring data sets, and one covers the unstable answers. Every condition of the privacy claim is
 decided with every rounding on the safe side.
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
+``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
 """
 
 from __future__ import annotations
@@ -39,10 +45,6 @@ POWER_DIGITS: Final = 4000
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
     """Raise an error if no stability table exists for a budget, and name the setting to change.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Raises:
         ConfigurationError: the budget is out of range; the error names ``privacy.epsilon``,
@@ -109,10 +111,7 @@ def choose_ln_ratio(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> Fraction:
-    """Return the largest privacy cost of an unstable answer (``ln R``) that delta allows.
-
-    ``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
-    """
+    """Return the largest privacy cost of an unstable answer (``ln R``) that delta allows."""
     with localcontext(precise_context()):
         budget = to_decimal(delta_svt).ln() - _ln_delta_at(alpha, epsilon=epsilon, renyi=Decimal(0))
         steps = math.floor((Fraction(budget) - taken) / cutoff * LN_RATIO_GRID)
@@ -142,10 +141,7 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Return whether the delta for unstable answers covers a run, never wrongly by rounding.
-
-    ``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
-    """
+    """Return whether the delta for unstable answers covers a run, never wrongly by rounding."""
     with localcontext(precise_context()):
         renyi = to_decimal(ln_ratio * cutoff + taken)
         ln_delta = _ln_delta_at(alpha, epsilon=epsilon, renyi=renyi)
@@ -171,12 +167,7 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``."""
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

@@ -17,6 +17,8 @@ distinguish the permutation from a uniform one (``docs/guarantee.md``). No outpu
 **Inputs and outputs.** In: positions of rows in the public order of the source's parts, or numbers
 of persons in the order of their digests, int64 (m,). Out: slots, int64 (m,). The slots of any
 subset can be computed alone, in any order.
+
+A slot is the number of a row's or person's place in the permuted order.
 """
 
 from __future__ import annotations
@@ -44,8 +46,6 @@ _DIGEST_BYTES: Final = 64
 class Slots:
     """A keyed pseudo-random permutation of n rows or persons.
 
-    A slot is the number of a row's or person's place in the permuted order.
-
     Args:
         key: a uniform and secret key, 32 bytes.
         count: the public number n of rows or persons, 1 or more.
@@ -61,10 +61,7 @@ class Slots:
         self._tables = [_table(key, each, self._side) for each in range(ROUNDS)]
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the slot of each given position, shape ``(m,)``.
-
-        A slot is the number of a row's or person's place in the permuted order.
-        """
+        """Return the slot of each given position, shape ``(m,)``."""
         slots = self._permuted(positions)
         beyond = np.flatnonzero(slots >= self.count)
         while len(beyond):
@@ -99,8 +96,6 @@ def _table(key: bytes, number: int, side: int) -> NDArray[np.uint32]:
 
 def chunk_of_slots(slots: NDArray[np.int64], *, count: int, size: int) -> NDArray[np.int64]:
     """Return the index of the chunk of rows to which each slot belongs.
-
-    A slot is the number of a row's or person's place in the permuted order.
 
     Args:
         slots: slots below ``count``.

@@ -2,6 +2,8 @@
 
 The published document has runs of adjacent cells with equal labels; the cell of a row is found by
 comparisons alone.
+
+A grid divides the public feature space into cells; a coarse and several finer grids are used.
 """
 
 from __future__ import annotations
@@ -52,8 +54,6 @@ DRAWS_MAX: Final = 1 << 21
 class GridDraw:
     """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
 
-    A grid divides the public feature space into cells; a coarse and several finer grids are used.
-
     Attributes:
         parameters: the public parameters of the mechanism.
         unit: what the number n counts, rows or persons.
@@ -100,8 +100,6 @@ class GridDraw:
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
     """Return the parameters of noisy label counts, from the schema and the number of rows n.
-
-    A grid divides the public feature space into cells; a coarse and several finer grids are used.
 
     Raises:
         ConfigurationError: the features are not one to four numbers, or the noise needs more than

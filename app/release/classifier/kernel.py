@@ -1,4 +1,7 @@
-"""The learner ``kernel``: noisy gradient descent over feature tests and random cosine features."""
+"""The learner ``kernel``: noisy gradient descent over feature tests and random cosine features.
+
+A kernel score is a linear score whose inputs include random cosine features of the numbers.
+"""
 
 from __future__ import annotations
 
@@ -125,10 +128,7 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Return a kernel score, after drawing random features and running the noisy descent.
-
-        A kernel score is a linear score whose inputs include random cosine features of the numbers.
-        """
+        """Return a kernel score, after drawing random features and running the noisy descent."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -144,10 +144,7 @@ class KernelDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return a kernel score in its published form; its budget was charged before.
-
-        A kernel score is a linear score whose inputs include random cosine features of the numbers.
-        """
+        """Return a kernel score in its published form; its budget was charged before."""
         del told
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 

@@ -3,6 +3,8 @@
 The duration of training may depend on the private rows, so it must not be visible when it ends: the
 result enters the ledger only at a tick (scheduled update). A crash before the tick leaves no
 visible trace, and the labels are drawn again under the same charge.
+
+A slot is the fixed place of one row, or of the rows of one person.
 """
 
 from __future__ import annotations
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, slots=True)
 class Fitted:
     """The models trained on a batch of rows; secret until they join the vote.
-
-    A slot is the fixed place of one row, or of the rows of one person.
 
     Attributes:
         slots: the stored rows with their labels and models.
@@ -109,8 +109,6 @@ def fit_slots(
 ) -> Ensemble:
     """Return one trained model for each chunk of a batch's stored rows.
 
-    A slot is the fixed place of one row, or of the rows of one person.
-
     A chunk is a range of slots whose length is public, so an empty slot moves no other slot to
     another chunk.
 
@@ -142,8 +140,6 @@ def refit_chunks(
     places: Iterable[int],
 ) -> Ensemble:
     """Return a batch's models, of which only those whose rows changed are trained again.
-
-    A slot is the fixed place of one row, or of the rows of one person.
 
     Changed chunks are trained again with the same seeds as before. The result is, byte for byte,
     the same as that of :func:`fit_slots` on all chunks.

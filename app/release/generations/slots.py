@@ -7,6 +7,8 @@ public. The rows in a slot may change at a tick (scheduled update), but never mo
 
 The rows of a person are stored together, in the order of the source and then of their arrival. An
 empty slot of a person has no rows.
+
+A slot is the fixed place of one row, or of the rows of one person.
 """
 
 from __future__ import annotations
@@ -151,8 +153,6 @@ class Slots:
     def changed(self, emptied: Sequence[int], replaced: Mapping[int, Contents]) -> Slots:
         """Return the rows with some places emptied and others replaced; no row moves.
 
-        A slot is the fixed place of one row, or of the rows of one person.
-
         An emptied slot looks as if it had been empty from the start. Labels on which models are
         trained are removed with their rows; replaced rows have no such labels yet.
 
@@ -269,8 +269,6 @@ def _are_starts(starts: NDArray[np.int64], slot_count: int, row_count: int) -> b
 def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
     """Return rows in a secret, uniformly random order that is drawn here.
 
-    A slot is the fixed place of one row, or of the rows of one person.
-
     Args:
         rows: the rows of a generation, of which each row, or each person's rows, gets one slot.
         noise: the source of randomness.
@@ -292,8 +290,6 @@ def drawn_slots(rows: PrivateRows, noise: NoiseSource) -> Slots:
 
 def read_slots(ledger: Ledger, generation: Generation) -> Slots:
     """Return the presently stored rows of one batch of rows.
-
-    A slot is the fixed place of one row, or of the rows of one person.
 
     Raises:
         LedgerCorruptError: the stored rows are missing or altered; nothing is drawn again.

@@ -5,6 +5,8 @@ models' last answer, on the queries answered. In between it is refused, because 
 does not add up the two deltas in that case. The same rule holds for a classifier that shares the
 answers' privacy account. After a crash the next try draws again under the same charge, if the table
 may open then (:mod:`app.release.publication`).
+
+The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
 
 from __future__ import annotations
@@ -68,8 +70,6 @@ BETWEEN_DRAWS: Final = (
 def open_statistics(release: Release, noise: NoiseSource) -> None:
     """Draw and publish the statistics table after the last answer; called on the ledger's thread.
 
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-
     Raises:
         LedgerUnavailableError: the ledger refused a commit; nothing was published.
 
@@ -110,8 +110,6 @@ def check_first_table(
 ) -> None:
     """Raise an error for a table that a new release could not draw, before its ledger exists.
 
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-
     Args:
         configuration: the release's public parameters.
         public_values: m public feature vectors (public points), encoded, shape (m, d).
@@ -140,8 +138,6 @@ def open_at_once(
     tell: Callable[[str], None],
 ) -> LedgerState:
     """Draw and publish the statistics table without a server; return the committed state.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
         configuration: the release's public parameters.
@@ -182,10 +178,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the one-time publication of the statistics table, or raise an error.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """Return the one-time publication of the statistics table, or raise an error."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -201,10 +194,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return a drawn statistics table, whose hypothesis class the answered queries determine.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """Return a drawn statistics table, whose hypothesis class the answered queries determine."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -4,6 +4,8 @@ A hypothesis is posted in the exported format: a classifier document with a ``tr
 alone. It is checked against the public schema only.
 
 A statistics table has two outcomes; each hypothesis says which label is which outcome.
+
+A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
 """
 
 from __future__ import annotations
@@ -71,8 +73,6 @@ class AskedDocument(msgspec.Struct, frozen=True):
 class AskedHypothesis(NamedTuple):
     """A posted hypothesis after its checks against the schema.
 
-    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
-
     Attributes:
         tree: the tree, whose leaves have outcome 0 or 1.
         outcomes: the two labels that count as -1 and +1.
@@ -85,8 +85,6 @@ class AskedHypothesis(NamedTuple):
 
 def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothesis]:
     """Return the posted hypotheses, checked against the public schema.
-
-    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
 
     Args:
         schema: the public schema.
@@ -106,10 +104,7 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 def labels_on(
     schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``.
-
-    A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
-    """
+    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``."""
     labels = np.zeros(len(public_values), dtype=np.uint8)
     pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:

@@ -3,6 +3,10 @@
 When the table's ledger entry is committed, the document is public; answering from it is
 post-processing and costs nothing. The answer for a posted hypothesis is that for the hypothesis in
 the table which gives the public points the same labels.
+
+The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
+A hypothesis is a rule that gives each row one of two outcomes.
 """
 
 from __future__ import annotations
@@ -64,8 +68,6 @@ class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
 class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The whole statistics table as a JSON document.
 
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-
     Attributes:
         format: the text ``conclave-statistics``.
         version: the number 1.
@@ -115,8 +117,6 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 class StatisticsAnswer:
     """The reply with the mean outcomes of posted hypotheses.
 
-    A hypothesis is a rule that gives each row one of two outcomes.
-
     Attributes:
         values: the mean outcome of each hypothesis over the rows, -1 for the first outcome and +1
             for the second; if a column names persons, the mean over persons of each person's mean.
@@ -134,10 +134,7 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A drawn statistics table: the text of its ledger entry, and its public points.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """A drawn statistics table: the text of its ledger entry, and its public points."""
 
     document: str
     points: bytes
@@ -145,8 +142,6 @@ class DrawnStatistics(msgspec.Struct, frozen=True):
 
 class ReleasedStatistics:
     """A released statistics table that is ready to answer.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
         json: the table's document, as in its ledger entry.
@@ -156,10 +151,7 @@ class ReleasedStatistics:
     """
 
     def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
-        """Evaluate every hypothesis on the public points, once.
-
-        A hypothesis is a rule that gives each row one of two outcomes.
-        """
+        """Evaluate every hypothesis on the public points, once."""
         document = msgspec.json.decode(json, type=StatisticsDocument)
         invariant(document.format == FORMAT, "a released table names its format")
         invariant(document.version == VERSION, "a released table is of a known version")
@@ -229,10 +221,7 @@ def drawn_statistics(
     table: Table,
     public_values: NDArray[np.float64],
 ) -> DrawnStatistics:
-    """Return a drawn statistics table as a public document, with its points.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """Return a drawn statistics table as a public document, with its points."""
     covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
     document = StatisticsDocument(
         format=FORMAT,
@@ -258,10 +247,7 @@ def drawn_statistics(
 
 
 def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
-    """Return the statistics table in a ledger entry, with its stored public points.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """Return the statistics table in a ledger entry, with its stored public points."""
     values = np.frombuffer(points, dtype="<f8").astype(np.float64)
     return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
 
@@ -270,8 +256,6 @@ def released_statistics(
     state: LedgerState, ledger: Ledger, schema: Schema
 ) -> ReleasedStatistics | None:
     """Return the committed statistics table; None if there is none.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Raises:
         LedgerCorruptError: the table's public points are missing or altered.
@@ -284,10 +268,7 @@ def released_statistics(
 
 
 def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
-    """Return the committed statistics table, which must exist.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-    """
+    """Return the committed statistics table, which must exist."""
     table = released_statistics(state, ledger, schema)
     if table is None:
         raise InvariantError("a table is open")

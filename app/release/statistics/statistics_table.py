@@ -3,6 +3,8 @@
 The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
 only as counts in the cells of this class, and only through the mechanism of
 ``app.privacy.query_release``.
+
+The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
 
 from __future__ import annotations
@@ -56,8 +58,6 @@ ALPHA_MAX: Final = 2.0
 class StatisticsDraw:
     """Every public parameter of one draw of the statistics table.
 
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-
     Attributes:
         tests: the feature tests of the hypotheses.
         grid: the division of the public feature space by these tests.
@@ -73,10 +73,7 @@ class StatisticsDraw:
     calibration: QueryReleaseCalibration
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
-        """Draw the statistics table, whose budget was charged before.
-
-        The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-        """
+        """Draw the statistics table, whose budget was charged before."""
         private_cell_count = self._counted(rows)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
@@ -102,8 +99,6 @@ def statistics_draw(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> StatisticsDraw:
     """Return the parameters for drawing the statistics table, which depend on public points.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Args:
         configuration: the release's public parameters.
@@ -135,8 +130,6 @@ def statistics_draw(
 
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     """Raise an error for a configuration whose statistics table could not be drawn later.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     The check is for the largest table that any public points can give: with one test of each
     feature that has no list of tests, or with the largest number of tests that may be chosen.
@@ -170,8 +163,6 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
 
 def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
     """Return the expected accuracy of a table on few public points, and on many.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     The two forecasts are equal if every feature has a list of tests.
 
@@ -260,8 +251,6 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsForecast:
     """The expected accuracy of a statistics table of one size.
-
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
     Attributes:
         hypothesis_count: the number of hypotheses in the table.

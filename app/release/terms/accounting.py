@@ -2,6 +2,12 @@
 
 If ``privacy.accounting`` is not set, a new release uses the rule that its other settings determine,
 and an open release uses the rule in its first ledger entry.
+
+In a joint privacy account the cost of answers is computed together with that of the draws of a
+relabelling rule and of a classifier.
+
+Either the shares of epsilon are added up, or the cost of answers is computed together with that of
+the draws of a relabelling rule and of a classifier.
 """
 
 from __future__ import annotations
@@ -25,11 +31,7 @@ KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "su
 
 
 def account(settings: Settings) -> Account | None:
-    """Return the joint privacy account of answers and draws; None if shares are added up.
-
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
-    """
+    """Return the joint privacy account of answers and draws; None if shares are added up."""
     if settings.accounting != JOINT:
         return None
     charges, learner = charges_by_mechanism(settings), settings.classifier.learner
@@ -38,19 +40,12 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for joint accounting; empty if shares are added up.
-
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
-    """
+    """Return the first entry's parameter for joint accounting; empty if shares are added up."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
     """Return the rule of privacy accounting of a release, from its first ledger entry.
-
-    Either the shares of epsilon are added up, or the cost of answers is computed together with that
-    of the draws of a relabelling rule and of a classifier.
 
     Raises:
         ReleaseMismatchError: the entry names a rule that this version does not know.
@@ -66,9 +61,6 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
     """Return a configuration with the open release's accounting rule, if it sets none.
 
-    Either the shares of epsilon are added up, or the cost of answers is computed together with that
-    of the draws of a relabelling rule and of a classifier.
-
     Raises:
         ReleaseMismatchError: the release uses a rule that this version does not know.
 
@@ -82,9 +74,6 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
     """Raise an error if a configured accounting rule differs from the open release's.
-
-    Either the shares of epsilon are added up, or the cost of answers is computed together with that
-    of the draws of a relabelling rule and of a classifier.
 
     Raises:
         ReleaseMismatchError: the release uses another rule, or one that this version does not know.

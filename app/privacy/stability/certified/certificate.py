@@ -30,6 +30,15 @@ first answer, the delta is not ``V_T(1)`` but the largest mean of ``V_T`` over a
 likelihood ratios with that draw's range and with mean 1.
 
 Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
+The certificate proves that a stability table (thresholds for unstable answers, by distance) is
+private.
+
+The certificate is a family of functions that proves the table's privacy (``certificate.py``).
 """
 
 from __future__ import annotations
@@ -58,10 +67,6 @@ NODE_COUNT_MAX: Final = 4096
 @dataclass(frozen=True)
 class Certificate:
     """A numeric proof that a stability table is private: a function per unstable answer left.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Attributes:
         factor: the number c, at most ``e**epsilon``, times ``2**40``.
@@ -105,9 +110,6 @@ class Certificate:
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
     """Return an upper bound on the delta of a private draw followed by a run of answers.
 
-    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
-    private.
-
     The likelihood ratio x of the draw has mean 1 and lies in an interval ``[t / E, t]`` with t
     between 1 and E. Let ``V_T`` be the certificate's function for T unstable answers left, which
     bounds the delta. The mean of the convex function ``V_T`` of x is at most its mean on the two
@@ -133,9 +135,6 @@ def _chord_at_one(certificate: Certificate, lower: Fraction, upper: Fraction) ->
 
 def check_certificate(certificate: Certificate, *, first: int, spared: int = NODE_ONE) -> None:
     """Raise an error unless a certificate has the right shape and meets its theorem's conditions.
-
-    The certificate proves that a stability table (thresholds for unstable answers, by distance) is
-    private.
 
     Args:
         certificate: the certificate to check.
@@ -217,14 +216,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest first threshold of a stability table that a certificate accepts.
-
-    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """Return the smallest first threshold of a stability table that a certificate accepts."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
@@ -235,14 +227,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether a certificate accepts two neighbouring thresholds, in either order.
-
-    The certificate is a family of functions that proves the table's privacy (``certificate.py``).
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """Return whether a certificate accepts two neighbouring thresholds, in either order."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

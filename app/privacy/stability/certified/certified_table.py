@@ -28,6 +28,13 @@ drawn after the last, may share one privacy account with the answers. All of the
 
 **Raises.** ``ConfigurationError``: a budget for which no table exists. ``InvariantError``: a table
 that does not satisfy the theorem.
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold. The certificate is a family of functions that proves the table's
+privacy (``certificate.py``).
+
+The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -121,11 +128,6 @@ ALONE: Final = SharedWith()
 class CertifiedTable:
     """The stability table in use, with its budget and its privacy certificate.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
-
     Attributes:
         epsilon: the answers' share of epsilon; if there are draws, the epsilon of answers and draws
             together.
@@ -151,19 +153,11 @@ class CertifiedTable:
     shared: SharedWith = ALONE
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability that the answer to a query at ``distance`` is unstable.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the probability that the answer to a query at ``distance`` is unstable."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
-
-        The distance of a query is the number of votes that may change without changing the leading
-        label.
-        """
+        """Return the smallest distance at which an answer is unstable with this probability."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -222,11 +216,6 @@ def calibrate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> CertifiedTable:
     """Return a stability table and its certificate for a budget.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -350,11 +339,6 @@ def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
 def check(table: CertifiedTable) -> None:
     """Raise an error unless the table keeps the privacy claim, before it is used.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
-
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
 
@@ -444,24 +428,13 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """An approximate stability table with an unchecked certificate, for planning only.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
-    """
+    """An approximate stability table with an unchecked certificate, for planning only."""
 
 
 def approximate(
     *, epsilon: Fraction, delta: Fraction, cutoff: int, shared: SharedWith = ALONE
 ) -> ApproximateCertified:
     """Return an approximate certified table for a budget, in floating point, for planning.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
 
     Raises:
         ConfigurationError: the budget is out of range, or its table would be too long.
