@@ -6,7 +6,7 @@ Each is sent to whoever holds parts, and holds no row itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,11 +45,20 @@ if TYPE_CHECKING:
     """A sum over rows of what their vectors, labels, and persons' numbers of rows give."""
 
 
+class HasSummary(Protocol):
+    """A part of the rows, whatever is kept of them, with its summary."""
+
+    @property
+    def summary(self) -> Summary:
+        """The summary of the part; secret."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Summaries:
     """The computation of a summary (sizes, ranges, fingerprint) of all parts of the rows."""
 
-    def of(self, part: PackedRows | Vectors) -> Summary:
+    def of(self, part: HasSummary) -> Summary:
         """Return the summary of one part of the rows."""
         return part.summary
 

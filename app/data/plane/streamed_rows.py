@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
 from app.data.persons import WEIGHT_UNITS
+from app.data.plane.chunk_samples import ChunkSamples, SampleReading
 from app.data.plane.part_computations import (
     CountedPart,
     OverlapReading,
@@ -30,6 +31,7 @@ from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
 from app.data.rows import PrivateRows, fingerprint
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.errors import DataError, InvariantError, invariant
+from app.learning.encoding.row_codes import NO_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.checks.public_overlap import Overlap, PublicRuns
+    from app.data.plane.chunk_samples import Sampling
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.part_computations import NamedT, TotalOfVectors
     from app.data.plane.summaries import PackedRows, Reading, Summary
@@ -208,6 +211,26 @@ class StreamedRows:
             self.close()
         return result
 
+    def sampled(self, sampling: Sampling) -> tuple[Held[ChunkSamples], list[slice]]:
+        """Return the sampled rows of all chunks, read again; each part holds whole chunks.
+
+        Args:
+            sampling: which rows they are.
+
+        Returns:
+            The parts, and the consecutive chunks of each.
+
+        Raises:
+            DataError: the source has other rows than those that were counted.
+
+        """
+        reading = SampleReading(reading=self.reading, sampling=sampling)
+        held = self._read_again(reading.of)
+        (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
+        self._verify(summary)
+        joined = self.engine.joined(ChunkSamples.joined, held)
+        return self.engine.divided(sampling.cut, ChunkSamples.joined, joined, sampling.size)
+
     @contextmanager
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
@@ -295,7 +318,6 @@ class StreamedRows:
 
     def _read(self) -> Summary:
         """Read and pack every part, and return the summary of all."""
-        reading = self.reading
         parts = self._parts()
         counts = [part.row_count for part in parts]
         known = sum(count for count in counts if count is not None)
@@ -309,19 +331,31 @@ class StreamedRows:
 
         self._told(0, total)
         try:
-            self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
+            summary = self._summed(list(enumerate(parts)), done)
         except MemoryError:
             raise DataError(SOURCE, "does not fit into memory") from None
         except DataError:
             if any(part.span for part in parts):
                 self._read_in_order()
             raise
-        (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
-        if self.is_of_persons:
+        if self.is_of_persons and self._held is not None:
             self._held, self._person_count = self._numbered(self._held)
         self._told(summary.row_count, summary.row_count)
+        return summary
+
+    def _summed(
+        self, numbered: list[tuple[int, Part]], done: Callable[[tuple[int, Part]], None]
+    ) -> Summary:
+        """Return the summary of all parts; keep their packed rows unless no byte of a row is."""
+        reading = self.reading
+        if reading.coding is NO_CODES and not self.is_of_persons:
+            summed = self.engine.read(reading.summarised, numbered, done)
+            (summary,) = self.engine.counted([Summaries()], summed, lambda _: None)
+            return summary
+        self._held = self.engine.read(reading.packed, numbered, done)
+        (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         return summary
 
     def _read_in_order(self) -> None:

@@ -17,6 +17,7 @@ from app.data.plane.row_sums import MODULUS, WORDS_A_BLOCK, sum_of_rows
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
 from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.row_codes import NO_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -123,6 +124,18 @@ class PackedRows:
                 yield weight, places[rows]
 
 
+@dataclass(frozen=True, slots=True)
+class SummarisedPart:
+    """A part of the rows of which nothing but the summary is kept.
+
+    Attributes:
+        summary: of the part; secret.
+
+    """
+
+    summary: Summary = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenRows(Generic[TakenT]):
     """The converted rows of one part, with their summary; secret, and never shown by ``repr``.
@@ -175,6 +188,15 @@ class Reading:
             for place in range(self.coding.width)
         ]
         return PackedRows(numbered[0], columns, taken.labels, taken.summary, taken.named)
+
+    def summarised(self, numbered: tuple[int, Part]) -> SummarisedPart:
+        """Return the summary of one part, whose rows are read and let go.
+
+        Raises:
+            DataError: what does not fit the schema, by column and row number.
+
+        """
+        return SummarisedPart(self.taken(numbered, NO_CODES.codes).summary)
 
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import invariant
-from app.learning.chunks import FALLBACK_LABEL, fitted_or_none
+from app.learning.chunks import FALLBACK_LABEL, ChunkNumbers, fitted_or_none
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.estimators import model_bytes, read_model_bytes
 from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
@@ -42,6 +42,7 @@ def fit_estimators(
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     secret: bytes,
+    numbers: ChunkNumbers | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Model]:
     """Return one trained scikit-learn estimator per chunk of rows.
@@ -53,6 +54,7 @@ def fit_estimators(
         labels: class indices in the same order, shape ``(n,)``.
         offsets: where each chunk starts, shape ``(k + 1,)``.
         secret: the release's secret, from which chunk seeds derive.
+        numbers: of these chunks; None where they are all.
         progress: told the chunks done and their number.
 
     Returns:
@@ -63,13 +65,15 @@ def fit_estimators(
 
     """
     chunk_count = len(offsets) - 1
+    numbers = numbers or ChunkNumbers(first=0, all_count=chunk_count)
     encoder = PackedColumns(columns)
     models: list[Model] = []
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
-        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
-        part = ENSEMBLE_BYTES_MAX // chunk_count
+        seed = chunk_seed(secret, numbers.first + index)
+        fit = partial(_fitted, make, encoded, labels[rows], seed)
+        part = ENSEMBLE_BYTES_MAX // numbers.all_count
         models.append(_fit_chunk(fit, labels[rows], bytes_max=part))
         if progress is not None:
             progress(len(models), chunk_count)
