@@ -5,40 +5,55 @@ Which rows are in a sample depends on their slots and on public numbers, never o
 
 from __future__ import annotations
 
+import tempfile
+import tracemalloc
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from distributed import LocalCluster
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from app.data.plane import chunk_samples, local_engine
-from app.data.plane.chunk_samples import ChunkSamples, SampleReading, Sampling
-from app.data.plane.summaries import SummarisedPart
+from app.data.plane import local_engine, streamed_rows
+from app.data.plane.chunk_samples import ChunkSamples, SampleFit, SampleReading, Sampling
+from app.data.plane.dask_engine import DaskEngine
+from app.data.plane.local_engine import LocalEngine
+from app.data.plane.streamed_rows import StreamedRows
+from app.data.plane.summaries import Reading
+from app.data.schema import NumericFeature, Schema
 from app.data.sources import encoded_parts
 from app.errors import ConfigurationError, DataError, InvariantError
 from app.learning.chunks import chunk_offsets, first_of_chunks
-from app.learning.encoding.row_codes import NumberCodes
+from app.learning.encoding.row_codes import NO_CODES, NumberCodes
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.voting.keyed_permutation import Slots, chunk_of_slots
 from app.release import streaming
 from app.release.streaming import row_codes, streams
 from app.release.terms.configuration import configure
 from app.settings.settings import load_settings
 from benchmarks.measuring.many_rows import blocks, write_configuration
+from tests.builders.release.growing_release import GROWS
 from tests.builders.release.parts_release import PRIVATE, SlotNoise
+from tests.builders.release.student_release import STUDENT
+from tests.property.one_record import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from app.data.plane.engine import Held
+    from app.data.sources.parts import Part
 
+NEAREST: Final = {
+    "learner__estimator": "sklearn.neighbors.KNeighborsClassifier",
+    "learner__rows_max": "20",
+}
 ROWS: Final = 1500
 SIZE: Final = 40
 ROWS_MAX: Final = 20
@@ -180,10 +195,19 @@ def test_a_sample_draws_what_it_draws_in_memory(
 def test_a_cluster_fits_samples_on_its_workers(
     kind: str, tmp_path: Path, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same bytes; the server reads no row, and is sent models alone."""
+    """The same bytes; the server loads no row, and what it is sent of samples is stored models."""
     config = _config(tmp_path, kind, "parquet")
-    local = _drawn(config, "local.db")
+    local, real, sent = _drawn(config, "local.db"), DaskEngine.mapped, list[object]()
+
+    def noted(*given_too: object) -> list[object]:
+        found = real(*given_too)  # type: ignore[arg-type]  # as given
+        sent.extend(found)
+        return found
+
+    monkeypatch.setattr(DaskEngine, "mapped", noted)
+    monkeypatch.setattr(streaming, "read_private_rows", pytest.fail)
     assert _drawn(config, "dask.db", engine=_of(cluster)) == local
+    assert set(map(type, sent)) == {bytes}
 
 
 @pytest.mark.usefixtures("_small")
@@ -196,3 +220,205 @@ def test_predictors_of_ones_own_are_refused_on_a_cluster(
         _drawn(config, "refused.db", engine=_of(cluster))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "refused.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"learner__rows_max": "20"}, 'the rule "canonical" over trees takes all rows'),
+        ({**NEAREST, **GROWS}, r"rows are fixed; leave it out, or \[generations\]"),
+        ({**NEAREST, "learner__rows_max": "0"}, "must be at least 1"),
+    ],
+)
+def test_a_largest_number_without_effect_is_refused(changes: dict[str, str], refused: str) -> None:
+    """One line names the setting, and nothing is charged."""
+    with pytest.raises(ConfigurationError, match=rf"learner\.rows_max: .*{refused}"):
+        configure(settings_of(changes))
+
+
+def test_it_is_bound_only_where_it_is_set() -> None:
+    """Releases of earlier versions have no such parameter, and go on without it."""
+    key = "learner.rows_max"
+    assert configure(settings_of(NEAREST)).bound[key] == "20"
+    without = {name: value for name, value in NEAREST.items() if "rows_max" not in name}
+    configuration = configure(settings_of(without))
+    assert key not in configuration.bound
+    assert row_codes(configuration) is None
+    assert row_codes(configure(settings_of(NEAREST))) is NO_CODES
+    assert not [name for name in configure(settings_of(STUDENT)).bound if "student.rows" in name]
+
+
+# -- which rows a sample has ---------------------------------------------------------
+
+TWO: Final = Schema(
+    label="label", classes=("no", "yes"), features=(NumericFeature(name="x", lower=0, upper=1),)
+)
+RECORDS: Final = st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from(TWO.classes))
+FEW: Final = 30
+KEY: Final = b"k" * 32
+Record = tuple[float, str]
+
+
+def _streamed(folder: Path, records: Sequence[Record]) -> StreamedRows:
+    """Write records in parts of seven, and return them as rows that stream."""
+    numbers, labels = zip(*records, strict=True)
+    path = folder / "rows.parquet"
+    parquet.write_table(pa.table({"x": numbers, "label": labels}), path, row_group_size=7)
+    reading = Reading(source=str(path), schema=TWO, coding=NO_CODES, key=KEY)
+    return StreamedRows(
+        reading, lambda: LocalEngine(2), load=pytest.fail, told=lambda _done, _total: None
+    )
+
+
+def _sample(rows: StreamedRows, *, size: int, rows_max: int) -> ChunkSamples:
+    """Return the sampled rows of all chunks."""
+    sampling = Sampling(
+        firsts=rows.summary.firsts(),
+        key=KEY,
+        row_count=rows.count,
+        size=size,
+        rows_max=rows_max,
+    )
+    try:
+        held, _ = rows.sampled(sampling)
+    finally:
+        rows.close()
+    return held.parts[0]
+
+
+def _check_one_row(
+    records: Sequence[Record], place: int, replacement: Record, *, size: int, rows_max: int
+) -> None:
+    """Replace a record: samples have the same places, and one chunk's has another row at most."""
+    others = [*records[:place], replacement, *records[place + 1 :]]
+    with tempfile.TemporaryDirectory() as folder:
+        both = [
+            _sample(_streamed(Path(folder), each), size=size, rows_max=rows_max)
+            for each in (records, others)
+        ]
+    one, other = both
+    assert one.slots.tolist() == other.slots.tolist()
+    chunks = chunk_of_slots(one.slots, count=FEW, size=size)
+    expected = np.minimum(np.diff(chunk_offsets(FEW, size)), rows_max)
+    assert np.bincount(chunks, minlength=size).tolist() == expected.tolist()
+    differs = (one.values != other.values).any(axis=1) | (one.labels != other.labels)
+    slot = Slots(KEY, FEW).of(np.array([place]))
+    assert set(one.slots[differs]) <= set(slot)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    records=st.lists(RECORDS, min_size=FEW, max_size=FEW),
+    place=st.integers(0, FEW - 1),
+    replacement=RECORDS,
+    size=st.integers(1, FEW),
+    rows_max=st.integers(1, 12),
+)
+def test_one_record_changes_one_row_of_one_sample(
+    records: list[Record], place: int, replacement: Record, size: int, rows_max: int
+) -> None:
+    """A record that is replaced takes the place of the old one, and moves no other row."""
+    _check_one_row(records, place, replacement, size=size, rows_max=rows_max)
+
+
+class ByContent(SampleReading):
+    """A reading at fault: a row is taken by a keyed digest of its values."""
+
+    def of(self, numbered: tuple[int, Part]) -> ChunkSamples:
+        """Return the rows of a part whose digests are even."""
+        whole = replace(self.sampling, rows_max=self.sampling.row_count)
+        rows = SampleReading(reading=self.reading, sampling=whole).of(numbered)
+        digests = [blake2b(row.tobytes(), key=KEY).digest()[0] for row in rows.values]
+        taken = np.array(digests) % 2 == 0
+        return ChunkSamples(rows.values[taken], rows.labels[taken], rows.slots[taken], rows.summary)
+
+
+def test_a_sample_by_content_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which rows it has depends on their values, which the property notices."""
+    monkeypatch.setattr(streamed_rows, "SampleReading", ByContent)
+    values = [0.0, 0.25, 0.5, 1.0]
+    digests = [blake2b(np.float64([v]).tobytes(), key=KEY).digest()[0] % 2 for v in values]
+    assert set(digests) == {0, 1}
+    records = [(values[digests.index(0)], "no")] * FEW
+    with pytest.raises(AssertionError):
+        _check_one_row(records, 3, (values[digests.index(1)], "no"), size=3, rows_max=FEW)
+
+
+@pytest.mark.parametrize("change", ["other value", "more rows", "fewer rows"])
+def test_rows_that_changed_before_they_are_sampled_are_refused(change: str, tmp_path: Path) -> None:
+    """They are read again, and compared with the rows that were counted."""
+    records: list[Record] = [(0.25, "no"), (0.5, "yes")] * (FEW // 2)
+    rows = _streamed(tmp_path, records)
+    assert rows.count == FEW
+    others = {
+        "other value": [(1.0, "no"), *records[1:]],
+        "more rows": [*records, *records],
+        "fewer rows": records[:9],
+    }
+    _streamed(tmp_path, others[change])
+    with pytest.raises(DataError, match="holds other rows"):
+        _sample(rows, size=3, rows_max=2)
+
+
+def test_a_fit_needs_every_sampled_row_of_its_chunks(tmp_path: Path) -> None:
+    """A part that lacks a row of a chunk is refused, not fitted on fewer."""
+    configuration = configure(settings_of(NEAREST))
+    rows = _streamed(tmp_path, [(0.25, "no"), (0.5, "yes")] * (FEW // 2))
+    sample = _sample(rows, size=3, rows_max=2)
+    fit = SampleFit(
+        learner=configuration.learner,
+        sampling=Sampling(firsts={}, key=KEY, row_count=FEW, size=3, rows_max=2),
+        hypothesis=None,
+        chunks=slice(0, 3),
+        secret=KEY,
+    )
+    lacking = ChunkSamples(sample.values[1:], sample.labels[1:], sample.slots[1:], sample.summary)
+    with pytest.raises(InvariantError):
+        fit.of(lacking)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """Of four times as many rows no more is held: a few parts, and the samples of the chunks."""
+    peaks = []
+    for count in (20_000, 80_000):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        generator = np.random.default_rng(count)
+        numbers, labels = (
+            generator.random(count),
+            np.array(TWO.classes)[generator.integers(0, 2, count)],
+        )
+        path = folder / "rows.parquet"
+        parquet.write_table(pa.table({"x": numbers, "label": labels}), path, row_group_size=2000)
+        reading = Reading(source=str(path), schema=TWO, coding=NO_CODES, key=KEY)
+        rows = StreamedRows(
+            reading, lambda: LocalEngine(1), load=pytest.fail, told=lambda _done, _total: None
+        )
+        tracemalloc.start()
+        try:
+            sample = _sample(rows, size=10, rows_max=20)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert len(sample.slots) == 200
+    assert peaks[1] < 1.5 * peaks[0]
+    assert peaks[1] < 80_000 * 9
+
+
+def test_numbers_as_bytes_keep_every_bit() -> None:
+    """What they encode is what they were, missing values and signs of zero included."""
+    values = np.array([[0.1, -0.0], [np.nan, 1e300], [5.0, -7.25]])
+    coding = NumberCodes(2)
+    codes = coding.codes(values)
+    assert codes.shape == (coding.width, 3)
+    assert coding.encoded(codes[:, 1:]).tobytes() == values[1:].tobytes()
+    assert coding.codes(values[:0]).shape == (coding.width, 0)
+
+
+def test_first_of_chunks_keeps_small_chunks_whole() -> None:
+    """Chunks of sizes 0, 2 and 5, of which at most 3 units are kept."""
+    kept, offsets = first_of_chunks(np.array([0, 0, 2, 7]), 3)
+    assert kept.tolist() == [0, 1, 2, 3, 4]
+    assert offsets.tolist() == [0, 0, 2, 5]
+    with pytest.raises(InvariantError):
+        first_of_chunks(np.array([0, 2]), 0)
