@@ -7,6 +7,7 @@ does not depend on their order.  Rows of a part stay where the part was read.
   ``row_sums.py`` has the fingerprint of the rows, as a sum.
 * ``person_numbers.py`` merges the persons of parts: a number for each, and how many rows it has.
 * ``placed_rows.py`` puts packed rows into chunks by their slots, with the labels that they take.
+* ``chunk_samples.py`` takes a sample of each chunk, for learners that need rows themselves.
 * ``part_computations.py`` has the counts that trees follow from.
 * ``engine.py`` says what an engine does; ``local_engine.py`` does it in threads of this process,
   ``dask_engine.py`` on the workers of a cluster.

@@ -57,7 +57,7 @@ class Choice:
     Attributes:
         mechanism: name of what answers.
         ensemble_size: k.
-        chunk_row_count: rows of the smallest chunk.
+        chunk_row_count: rows of the smallest chunk that its learner is trained on.
         cutoff: T; None for a noisy vote.
         relabel_share: of epsilon.
         answers_share: of epsilon.
@@ -212,7 +212,7 @@ def _choices(
     request: PlanRequest, trial: Trial, rules: MadeUpRules, weighed: Sequence[Weighed], size: int
 ) -> Iterator[Choice]:
     """Try out one k, and say what every mechanism and T make of it."""
-    rows = (request.sampled_row_count or 0) // size
+    rows = trial.learner.chunk_rows((request.sampled_row_count or 0) // size)
     extent = extent_of(trial, chunk_row_count=rows, seconds_max=SECONDS_COMPARED)
     if extent is None:
         return
