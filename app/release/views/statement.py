@@ -62,8 +62,9 @@ RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
 SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
 COMPOSITION_PROOF: Final = "app/privacy/voting/query_decision_proof.md"
 SAMPLED: Final = (
-    "Each learner is trained on {count:,} {unit}s of its chunk at most, by lot; epsilon and delta are "
-    "those of all {unit}s, for nothing is claimed of the sample: app/privacy/voting/votes_proof.md."
+    "Each learner is trained on {count:,} {unit}s of its chunk at most, by lot; epsilon and delta "
+    "are those of all {unit}s, for nothing is claimed of the sample: "
+    "app/privacy/voting/votes_proof.md."
 )
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
