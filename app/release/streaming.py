@@ -92,8 +92,7 @@ def row_codes(configuration: Configuration) -> RowCodes | None:
         return NO_CODES if configuration.settings.data.unit == "row" else None
     learner = configuration.learner
     if learner.rows_max is not None:
-        may_stream = configuration.settings.data.unit == "row"
-        may_stream = may_stream and _relabels_from_counts(configuration, relabelling_codes(learner))
+        may_stream = _relabels_from_counts(configuration, relabelling_codes(learner))
         return NO_CODES if may_stream else None
     streamed = streamed_learner(learner)
     if streamed is None or not _relabels_from_counts(configuration, streamed.coding):

@@ -1,8 +1,9 @@
-"""A random sample of the rows of each chunk, for learners that need the rows themselves.
+"""A random sample of the units of each chunk, for learners that need the rows themselves.
 
-The sample of a chunk is its rows with the first slots.  Slots are a keyed permutation of the rows'
-positions (``app/privacy/voting/keyed_permutation.py``), so that which rows are taken depends on
-the key, on public numbers, and on no value of any row.  Rows outside the sample reach no learner.
+The sample of a chunk is its rows with the first slots, or its persons with all rows.  Slots are a
+keyed permutation of positions, or of persons' numbers
+(``app/privacy/voting/keyed_permutation.py``), so that which are taken depends on the key, on
+public numbers, and on no value of any row.  Rows outside the sample reach no learner.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.errors import invariant
+from app.errors import DataError, invariant
 from app.learning.chunks import ChunkNumbers, chunk_offsets, first_of_chunks
 from app.learning.ensemble import fit_chunks
 from app.privacy.voting.keyed_permutation import Slots, chunk_of_slots
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from app.learning.ensemble import Learner
     from app.learning.hypothesis import Hypothesis
 
+SOURCE: Final = "data.source"
+CHANGED: Final = "holds other rows than when it was read; restore it"
 ONE_AT_A_TIME: Final = Lock()
 """Held while learners are fitted: some draw from a generator that all threads share."""
 
@@ -39,7 +42,8 @@ class ChunkSamples:
     Attributes:
         values: as the public schema encodes them, float64 (m, d).
         labels: that they take, int64 (m,).
-        slots: of the rows, int64 (m,).
+        slots: of the rows, or of their persons, int64 (m,).
+        positions: of the rows in the public order of parts, int64 (m,).
         summary: of all rows of the parts that they were taken from.
 
     """
@@ -47,17 +51,20 @@ class ChunkSamples:
     values: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
     slots: NDArray[np.int64] = field(repr=False)
+    positions: NDArray[np.int64] = field(repr=False)
     summary: Summary = field(repr=False)
 
     @classmethod
     def joined(cls, samples: Sequence[ChunkSamples]) -> ChunkSamples:
-        """Return the rows of several samples in the order of their slots."""
+        """Return the rows of several samples in the order of their slots, then of the source."""
         slots = np.concatenate([each.slots for each in samples])
-        order = np.argsort(slots)
+        positions = np.concatenate([each.positions for each in samples])
+        order = np.lexsort((positions, slots))
         return cls(
             np.concatenate([each.values for each in samples])[order],
             np.concatenate([each.labels for each in samples])[order],
             slots[order],
+            positions[order],
             samples[0].summary,
         )
 
@@ -68,20 +75,21 @@ class ChunkSamples:
             self.values[rows].copy(),
             self.labels[rows].copy(),
             self.slots[rows].copy(),
+            self.positions[rows].copy(),
             self.summary,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """The rule by which some rows of each chunk are taken: those with the first slots.
+    """The rule by which some units of each chunk are taken: those with the first slots.
 
     Attributes:
         firsts: position of each part's first row.
         key: of the slots; secret.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         size: the number of chunks, k.
-        rows_max: rows of a chunk that are taken at most.
+        rows_max: units of a chunk that are taken at most.
 
     """
 
@@ -92,14 +100,24 @@ class Sampling:
     rows_max: int
 
     def is_taken(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each slot whether the row in it is in the sample of its chunk."""
+        """Return for each slot whether the unit in it is in the sample of its chunk."""
         chunks = chunk_of_slots(slots, count=self.row_count, size=self.size)
         return slots - self._offsets[chunks] < self.rows_max
 
-    def offsets(self, chunks: slice) -> NDArray[np.int64]:
-        """Return where the sampled rows of each of some chunks begin, and the end of the last."""
+    def offsets(self, samples: ChunkSamples, chunks: slice) -> NDArray[np.int64]:
+        """Return where the sampled rows of each of some chunks begin, and the end of the last.
+
+        Args:
+            samples: of these chunks as a whole, in the order of slots.
+            chunks: which.
+
+        """
         bounds = self._offsets[chunks.start : chunks.stop + 1]
-        return first_of_chunks(bounds - bounds[0], self.rows_max)[1]
+        found: NDArray[np.int64] = np.searchsorted(samples.slots, bounds).astype(np.int64)
+        units = len(np.unique(samples.slots))
+        whole = int(first_of_chunks(bounds - bounds[0], self.rows_max)[1][-1])
+        invariant(units == whole, "every sampled unit of a chunk is there")
+        return found
 
     def cut(self, samples: ChunkSamples, chunks: slice) -> ChunkSamples:
         """Return a copy that holds only the rows of some chunks."""
@@ -119,22 +137,29 @@ class SampleReading:
     Attributes:
         reading: of parts.
         sampling: which rows are kept.
+        numbers: of each part's distinct persons, by the part's number; None where a row is a unit
+            of its own.
 
     """
 
     reading: Reading
     sampling: Sampling
+    numbers: Mapping[int, NDArray[np.int64]] | None = field(repr=False, default=None)
 
     def of(self, numbered: tuple[int, Part]) -> ChunkSamples:
         """Return the sampled rows of one part, in the order in which they are read.
 
         Raises:
-            DataError: what does not fit the schema, by column and row number.
+            DataError: what does not fit the schema, by column and row number; or persons changed.
 
         """
+        return self._of_rows(numbered) if self.numbers is None else self._of_persons(numbered)
+
+    def _of_rows(self, numbered: tuple[int, Part]) -> ChunkSamples:
+        """Return the sampled rows, of which all others are let go block by block."""
         sampling = self.sampling
         slots = Slots(sampling.key, sampling.row_count)
-        position, read = sampling.firsts.get(numbered[0], 0), 0
+        first, read = self._first(numbered), 0
         kept = [np.zeros(0, dtype=np.int64)]
         kept_slots = [np.zeros(0, dtype=np.int64)]
 
@@ -143,16 +168,47 @@ class SampleReading:
             places = np.arange(read, read + len(values))
             read += len(values)
             # A source that grew meanwhile has rows without a slot; it is refused once it is read.
-            of_rows = slots.of(np.minimum(position + places, sampling.row_count - 1))
+            of_rows = slots.of(np.minimum(first + places, sampling.row_count - 1))
             is_taken = sampling.is_taken(of_rows)
             kept.append(places[is_taken])
             kept_slots.append(of_rows[is_taken])
             return values[is_taken]
 
         taken = self.reading.taken(numbered, take)
-        labels = taken.labels[np.concatenate(kept)].astype(np.int64)
-        values = np.concatenate(taken.blocks)
-        return ChunkSamples(values, labels, np.concatenate(kept_slots), taken.summary)
+        places = np.concatenate(kept)
+        return ChunkSamples(
+            np.concatenate(taken.blocks),
+            taken.labels[places].astype(np.int64),
+            np.concatenate(kept_slots),
+            first + places,
+            taken.summary,
+        )
+
+    def _of_persons(self, numbered: tuple[int, Part]) -> ChunkSamples:
+        """Return all rows of the sampled persons, whose numbers are known."""
+        sampling, numbers = self.sampling, (self.numbers or {}).get(numbered[0])
+        taken = self.reading.taken(numbered, _as_they_are)
+        named = taken.named
+        if numbers is None or named is None or len(numbers) != len(named.distinct.digests):
+            raise DataError(SOURCE, CHANGED)
+        of_persons = Slots(sampling.key, sampling.row_count).of(numbers)
+        places = np.flatnonzero(sampling.is_taken(of_persons)[named.codes])
+        return ChunkSamples(
+            np.concatenate(taken.blocks)[places],
+            taken.labels[places].astype(np.int64),
+            of_persons[named.codes[places]],
+            self._first(numbered) + places,
+            taken.summary,
+        )
+
+    def _first(self, numbered: tuple[int, Part]) -> int:
+        """Return the position of the part's first row."""
+        return self.sampling.firsts.get(numbered[0], 0)
+
+
+def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows of a part, which are chosen once all of it is read."""
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +232,8 @@ class SampleFit:
 
     def of(self, samples: ChunkSamples) -> bytes:
         """Return the trained models as bytes, from a part that holds these chunks as a whole."""
-        own, offsets = self.sampling.cut(samples, self.chunks), self.sampling.offsets(self.chunks)
-        invariant(len(own.slots) == offsets[-1], "every sampled row of a chunk is there, once")
+        own = self.sampling.cut(samples, self.chunks)
+        offsets = self.sampling.offsets(own, self.chunks)
         with ONE_AT_A_TIME:
             return fit_chunks(
                 self.learner,

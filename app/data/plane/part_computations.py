@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.data.plane.engine import Counting, Summing
     from app.data.plane.person_numbers import DistinctPersons, NamedRows
     from app.data.plane.placed_rows import PlacedRows
-    from app.data.plane.summaries import PackedRows, Reading, Summary
+    from app.data.plane.summaries import PackedRows, Reading, SummarisedPart, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner
@@ -74,6 +74,14 @@ class Summaries:
 def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
     """Return the persons of a part's rows, each once."""
     return _named(part).distinct
+
+
+def numbered_persons(part: SummarisedPart) -> tuple[int, DistinctPersons]:
+    """Return the number of a part in the public order of parts, and its persons, each once."""
+    (number,) = part.summary.row_counts
+    if part.distinct is None:
+        raise InvariantError("rows of persons are summarised with them")
+    return number, part.distinct
 
 
 NamedT = TypeVar("NamedT", "PackedRows", "Vectors")

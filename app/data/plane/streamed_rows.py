@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
 from app.data.persons import WEIGHT_UNITS
-from app.data.plane.chunk_samples import ChunkSamples, SampleReading
+from app.data.plane.chunk_samples import CHANGED, SOURCE, ChunkSamples, SampleReading
 from app.data.plane.part_computations import (
     CountedPart,
     OverlapReading,
@@ -24,6 +24,7 @@ from app.data.plane.part_computations import (
     VectorSum,
     Verified,
     distinct_persons,
+    numbered_persons,
     with_numbers,
 )
 from app.data.plane.person_numbers import merged_persons
@@ -34,7 +35,7 @@ from app.errors import DataError, InvariantError, invariant
 from app.learning.encoding.row_codes import NO_CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from app.data.plane.chunk_samples import Sampling
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.part_computations import NamedT, TotalOfVectors
-    from app.data.plane.summaries import PackedRows, Reading, Summary
+    from app.data.plane.summaries import PackedRows, Reading, SummarisedPart, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
 
@@ -54,8 +55,6 @@ AnyRows: TypeAlias = "PrivateRows | StreamedRows"
 ROW_SUMS: Final = "row sums"
 SORTED: Final = "sorted rows"
 ROWS_AT_ONCE: Final = 1 << 16
-SOURCE: Final = "data.source"
-CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
@@ -91,6 +90,7 @@ class StreamedRows:
         self._held: Held[PackedRows] | None = None
         self._summary: Summary | None = None
         self._person_count = 0
+        self._numbers: Mapping[int, NDArray[np.int64]] = {}
 
     @property
     def engine(self) -> Engine:
@@ -224,7 +224,8 @@ class StreamedRows:
             DataError: the source has other rows than those that were counted.
 
         """
-        reading = SampleReading(reading=self.reading, sampling=sampling)
+        numbers = self._numbers if self.is_of_persons else None
+        reading = SampleReading(reading=self.reading, sampling=sampling, numbers=numbers)
         held = self._read_again(reading.of)
         (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
         self._verify(summary)
@@ -285,6 +286,15 @@ class StreamedRows:
         each = [(place, distinct_persons) for place in range(len(held.parts))]
         known = merged_persons(self.engine.mapped(each, held, lambda _: None))
         return self.engine.completed(with_numbers, held, known.of_parts()), known.count
+
+    def _number_persons(self, summed: Held[SummarisedPart]) -> None:
+        """Give every person of parts of which only summaries are kept a number."""
+        each = [(place, numbered_persons) for place in range(len(summed.parts))]
+        found = self.engine.mapped(each, summed, lambda _: None)
+        known = merged_persons([distinct for _, distinct in found])
+        pairs = zip(found, known.by_part, strict=True)
+        self._numbers = {number: numbers for (number, _), numbers in pairs}
+        self._person_count = known.count
 
     def _verify(self, summary: Summary) -> None:
         """Refuse other rows than those that were counted.
@@ -350,9 +360,11 @@ class StreamedRows:
     ) -> Summary:
         """Return the summary of all parts; keep their packed rows unless no byte of a row is."""
         reading = self.reading
-        if reading.coding is NO_CODES and not self.is_of_persons:
+        if reading.coding is NO_CODES:
             summed = self.engine.read(reading.summarised, numbered, done)
             (summary,) = self.engine.counted([Summaries()], summed, lambda _: None)
+            if self.is_of_persons:
+                self._number_persons(summed)
             return summary
         self._held = self.engine.read(reading.packed, numbered, done)
         (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from app.data.checks.dead_features import FeatureSummary
     from app.data.persons import PersonColumn
+    from app.data.plane.person_numbers import DistinctPersons
     from app.data.schema import Schema
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
@@ -126,14 +127,16 @@ class PackedRows:
 
 @dataclass(frozen=True, slots=True)
 class SummarisedPart:
-    """A part of the rows of which nothing but the summary is kept.
+    """A part of the rows of which nothing but the summary is kept; secret.
 
     Attributes:
-        summary: of the part; secret.
+        summary: of the part.
+        distinct: the persons of the part, each once; None where a row is a unit of its own.
 
     """
 
     summary: Summary = field(repr=False)
+    distinct: DistinctPersons | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +199,9 @@ class Reading:
             DataError: what does not fit the schema, by column and row number.
 
         """
-        return SummarisedPart(self.taken(numbered, NO_CODES.codes).summary)
+        taken = self.taken(numbered, NO_CODES.codes)
+        distinct = None if taken.named is None else taken.named.distinct
+        return SummarisedPart(taken.summary, distinct)
 
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]

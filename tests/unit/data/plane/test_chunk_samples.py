@@ -21,32 +21,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
+from app.data.persons import PersonColumn
 from app.data.plane import local_engine, streamed_rows
 from app.data.plane.chunk_samples import ChunkSamples, SampleFit, SampleReading, Sampling
 from app.data.plane.dask_engine import DaskEngine
 from app.data.plane.local_engine import LocalEngine
+from app.data.plane.person_numbers import DistinctPersons
 from app.data.plane.streamed_rows import StreamedRows
 from app.data.plane.summaries import Reading
 from app.data.schema import NumericFeature, Schema
 from app.data.sources import encoded_parts
-from app.errors import ConfigurationError, DataError, InvariantError
+from app.errors import ConfigurationError, DataError, InvariantError, ReleaseMismatchError
+from app.estimator import PrivateQueryClassifier
 from app.learning.chunks import chunk_offsets, first_of_chunks
 from app.learning.encoding.row_codes import NO_CODES, NumberCodes
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.voting.keyed_permutation import Slots, chunk_of_slots
-from app.release import streaming
+from app.release import drawing, streaming
 from app.release.streaming import row_codes, streams
 from app.release.terms.configuration import configure
 from app.settings.settings import load_settings
-from benchmarks.measuring.many_rows import blocks, write_configuration
+from benchmarks.measuring.many_rows import (
+    PERSON,
+    blocks,
+    persons_of_rows,
+    write_configuration,
+)
 from tests.builders.release.growing_release import GROWS
 from tests.builders.release.parts_release import PRIVATE, SlotNoise
 from tests.builders.release.student_release import STUDENT
 from tests.property.one_record import settings_of
+from tests.unit.data.plane.test_streamed_classes import by_digests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from random import Random
+
+    from numpy.typing import NDArray
 
     from app.data.sources.parts import Part
 
@@ -57,6 +69,8 @@ NEAREST: Final = {
 ROWS: Final = 1500
 SIZE: Final = 40
 ROWS_MAX: Final = 20
+PERSONS: Final = 600
+PERSONS_MAX: Final = 9
 UNSHARED: Final = "[privacy.shares]\nrelabel = 0\nanswers = 0.7\nclassifier = 0.3\n[answers]"
 TREES: Final = ("bins = 16", "bins = 4")
 OWN: Final = '["tests.builders.learners.many_row_predictors:{}", "{}"]'
@@ -84,26 +98,31 @@ def _table() -> pa.Table:
     return pa.concat_tables([pa.table(block) for block in blocks(ROWS)])
 
 
-def _config(folder: Path, kind: str, source: str, *, rows_max: int = ROWS_MAX) -> Path:
+def _of_persons() -> pa.Table:
+    """Return the rows with a column of persons, whose rows lie in any parts."""
+    return _table().append_column(PERSON, pa.array(persons_of_rows(ROWS, PERSONS)))
+
+
+def _config(folder: Path, kind: str, source: str, *, are_named: bool = False) -> Path:
     """Write rows and a release of learners on samples of them; return its configuration."""
+    table = _of_persons() if are_named else _table()
     if source == "csv":
         rows = folder / "rows.csv"
-        csv.write_csv(_table(), rows)
+        csv.write_csv(table, rows)
     else:
         rows = folder / "rows.parts"
         rows.mkdir(exist_ok=True)
         for part, start in enumerate((0, 100, 900)):
-            some = _table()[start : (100, 900, ROWS)[part]]
+            some = table[start : (100, 900, ROWS)[part]]
             parquet.write_table(some, rows / f"{part}.parquet", row_group_size=300)
-    config = write_configuration(folder, rows, size=SIZE)
+    config = write_configuration(folder, rows, size=SIZE, persons=PERSONS if are_named else None)
     text = config.read_text().replace("queries = 100000", "queries = 1000")
     text = text.replace(*TREES)
     if kind.startswith("own"):
         text = text.replace('"trees"', f'"finite"\npredictors = [{PREDICTORS}]')
         text = text.replace("depth = 2\nbins = 4\n", "")
-    text = text.replace(
-        "[privacy]", f"[learner]\nrows_max = {rows_max}\n{LEARNERS[kind]}\n[privacy]"
-    )
+    most = PERSONS_MAX if are_named else ROWS_MAX
+    text = text.replace("[privacy]", f"[learner]\nrows_max = {most}\n{LEARNERS[kind]}\n[privacy]")
     config.write_text(text.replace("[answers]", UNSHARED) if kind in UNRELABELLED else text)
     return config
 
@@ -159,17 +178,26 @@ def _of(cluster: LocalCluster) -> dict[str, str]:
 
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize(
-    ("kind", "source"),
-    [*((kind, "parquet") for kind in LEARNERS), ("one by one", "csv"), ("own predictors", "csv")],
+    ("kind", "source", "unit"),
+    [
+        *((kind, "parquet", "rows") for kind in LEARNERS),
+        ("one by one", "csv", "rows"),
+        ("own predictors", "csv", "rows"),
+        ("one by one", "parquet", "persons"),
+        ("in order", "csv", "persons"),
+    ],
 )
 def test_a_sample_draws_what_it_draws_in_memory(
     kind: str,
     source: str,
+    unit: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the kind of learner, the number of workers and the order of parts."""
-    config = _config(tmp_path, kind, source)
+    are_named = unit == "persons"
+    monkeypatch.setattr(streaming, "ROWS_MIN", PERSONS if are_named else ROWS)
+    config = _config(tmp_path, kind, source, are_named=are_named)
     one = _drawn(config, "one.db")
     real = local_engine.LocalEngine.read
 
@@ -180,6 +208,7 @@ def test_a_sample_draws_what_it_draws_in_memory(
         patch.setattr(local_engine.LocalEngine, "read", reversed_parts)
         two = _drawn(config, "two.db", engine={"CONCLAVE_ENGINE__WORKERS": "2"})
     monkeypatch.setattr(streaming, "ROWS_MIN", ROWS + 1)
+    monkeypatch.setattr(drawing, "sampled_rows", by_digests)
     noise = SlotNoise(seeded_words(3))
     in_memory = _drawn(config, "memory.db", noise=noise, is_streamed=False)
     del one["permutation"], two["permutation"], in_memory["permutation"]
@@ -190,24 +219,71 @@ def test_a_sample_draws_what_it_draws_in_memory(
 
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize(
-    "kind", ["logistic regressions together", "one by one", "drawn", "in order"]
+    ("kind", "unit"),
+    [
+        ("logistic regressions together", "rows"),
+        ("drawn", "rows"),
+        ("in order", "rows"),
+        ("one by one", "persons"),
+    ],
 )
 def test_a_cluster_fits_samples_on_its_workers(
-    kind: str, tmp_path: Path, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    unit: str,
+    tmp_path: Path,
+    cluster: LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The same bytes; the server loads no row, and what it is sent of samples is stored models."""
-    config = _config(tmp_path, kind, "parquet")
+    are_named = unit == "persons"
+    monkeypatch.setattr(streaming, "ROWS_MIN", PERSONS if are_named else ROWS)
+    config = _config(tmp_path, kind, "parquet", are_named=are_named)
     local, real, sent = _drawn(config, "local.db"), DaskEngine.mapped, list[object]()
 
     def noted(*given_too: object) -> list[object]:
-        found = real(*given_too)  # type: ignore[arg-type]  # as given
+        found: list[object] = real(*given_too)  # type: ignore[arg-type]  # as given
         sent.extend(found)
         return found
 
     monkeypatch.setattr(DaskEngine, "mapped", noted)
     monkeypatch.setattr(streaming, "read_private_rows", pytest.fail)
     assert _drawn(config, "dask.db", engine=_of(cluster)) == local
-    assert set(map(type, sent)) == {bytes}
+    assert set(map(type, sent)) == ({bytes, tuple, DistinctPersons} if are_named else {bytes})
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize("unit", ["rows", "persons"])
+def test_a_restart_reads_no_row(unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stored models serve; a changed largest number is refused by name."""
+    are_named = unit == "persons"
+    monkeypatch.setattr(streaming, "ROWS_MIN", PERSONS if are_named else ROWS)
+    config = _config(tmp_path, "drawn", "parquet", are_named=are_named)
+    first = _drawn(config, "kept.db")
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamedRows, "_read", pytest.fail)
+        assert _drawn(config, "kept.db", noise=ScriptedNoise([])) == first
+    text = config.read_text()
+    config.write_text(text.replace("rows_max = ", "rows_max = 1"))
+    with pytest.raises(ReleaseMismatchError, match=r"learner\.rows_max"):
+        _drawn(config, "kept.db")
+
+
+def test_the_estimator_takes_it_from_a_configuration(tmp_path: Path) -> None:
+    """A notebook's learners are fitted on as many rows as a server's."""
+    config = _config(tmp_path, "logistic regressions together", "parquet")
+    classifier = PrivateQueryClassifier.from_config(config)
+    rows = [list(row.values()) for row in _table().drop_columns(["label"]).to_pylist()]
+    fitted_on: list[NDArray[np.int64]] = []
+    real = drawing.fit_ensemble
+
+    def noted(*given_too: object, offsets: NDArray[np.int64], **named: object) -> object:
+        fitted_on.append(np.diff(offsets))
+        return real(*given_too, offsets=offsets, **named)  # type: ignore[arg-type]  # as given
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "fit_ensemble", noted)
+        classifier.fit(rows, _table()["label"].to_pylist())
+    assert [sizes.tolist() for sizes in fitted_on] == [[ROWS_MAX] * SIZE]
 
 
 @pytest.mark.usefixtures("_small")
@@ -321,6 +397,58 @@ def test_one_record_changes_one_row_of_one_sample(
     _check_one_row(records, place, replacement, size=size, rows_max=rows_max)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 4), min_size=FEW, max_size=FEW),
+    place=st.integers(0, FEW - 1),
+    rows=st.lists(RECORDS, min_size=1, max_size=6),
+    order=st.randoms(use_true_random=False),
+)
+def test_one_person_with_other_rows_changes_one_sample(
+    counts: list[int], place: int, rows: list[Record], order: Random
+) -> None:
+    """However many rows a person has, and wherever they lie, who is sampled stays the same."""
+    names = [name for name, count in enumerate(counts) for _ in range(count)]
+    records = [(name, 0.25, "no") for name in names]
+    others = [record for record in records if record[0] != place]
+    others += [(place, *row) for row in rows]
+    order.shuffle(others)
+    with tempfile.TemporaryDirectory() as folder:
+        one, other = (_persons_sample(Path(folder), each) for each in (records, others))
+    assert set(one.slots.tolist()) == set(other.slots.tolist())
+    moved = [
+        slot for slot in set(one.slots.tolist()) if _rows_in(one, slot) != _rows_in(other, slot)
+    ]
+    chunks = chunk_of_slots(np.array(moved, dtype=np.int64), count=FEW, size=4)
+    assert len(set(chunks.tolist())) <= 1
+    assert len(moved) <= 1
+
+
+def _persons_sample(folder: Path, records: Sequence[tuple[int, float, str]]) -> ChunkSamples:
+    """Return the rows of the first three persons of each of four chunks."""
+    names, numbers, labels = zip(*records, strict=True)
+    path = folder / "rows.parquet"
+    table = pa.table({"who": names, "x": numbers, "label": labels})
+    parquet.write_table(table, path, row_group_size=9)
+    reading = Reading(
+        source=str(path),
+        schema=TWO,
+        coding=NO_CODES,
+        key=KEY,
+        person=PersonColumn("who", KEY, frozenset()),
+    )
+    rows = StreamedRows(
+        reading, lambda: LocalEngine(2), load=pytest.fail, told=lambda _done, _total: None
+    )
+    return _sample(rows, size=4, rows_max=3)
+
+
+def _rows_in(samples: ChunkSamples, slot: int) -> list[tuple[float, int]]:
+    """Return the rows of the person in a slot, in any order."""
+    own = samples.slots == slot
+    return sorted(zip(samples.values[own, 0].tolist(), samples.labels[own].tolist(), strict=True))
+
+
 class ByContent(SampleReading):
     """A reading at fault: a row is taken by a keyed digest of its values."""
 
@@ -330,14 +458,20 @@ class ByContent(SampleReading):
         rows = SampleReading(reading=self.reading, sampling=whole).of(numbered)
         digests = [blake2b(row.tobytes(), key=KEY).digest()[0] for row in rows.values]
         taken = np.array(digests) % 2 == 0
-        return ChunkSamples(rows.values[taken], rows.labels[taken], rows.slots[taken], rows.summary)
+        return ChunkSamples(
+            rows.values[taken],
+            rows.labels[taken],
+            rows.slots[taken],
+            rows.positions[taken],
+            rows.summary,
+        )
 
 
 def test_a_sample_by_content_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which rows it has depends on their values, which the property notices."""
     monkeypatch.setattr(streamed_rows, "SampleReading", ByContent)
     values = [0.0, 0.25, 0.5, 1.0]
-    digests = [blake2b(np.float64([v]).tobytes(), key=KEY).digest()[0] % 2 for v in values]
+    digests = [blake2b(np.array([v]).tobytes(), key=KEY).digest()[0] % 2 for v in values]
     assert set(digests) == {0, 1}
     records = [(values[digests.index(0)], "no")] * FEW
     with pytest.raises(AssertionError):
@@ -372,7 +506,9 @@ def test_a_fit_needs_every_sampled_row_of_its_chunks(tmp_path: Path) -> None:
         chunks=slice(0, 3),
         secret=KEY,
     )
-    lacking = ChunkSamples(sample.values[1:], sample.labels[1:], sample.slots[1:], sample.summary)
+    lacking = ChunkSamples(
+        sample.values[1:], sample.labels[1:], sample.slots[1:], sample.positions[1:], sample.summary
+    )
     with pytest.raises(InvariantError):
         fit.of(lacking)
 
