@@ -35,6 +35,7 @@ from app.errors import ConfigurationError, DataError, InvariantError, ReleaseMis
 from app.estimator import PrivateQueryClassifier
 from app.learning.chunks import chunk_offsets, first_of_chunks
 from app.learning.encoding.row_codes import NO_CODES, NumberCodes
+from app.learning.ensemble import fit_ensemble
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.voting.keyed_permutation import Slots, chunk_of_slots
@@ -274,11 +275,10 @@ def test_the_estimator_takes_it_from_a_configuration(tmp_path: Path) -> None:
     classifier = PrivateQueryClassifier.from_config(config)
     rows = [list(row.values()) for row in _table().drop_columns(["label"]).to_pylist()]
     fitted_on: list[NDArray[np.int64]] = []
-    real = drawing.fit_ensemble
 
     def noted(*given_too: object, offsets: NDArray[np.int64], **named: object) -> object:
         fitted_on.append(np.diff(offsets))
-        return real(*given_too, offsets=offsets, **named)  # type: ignore[arg-type]  # as given
+        return fit_ensemble(*given_too, offsets=offsets, **named)  # type: ignore[arg-type]  # as given
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawing, "fit_ensemble", noted)
