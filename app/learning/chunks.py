@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
@@ -45,6 +46,42 @@ def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
     invariant(row_count >= 0, "the number of rows is not negative")
     invariant(chunk_count >= 1, "there is at least one chunk")
     return np.arange(chunk_count + 1, dtype=np.int64) * row_count // chunk_count
+
+
+def first_of_chunks(
+    offsets: NDArray[np.int64], count_max: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of the first units of each chunk, and where each smaller chunk starts.
+
+    Which they are depends on public numbers only.  Where units are in an order at random, they
+    are a random sample of their chunk.
+
+    Args:
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        count_max: units of a chunk that are kept, at least 1.
+
+    Returns:
+        Ascending indices below ``offsets[-1]``, shape ``(m,)``, and offsets from 0 to m.
+
+    """
+    invariant(count_max >= 1, "a unit of each chunk is kept")
+    kept = np.minimum(np.diff(offsets), count_max)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])
+    return np.arange(starts[-1]) + np.repeat(offsets[:-1] - starts[:-1], kept), starts
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkNumbers:
+    """The numbers of some consecutive chunks among all chunks of a release.
+
+    Attributes:
+        first: of the first of them.
+        all_count: the number of all chunks, k.
+
+    """
+
+    first: int
+    all_count: int
 
 
 DEFAULT_RULE = "canonical"

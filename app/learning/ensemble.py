@@ -16,7 +16,7 @@ from app.learning.chunks import DEFAULT_RULE
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
 from app.learning.estimators.estimator_fitting import fit_estimators
-from app.learning.estimators.estimators import EstimatorEnsemble, exchanged_bytes
+from app.learning.estimators.estimators import EstimatorEnsemble, exchanged_bytes, joined_bytes
 from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.learning.estimators.packed_ensemble import PackedEnsemble
 from app.learning.estimators.packed_fit import block_fit_of, fit_together
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.cells.cell_class import CellSplits
+    from app.learning.chunks import ChunkNumbers
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.hypothesis import Ensemble, FittedEnsemble, HypothesisClass
@@ -49,6 +50,8 @@ class Learner:
         packed: whether the estimator is trained on all chunks in one computation, if such a
             computation exists for it.
         columns: the public encoding of the features for the estimator.
+        rows_max: the largest number of rows (or persons) of a chunk on which a model is trained; None
+            for all rows of the chunk.
         scored: whether every model gives a score (a probability of the second of two classes) in
             addition to its vote.
 
@@ -60,7 +63,12 @@ class Learner:
     params: Mapping[str, object] = field(default_factory=dict)
     packed: bool = True
     columns: Sequence[PublicColumn] = ()
+    rows_max: int | None = None
     scored: bool = False
+
+    def chunk_rows(self, row_count: int) -> int:
+        """Return the number of rows that it is trained on, of a chunk of so many."""
+        return row_count if self.rows_max is None else min(row_count, self.rows_max)
 
 
 def fit_ensemble(
@@ -153,6 +161,64 @@ def fit_encoded(
         first_chunk=first_chunk,
         progress=None,
     )
+
+
+def fit_chunks(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    numbers: ChunkNumbers,
+) -> FittedEnsemble:
+    """Return one trained model for each of some consecutive chunks: those of all chunks' fit.
+
+    Args:
+        learner: the public choice.
+        values: encoded private rows in the order of their chunks, shape ``(m, d)``.
+        labels: in the same order, shape ``(m,)``.
+        offsets: where each chunk starts, shape ``(chunks + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        numbers: of these chunks.
+
+    """
+    if learner.estimator is not None:
+        return _fit_estimators(
+            learner,
+            values,
+            labels,
+            offsets=offsets,
+            secret=secret,
+            numbers=numbers,
+            progress=None,
+        )
+    return fit_encoded(
+        learner,
+        RowsByPart(learner.hypothesis_class.encode, values),
+        labels,
+        offsets=offsets,
+        secret=secret,
+        first_chunk=numbers.first,
+    )
+
+
+def joined_bodies(learner: Learner, bodies: Sequence[bytes]) -> bytes:
+    """Return the stored models of consecutive chunks together, as a fit of all would store them.
+
+    Args:
+        learner: the public choice.
+        bodies: of ensembles by :func:`fit_chunks`, at least one.
+
+    """
+    if learner.estimator is None:
+        searched = learner.hypothesis_class
+        row = row_of(searched)
+        return row.joined(searched, [row.read(searched, body) for body in bodies]).to_bytes()
+    if bodies[0].startswith(PACKED_MAGIC):
+        read = [PackedEnsemble.from_bytes(learner.columns, body) for body in bodies]
+        return PackedEnsemble.together(read).to_bytes()
+    return joined_bytes(bodies)
 
 
 def joined_ensemble(learner: Learner, fitted: Sequence[FittedEnsemble]) -> FittedEnsemble:
@@ -322,6 +388,7 @@ def _fit_estimators(
     *,
     offsets: NDArray[np.int64],
     secret: bytes,
+    numbers: ChunkNumbers | None = None,
     progress: Callable[[int, int], None] | None,
 ) -> FittedEnsemble:
     """Fit an estimator on permuted rows: on all chunks at once, or on one by one."""
@@ -345,6 +412,7 @@ def _fit_estimators(
         labels=labels,
         offsets=offsets,
         secret=secret,
+        numbers=numbers,
         progress=progress,
     )
     packing = packing_of(path, learner.params)

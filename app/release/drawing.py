@@ -31,7 +31,7 @@ from app.data.public_points import no_points, read_public_points
 from app.data.rows import named_rows
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError, InvariantError, invariant
-from app.learning.chunks import chunk_offsets
+from app.learning.chunks import chunk_offsets, first_of_chunks
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
 from app.learning.trees.tree_class import telling
@@ -50,6 +50,8 @@ from app.release.progress import no_progress
 from app.release.streamed_drawing import (
     drawn_hypothesis,
     fitted_from_parts,
+    fitted_on_samples,
+    relabelling_codes,
     slots_key,
     streamed_learner,
 )
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
 
     from app.data.checks.source_check import SourceReport
     from app.data.rows import PrivateRows
-    from app.learning.hypothesis import Ensemble
+    from app.learning.hypothesis import Ensemble, Hypothesis
     from app.learning.lists.hypothesis_list import Encoded
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -126,17 +128,23 @@ class SampledRows:
         return None if weights is None else weights[self.positions]
 
     def cut(
-        self, places: NDArray[np.int64], *, size: int
+        self, places: NDArray[np.int64], *, size: int, count_max: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the indices of each chunk's rows, and where each chunk's indices begin.
 
         Args:
             places: indices into ``units``, in the order in which they are divided into chunks.
             size: the number k of chunks.
+            count_max: the largest number of rows (or persons) that are kept of a chunk, which are
+                the first ones; None for all.
 
         """
+        offsets = chunk_offsets(len(places), size)
+        if count_max is not None:
+            kept, offsets = first_of_chunks(offsets, count_max)
+            places = places[kept]
         positions, starts = self.rows.positions(self.units[places])
-        return positions, starts[chunk_offsets(len(places), size)]
+        return positions, starts[offsets]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
         """Return the sampled rows in the encoding of a hypothesis class, one part at a time."""
@@ -220,7 +228,8 @@ def draw_ensemble(
         configuration.settings, parameters, sample=sample, noise=noise, progress=progress
     )
     places = chunk_places(sample.count, with_replacement=parameters.with_replacement, noise=noise)
-    positions, offsets = sample.cut(places, size=parameters.size)
+    rows_max = configuration.learner.rows_max
+    positions, offsets = sample.cut(places, size=parameters.size, count_max=rows_max)
     private_ensemble = fit_ensemble(
         configuration.learner,
         rows.values,
@@ -250,7 +259,12 @@ def _draw_streamed(
     progress: Progress,
 ) -> DrawnEnsemble:
     """Draw and fit from parts; the key of the slots stands for the permutation."""
-    streamed = streamed_learner(configuration.learner)
+    learner = configuration.learner
+    if learner.rows_max is not None:
+        return _draw_sampled(
+            configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+        )
+    streamed = streamed_learner(learner)
     if streamed is None:
         raise InvariantError("what streams is fitted from parts")
     private_key, held = slots_key(noise), rows.held
@@ -267,13 +281,49 @@ def _draw_streamed(
         secret=secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
+    pieces = _streamed_pieces(private_hypothesis, private_key, private_ensemble.to_bytes())
+    return _drawn(configuration, parameters, private_ensemble, pieces, noise)
+
+
+def _draw_sampled(
+    configuration: Configuration,
+    parameters: EnsembleParameters,
+    *,
+    rows: StreamedRows,
+    secret: bytes,
+    noise: NoiseSource,
+    progress: Progress,
+) -> DrawnEnsemble:
+    """Draw from counts, and fit on a sample of each chunk; each reads the source again."""
+    learner, private_key = configuration.learner, slots_key(noise)
+    progress(RELABELLING, 0, 1)
+    coding = relabelling_codes(learner)
+    private_hypothesis = drawn_hypothesis(parameters, coding, rows, None, noise)
+    progress(RELABELLING, 1, 1)
+    body = fitted_on_samples(
+        learner,
+        rows,
+        slots_key=private_key,
+        size=parameters.size,
+        hypothesis=private_hypothesis,
+        secret=secret,
+        progress=lambda done, total: progress(FITTING, done, total),
+    )
+    private_ensemble = read_ensemble_bytes(learner, body)
+    pieces = _streamed_pieces(private_hypothesis, private_key, body)
+    return _drawn(configuration, parameters, private_ensemble, pieces, noise)
+
+
+def _streamed_pieces(
+    private_hypothesis: Hypothesis | None, private_key: bytes, body: bytes
+) -> dict[str, bytes]:
+    """Return what is stored of a draw from parts; the slots' key stands for the permutation."""
     written = None if private_hypothesis is None else private_hypothesis.to_dict()
-    pieces = {
+    return {
         HYPOTHESIS: msgspec.json.encode(written),
         PERMUTATION: private_key,
-        ENSEMBLE: private_ensemble.to_bytes(),
+        ENSEMBLE: body,
     }
-    return _drawn(configuration, parameters, private_ensemble, pieces, noise)
 
 
 def _drawn(

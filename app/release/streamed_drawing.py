@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.data.plane.chunk_samples import SampleFit, Sampling
 from app.data.plane.part_computations import ChunkFit, LabelCounts, draw_counting
 from app.data.plane.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
-from app.learning.ensemble import counted_ensemble, joined_ensemble
+from app.learning.encoding.row_codes import NumberCodes
+from app.learning.ensemble import counted_ensemble, joined_bodies, joined_ensemble
+from app.learning.predictors.class_row import OWN_PREDICTORS
 from app.learning.registry import row_of
 from app.privacy.answering_rows import own
 from app.privacy.exponential import mechanism as exponential
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.data.plane.engine import Held
+    from app.data.plane.part_computations import Tallying
     from app.data.plane.streamed_rows import StreamedRows
     from app.data.plane.summaries import PackedRows
     from app.learning.encoding.encoded_rows import Tally
@@ -86,30 +90,127 @@ def streamed_learner(learner: Learner) -> StreamedLearner | None:
     return None if coding is None else StreamedLearner(learner, coding, trees)
 
 
+def relabelling_codes(learner: Learner) -> RowCodes | None:
+    """Return the bytes of rows from which a labelling of sampled rows is drawn; None if it is not.
+
+    A class of a user's own predictors needs every digit of every number.
+    """
+    searched = learner.hypothesis_class
+    row = row_of(searched)
+    return NumberCodes(len(learner.columns)) if row is OWN_PREDICTORS else row.codes(searched)
+
+
 def drawn_hypothesis(
     parameters: EnsembleParameters,
-    coding: RowCodes,
+    coding: RowCodes | None,
     rows: StreamedRows,
-    held: Held[PackedRows],
+    held: Held[PackedRows] | None,
     noise: NoiseSource,
 ) -> Hypothesis | None:
     """Return the drawn hypothesis that relabels the rows, secret; None if labels are kept.
 
     Relabelling gives each private row the label that a privately drawn rule predicts, before the
     models are trained.
+
+    Args:
+        parameters: the public parameters of the ensemble.
+        coding: the meaning of the bytes of a packed row; None if the rows have no packed form from
+            which a rule can be drawn.
+        rows: all private rows.
+        held: the packed rows, in parts; None if the rows are read again and not kept.
+        noise: the source of randomness.
+
     """
     if parameters.relabel is None:
         return None
     relabel = own(parameters.relabel, exponential.Parameters)
+    if coding is None:
+        raise InvariantError("rows that are relabelled have bytes to draw from")
     counting = draw_counting(relabel.hypotheses, coding, rows.unit_count)
     if counting is None:
         raise InvariantError("what relabels rows that stream is drawn from counts")
     counts: CountedRows | Tally
-    if isinstance(counting, LabelCounts):  # each of its own type, by one call
+    if held is None:
+        counts = _counted_again(rows, counting, coding)
+    elif isinstance(counting, LabelCounts):  # each of its own type, by one call
         (counts,) = rows.engine.counted([counting], held, lambda _: None)
     else:
         (counts,) = rows.engine.counted([counting], held, lambda _: None)
     return exponential.draw_counted(relabel, counts, noise)
+
+
+def _counted_again(
+    rows: StreamedRows, counting: LabelCounts | Tallying, coding: RowCodes
+) -> CountedRows | Tally:
+    """Return the counts of all rows, which are read again and not kept."""
+    if isinstance(counting, LabelCounts):
+        return rows.counted(counting, coding)
+    return rows.counted(counting, coding)
+
+
+def fitted_on_samples(
+    learner: Learner,
+    rows: StreamedRows,
+    *,
+    slots_key: bytes,
+    size: int,
+    hypothesis: Hypothesis | None,
+    secret: bytes,
+    progress: Callable[[int, int], None],
+) -> bytes:
+    """Return one model per chunk as bytes, trained on some rows of it, which are read again.
+
+    They are the bytes of a fit in memory on the same rows: models are stored where they are
+    fitted, since reading and storing an estimator once more may give other bytes.
+
+    Args:
+        learner: the public choice, with the largest number of rows.
+        rows: all private rows.
+        slots_key: of the permutation that puts rows in slots; secret.
+        size: the number of chunks, k.
+        hypothesis: that relabels; None where rows keep their labels; secret.
+        secret: of the release, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    """
+    if learner.rows_max is None:
+        raise InvariantError("a sample of a chunk has a largest number of rows")
+    sampling = Sampling(
+        firsts=rows.summary.firsts(),
+        key=slots_key,
+        row_count=rows.count,
+        size=size,
+        rows_max=learner.rows_max,
+    )
+    try:
+        sampled, ranges = rows.sampled(sampling)
+        step = max(CHUNKS_AT_ONCE, -(-size // BLOCKS_MAX))
+        fits = [
+            (
+                place,
+                SampleFit(
+                    learner=learner,
+                    sampling=sampling,
+                    hypothesis=hypothesis,
+                    chunks=some,
+                    secret=secret,
+                ),
+            )
+            for place, chunks in enumerate(ranges)
+            for some in _blocks(chunks, step)
+        ]
+        done = 0
+
+        def fitted(place: int) -> None:
+            nonlocal done
+            chunks = fits[place][1].chunks
+            done += chunks.stop - chunks.start
+            progress(done, size)
+
+        bodies = rows.engine.mapped([(place, fit.of) for place, fit in fits], sampled, fitted)
+    finally:
+        rows.close()
+    return joined_bodies(learner, bodies)
 
 
 def fitted_from_parts(

@@ -34,7 +34,7 @@ from app.ledger.database.tables import FIRST_RELEASE
 from app.privacy.budget.composition import Mechanism
 from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece
-from app.release.streamed_drawing import streamed_learner
+from app.release.streamed_drawing import relabelling_codes, streamed_learner
 from app.release.terms.answer_terms import release_budget
 from app.release.terms.privacy_unit import COUNTS, opened_count
 
@@ -87,26 +87,35 @@ def streams(opened: ReleaseOpened) -> bool:
 def row_codes(configuration: Configuration) -> RowCodes | None:
     """Return the packed encoding in which the rows can be streamed; None if they cannot be.
 
-    The result depends on the configuration only. If no models are trained, no rows are kept, and
-    each draw reads the rows again.
+    The result depends on the configuration only. If no models are trained, or if models are trained
+    on a sample of each chunk, no rows are kept, and each draw reads the rows again.
     """
     if not _takes_each_unit_once(configuration):
         return None
     if not configuration.has(Mechanism.ANSWERS):
         return NO_CODES if configuration.settings.data.unit == "row" else None
-    streamed = streamed_learner(configuration.learner)
-    if streamed is None:
+    learner = configuration.learner
+    if learner.rows_max is not None:
+        may_stream = _relabels_from_counts(configuration, relabelling_codes(learner))
+        return NO_CODES if may_stream else None
+    streamed = streamed_learner(learner)
+    if streamed is None or not _relabels_from_counts(configuration, streamed.coding):
         return None
-    budget = release_budget(configuration.settings)
-    if budget is None or budget.is_with_replacement:
-        return None
-    relabels = budget.relabel_epsilon is not None
     trees = streamed.trees
-    is_counted = draw_counting(configuration.hypotheses, streamed.coding) is not None
-    if relabels and (budget.relabel_is_private or not is_counted):
-        return None
     is_slow = trees is not None and len(feature_sets(trees.coding, trees.depth)) > SETS_MAX
     return None if is_slow else streamed.coding
+
+
+def _relabels_from_counts(configuration: Configuration, coding: RowCodes | None) -> bool:
+    """Return whether no rows are drawn twice, and counts of them are enough to relabel them."""
+    budget = release_budget(configuration.settings)
+    if budget is None or budget.is_with_replacement:
+        return False
+    if budget.relabel_epsilon is None:
+        return True
+    if budget.relabel_is_private or coding is None:
+        return False
+    return draw_counting(configuration.hypotheses, coding) is not None
 
 
 def _takes_each_unit_once(configuration: Configuration) -> bool:
@@ -270,7 +279,8 @@ def _continued(
     )
     if coding is None or count is None:
         raise InvariantError("a release goes on by the rules that it was opened with")
-    is_drawn = ledger.read_state().ensemble is not None or coding is NO_CODES
+    fits_none = not configuration.has(Mechanism.ANSWERS)
+    is_drawn = fits_none or ledger.read_state().ensemble is not None
     with reading_refusals(settings):
         is_same = is_drawn and read_piece(ledger, PARTS) == tag_of_files(settings.source).encode()
         rows = _streamed(

@@ -269,6 +269,17 @@ class LearnerSettings(Section):
             "once; otherwise its own `fit` runs chunk by chunk."
         ),
     ] = True
+    rows_max: Annotated[
+        Whole | None,
+        Unit("rows, or persons"),
+        Field(
+            ge=1,
+            le=10_000_000,
+            description="Largest number of rows (of persons, if they are named) of its chunk that "
+            "an `estimator`, or a rule over predictors of your own, is trained on: those "
+            "with the first slots, a random sample. Unset, all of the chunk.",
+        ),
+    ] = None
     jobs: Annotated[
         Whole | None,
         Unit("processes"),
@@ -301,7 +312,7 @@ class StudentSettings(Section):
         whatever rule ``[learner]`` sets for the chunks.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
-            return learner.model_copy(update={"packed": True})
+            return learner.model_copy(update={"packed": True, "rows_max": None})
         return LearnerSettings(estimator=self.estimator, params=self.params)
 
 

@@ -134,6 +134,12 @@ def estimator(path: str, params: str = "{}", *, relabels: bool = False) -> Case:
     return Case.of(name, changes, relabels=relabels)
 
 
+def capped(case: Case) -> Case:
+    """Return the case with learners on a sample of two rows of each chunk."""
+    changes = {**dict(case.changes), "learner__rows_max": "2"}
+    return Case.of(f"{case.name}, two rows a chunk", changes, relabels=case.relabels)
+
+
 def scored(case: Case) -> Case:
     """Return the case with scores."""
     return Case.of(case.name, {**dict(case.changes), "answers__output": "score"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,17 @@ def stratified(learner: Any, values: Any, labels: Any, **chosen: Any) -> Ensembl
     offsets = np.cumsum([0, *(len(order[index::size]) for index in range(size))])
     chosen |= {"permutation": dealt, "offsets": offsets}
     return genuine_fit(learner, values, labels, **chosen)
+
+
+def sampled_by_content(learner: Any, values: Any, labels: Any, **chosen: Any) -> Ensemble:
+    """Fit, at fault: the rows with the least digests of their content are the sample of all."""
+    size, permutation = len(chosen["offsets"]) - 1, chosen["permutation"]
+    kept = max(1, len(permutation) // 2)
+    rows = [values[row].tobytes() + labels[row].tobytes() for row in permutation]
+    digests = [blake2b(row).digest() for row in rows]
+    taken = np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:kept])
+    public = {"permutation": permutation[taken], "offsets": chunk_offsets(kept, size)}
+    return genuine_fit(learner, values, labels, **{**chosen, **public})
 
 
 def in_two_chunks(learner: Any, values: Any, labels: Any, **chosen: Any) -> Ensemble:

@@ -47,6 +47,7 @@ from tests.property.one_record import (
     Case,
     Neighbors,
     both,
+    capped,
     copies,
     estimator,
     learners,
@@ -59,6 +60,7 @@ from tests.property.one_record import (
 )
 from tests.property.planted_chunk_faults import (
     in_two_chunks,
+    sampled_by_content,
     scaled_on_all_rows,
     stratified,
     with_one_class_state,
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 EXAMPLES = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 TREE = estimator("sklearn.tree.DecisionTreeClassifier", '{"max_depth": 2}')
 BAYES = estimator("sklearn.naive_bayes.GaussianNB")
+NEAREST = estimator("sklearn.neighbors.KNeighborsClassifier", '{"n_neighbors": 1}')
 FINITE = Case.of(
     "finite",
     {
@@ -114,7 +117,10 @@ CASES = [
     TREE,
     estimator("sklearn.tree.DecisionTreeClassifier", '{"max_depth": 2}', relabels=True),
     BAYES,
-    estimator("sklearn.neighbors.KNeighborsClassifier", '{"n_neighbors": 1}'),
+    NEAREST,
+    capped(NEAREST),
+    capped(estimator("sklearn.naive_bayes.GaussianNB", relabels=True)),
+    capped(FINITE),
     estimator("sklearn.linear_model.LogisticRegression"),
     estimator("sklearn.discriminant_analysis.LinearDiscriminantAnalysis"),
     estimator("sklearn.ensemble.RandomForestClassifier", '{"n_estimators": 3}'),
@@ -353,6 +359,7 @@ def check_at_most_one(case: Case, pair: Neighbors) -> None:
         (without_duplicates, rule("canonical")),
         (stratified, rule("canonical")),
         (in_two_chunks, rule("canonical")),
+        (sampled_by_content, capped(NEAREST)),
         (with_one_generator, rule("halving")),
         (with_one_class_state, estimator(f"{DOUBLES}.CarriesOn")),
     ],

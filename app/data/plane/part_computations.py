@@ -7,7 +7,7 @@ has the part, and contains no row itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.data.plane.engine import Counting, Summing
     from app.data.plane.person_numbers import DistinctPersons, NamedRows
     from app.data.plane.placed_rows import PlacedRows
-    from app.data.plane.summaries import PackedRows, Reading, Summary
+    from app.data.plane.summaries import PackedRows, Reading, SummarisedPart, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner
@@ -46,11 +46,20 @@ if TYPE_CHECKING:
     """A sum over rows of what their vectors, labels, and persons' numbers of rows give."""
 
 
+class HasSummary(Protocol):
+    """A part of the rows, whatever is kept of them, with its summary."""
+
+    @property
+    def summary(self) -> Summary:
+        """The summary of the part; secret."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Summaries:
     """The computation that combines the summaries (sizes, ranges, fingerprint) of all parts."""
 
-    def of(self, part: PackedRows | Vectors) -> Summary:
+    def of(self, part: HasSummary) -> Summary:
         """Return the summary of one part of the rows."""
         return part.summary
 
@@ -66,6 +75,14 @@ class Summaries:
 def distinct_persons(part: PackedRows | Vectors) -> DistinctPersons:
     """Return the persons of the rows of one part, each person once."""
     return _named(part).distinct
+
+
+def numbered_persons(part: SummarisedPart) -> tuple[int, DistinctPersons]:
+    """Return the number of a part in the public order of parts, and its persons, each once."""
+    (number,) = part.summary.row_counts
+    if part.distinct is None:
+        raise InvariantError("rows of persons are summarised with them")
+    return number, part.distinct
 
 
 NamedT = TypeVar("NamedT", "PackedRows", "Vectors")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.data.checks.dead_features import dead_of_summaries
 from app.data.persons import WEIGHT_UNITS
+from app.data.plane.chunk_samples import CHANGED, SOURCE, ChunkSamples, SampleReading
 from app.data.plane.part_computations import (
     CountedPart,
     OverlapReading,
@@ -24,6 +25,7 @@ from app.data.plane.part_computations import (
     VectorSum,
     Verified,
     distinct_persons,
+    numbered_persons,
     with_numbers,
 )
 from app.data.plane.person_numbers import merged_persons
@@ -31,17 +33,19 @@ from app.data.plane.row_sums import MODULUS, fingerprint_of_sum, sum_of_rows
 from app.data.rows import PrivateRows, fingerprint
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.errors import DataError, InvariantError, invariant
+from app.learning.encoding.row_codes import NO_CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
     from app.data.checks.public_overlap import Overlap, PublicRuns
+    from app.data.plane.chunk_samples import Sampling
     from app.data.plane.engine import Counting, CountsT, Engine, Held, PartT, ResultT
     from app.data.plane.part_computations import NamedT, TotalOfVectors
-    from app.data.plane.summaries import PackedRows, Reading, Summary
+    from app.data.plane.summaries import PackedRows, Reading, SummarisedPart, Summary
     from app.data.sources.parts import Part
     from app.learning.encoding.row_codes import RowCodes
 
@@ -52,8 +56,6 @@ AnyRows: TypeAlias = "PrivateRows | StreamedRows"
 ROW_SUMS: Final = "row sums"
 SORTED: Final = "sorted rows"
 ROWS_AT_ONCE: Final = 1 << 16
-SOURCE: Final = "data.source"
-CHANGED: Final = "holds other rows than when it was read; restore it"
 
 
 class StreamedRows:
@@ -90,6 +92,7 @@ class StreamedRows:
         self._held: Held[PackedRows] | None = None
         self._summary: Summary | None = None
         self._person_count = 0
+        self._numbers: Mapping[int, NDArray[np.int64]] = {}
 
     @property
     def engine(self) -> Engine:
@@ -213,6 +216,27 @@ class StreamedRows:
             self.close()
         return result
 
+    def sampled(self, sampling: Sampling) -> tuple[Held[ChunkSamples], list[slice]]:
+        """Return the sampled rows of all chunks, read again; each part holds whole chunks.
+
+        Args:
+            sampling: which rows they are.
+
+        Returns:
+            The parts, and the consecutive chunks of each.
+
+        Raises:
+            DataError: the source has other rows than those that were counted.
+
+        """
+        numbers = self._numbers if self.is_of_persons else None
+        reading = SampleReading(reading=self.reading, sampling=sampling, numbers=numbers)
+        held = self._read_again(reading.of)
+        (summary,) = self.engine.counted([Summaries()], held, lambda _: None)
+        self._verify(summary)
+        joined = self.engine.joined(ChunkSamples.joined, held)
+        return self.engine.divided(sampling.cut, ChunkSamples.joined, joined, sampling.size)
+
     @contextmanager
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
@@ -269,6 +293,15 @@ class StreamedRows:
         known = merged_persons(self.engine.mapped(each, held, lambda _: None))
         return self.engine.completed(with_numbers, held, known.of_parts()), known.count
 
+    def _number_persons(self, summed: Held[SummarisedPart]) -> None:
+        """Give every person of parts of which only summaries are kept a number."""
+        each = [(place, numbered_persons) for place in range(len(summed.parts))]
+        found = self.engine.mapped(each, summed, lambda _: None)
+        known = merged_persons([distinct for _, distinct in found])
+        pairs = zip(found, known.by_part, strict=True)
+        self._numbers = {number: numbers for (number, _), numbers in pairs}
+        self._person_count = known.count
+
     def _verify(self, summary: Summary) -> None:
         """Refuse other rows than those that were counted.
 
@@ -301,7 +334,6 @@ class StreamedRows:
 
     def _read(self) -> Summary:
         """Read and pack every part, and return the summary of all."""
-        reading = self.reading
         parts = self._parts()
         counts = [part.row_count for part in parts]
         known = sum(count for count in counts if count is not None)
@@ -315,19 +347,33 @@ class StreamedRows:
 
         self._told(0, total)
         try:
-            self._held = self.engine.read(reading.packed, list(enumerate(parts)), done)
+            summary = self._summed(list(enumerate(parts)), done)
         except MemoryError:
             raise DataError(SOURCE, "does not fit into memory") from None
         except DataError:
             if any(part.span for part in parts):
                 self._read_in_order()
             raise
-        (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         if not summary.row_count:
             raise DataError(SOURCE, "has no row of data")
-        if self.is_of_persons:
+        if self.is_of_persons and self._held is not None:
             self._held, self._person_count = self._numbered(self._held)
         self._told(summary.row_count, summary.row_count)
+        return summary
+
+    def _summed(
+        self, numbered: list[tuple[int, Part]], done: Callable[[tuple[int, Part]], None]
+    ) -> Summary:
+        """Return the summary of all parts; keep their packed rows unless no byte of a row is."""
+        reading = self.reading
+        if reading.coding is NO_CODES:
+            summed = self.engine.read(reading.summarised, numbered, done)
+            (summary,) = self.engine.counted([Summaries()], summed, lambda _: None)
+            if self.is_of_persons:
+                self._number_persons(summed)
+            return summary
+        self._held = self.engine.read(reading.packed, numbered, done)
+        (summary,) = self.engine.counted([Summaries()], self._held, lambda _: None)
         return summary
 
     def _read_in_order(self) -> None:

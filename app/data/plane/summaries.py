@@ -18,6 +18,7 @@ from app.data.plane.row_sums import MODULUS, WORDS_A_BLOCK, sum_of_rows
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.encoded_parts import read_part
 from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.row_codes import NO_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.data.checks.dead_features import FeatureSummary
     from app.data.persons import PersonColumn
+    from app.data.plane.person_numbers import DistinctPersons
     from app.data.schema import Schema
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
@@ -133,6 +135,20 @@ class PackedRows:
                 yield weight, places[rows]
 
 
+@dataclass(frozen=True, slots=True)
+class SummarisedPart:
+    """A part of the rows of which nothing but the summary is kept; secret.
+
+    Attributes:
+        summary: of the part.
+        distinct: the persons of the part, each once; None where a row is a unit of its own.
+
+    """
+
+    summary: Summary = field(repr=False)
+    distinct: DistinctPersons | None = field(repr=False, default=None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenRows(Generic[TakenT]):
     """The converted rows of one part, with their summary; secret, and never shown by ``repr``.
@@ -189,6 +205,17 @@ class Reading:
             for place in range(self.coding.width)
         ]
         return PackedRows(numbered[0], columns, taken.labels, taken.summary, taken.named)
+
+    def summarised(self, numbered: tuple[int, Part]) -> SummarisedPart:
+        """Return the summary of one part, whose rows are read and let go.
+
+        Raises:
+            DataError: what does not fit the schema, by column and row number.
+
+        """
+        taken = self.taken(numbered, NO_CODES.codes)
+        distinct = None if taken.named is None else taken.named.distinct
+        return SummarisedPart(taken.summary, distinct)
 
     def taken(
         self, numbered: tuple[int, Part], take: Callable[[NDArray[np.float64]], NDArray[TakenT]]

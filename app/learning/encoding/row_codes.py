@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import Encoded
 
 
+_NUMBER: Final = np.dtype("<f8")
+
+
 class RowCodes(Protocol):
     """The interface of a compact encoding of rows as bytes, and of its decoding."""
 
@@ -90,6 +93,33 @@ class IntegerCodes:
         """The narrowest type of the numbers, with the least significant byte first."""
         kind: np.dtype[np.unsignedinteger] = np.min_scalar_type(self.largest).newbyteorder("<")
         return kind
+
+
+@dataclass(frozen=True, slots=True)
+class NumberCodes:
+    """The numbers of a row as they are, for hypothesis classes that need every digit.
+
+    Attributes:
+        columns: how many numbers a row has, d.
+
+    """
+
+    columns: int
+
+    @property
+    def width(self) -> int:
+        """The number of bytes that encode a row."""
+        return self.columns * _NUMBER.itemsize
+
+    def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the bytes of rows ``(n, d)``, shape ``(f, n)``."""
+        numbers = np.ascontiguousarray(values, dtype=_NUMBER)
+        return numbers.view(np.uint8).reshape(len(values), self.width).T
+
+    def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
+        """Return rows as float64 numbers ``(n, d)``, from bytes of shape ``(f, n)``."""
+        rows = np.ascontiguousarray(codes.T)
+        return rows.view(_NUMBER).reshape(codes.shape[1], self.columns)
 
 
 def _no_numbers(values: NDArray[np.float64]) -> NDArray[np.int64]:

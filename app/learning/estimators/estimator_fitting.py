@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import invariant
-from app.learning.chunks import FALLBACK_LABEL, fitted_or_none
+from app.learning.chunks import FALLBACK_LABEL, ChunkNumbers, fitted_or_none
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.estimators import model_bytes, read_model_bytes
 from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
@@ -43,6 +43,7 @@ def fit_estimators(
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     secret: bytes,
+    numbers: ChunkNumbers | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Model]:
     """Return one trained scikit-learn classifier per chunk of rows.
@@ -57,6 +58,7 @@ def fit_estimators(
         offsets: the index at which each chunk starts, followed by the number of rows, shape
             ``(chunks + 1,)``.
         secret: the release's secret, from which the random seed of each chunk is derived.
+        numbers: the numbers of these chunks; None if they are all chunks.
         progress: a function that is called with the number of finished chunks and the number of all
             chunks.
 
@@ -69,13 +71,15 @@ def fit_estimators(
 
     """
     chunk_count = len(offsets) - 1
+    numbers = numbers or ChunkNumbers(first=0, all_count=chunk_count)
     encoder = PackedColumns(columns)
     models: list[Model] = []
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
-        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
-        part = ENSEMBLE_BYTES_MAX // chunk_count
+        seed = chunk_seed(secret, numbers.first + index)
+        fit = partial(_fitted, make, encoded, labels[rows], seed)
+        part = ENSEMBLE_BYTES_MAX // numbers.all_count
         models.append(_fit_chunk(fit, labels[rows], bytes_max=part))
         if progress is not None:
             progress(len(models), chunk_count)

@@ -195,6 +195,18 @@ def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> by
     return pickle.dumps((class_count, tuple(pieces)), protocol=5)
 
 
+def joined_bytes(bodies: Sequence[bytes]) -> bytes:
+    """Return the stored models of consecutive chunks together, each as it was stored, to the byte.
+
+    Args:
+        bodies: from :meth:`EstimatorEnsemble.to_bytes`, of this process or of one that it trusts.
+
+    """
+    read = [pickle.loads(body) for body in bodies]  # noqa: S301 -- made by trusted processes
+    pieces = tuple(piece for _, stored in read for piece in stored)
+    return pickle.dumps((read[0][0], pieces), protocol=5)
+
+
 def model_bytes(model: Classifier) -> bytes:
     """Return a trained estimator as bytes, for private storage."""
     return pickle.dumps(model, protocol=5)

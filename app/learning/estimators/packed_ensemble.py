@@ -103,6 +103,13 @@ class PackedEnsemble:
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
+    @classmethod
+    def together(cls, ensembles: Sequence[Self]) -> Self:
+        """Return one ensemble with the models of several, whose chunks are consecutive."""
+        first = ensembles[0]
+        form = joined([each.form for each in ensembles])
+        return cls(first.columns, form, class_count=first.class_count)
+
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:
         """Return the ensemble with some chunks' models replaced by the models of another ensemble.
 

@@ -98,7 +98,7 @@ def try_out(
             for index in range(hypothesis_count)
         ]
         return Agreement(np.stack(found), learner_count, with_cells=True)
-    rows = min(chunk_row_count, CHUNK_ROWS_MAX)
+    rows = min(learner.chunk_rows(chunk_row_count), CHUNK_ROWS_MAX)
     learners = min(learner_count, max(LEARNERS_MIN, ROWS_MAX // rows))
     leads = [_leads(rules, learner, index, rows, learners) for index in range(hypothesis_count)]
     fewest = min(len(each) for each in leads)

@@ -57,7 +57,7 @@ class Choice:
     Attributes:
         mechanism: the name of the answering mechanism.
         ensemble_size: the number k of models.
-        chunk_row_count: the number of rows of the smallest chunk.
+        chunk_row_count: the number of rows of the smallest chunk on which its model is trained.
         cutoff: the cutoff T; None for a noisy vote.
         relabel_share: the fraction of epsilon for relabelling (replacing the rows' labels by those
             of a drawn rule).
@@ -242,7 +242,7 @@ def _choices(
     request: PlanRequest, trial: Trial, rules: MadeUpRules, weighed: Sequence[Weighed], size: int
 ) -> Iterator[Choice]:
     """Try out one k, and say what every mechanism and T make of it."""
-    rows = (request.sampled_row_count or 0) // size
+    rows = trial.learner.chunk_rows((request.sampled_row_count or 0) // size)
     extent = extent_of(trial, chunk_row_count=rows, seconds_max=SECONDS_COMPARED)
     if extent is None:
         return

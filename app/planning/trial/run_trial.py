@@ -50,7 +50,7 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
             calibration,
             own,
             ensemble_size=size,
-            chunk_row_count=rows,
+            chunk_row_count=trial.learner.chunk_rows(rows),
             limit=limit,
             tests=trial.tests,
         ),

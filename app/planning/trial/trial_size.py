@@ -144,5 +144,7 @@ def _seconds_each(learner: Learner, chunk_row_count: int) -> float:
     searched = learner.hypothesis_class
     seconds = row_of(searched).search_seconds
     if seconds is None:
-        return LISTED_SECONDS + LISTED_ROW_SECONDS * searched.size * chunk_row_count
+        return LISTED_SECONDS + LISTED_ROW_SECONDS * searched.size * learner.chunk_rows(
+            chunk_row_count
+        )
     return seconds(learner.rule, searched, chunk_row_count)

@@ -206,7 +206,7 @@ def _fitted(
 ) -> FittedEnsemble:
     """Fit a few learners on made-up rows, as many each as a chunk has."""
     count = min(ensemble_size, LEARNERS_FITTED)
-    chunk_rows = min(math.ceil(row_count / ensemble_size), ROWS_FITTED_MAX)
+    chunk_rows = learner.chunk_rows(min(math.ceil(row_count / ensemble_size), ROWS_FITTED_MAX))
     values, labels = synthetic_rows(
         learner.columns,
         row_count=count * chunk_rows,

@@ -168,6 +168,7 @@ LATER: Final[Mapping[str, str]] = {
     "hypotheses.cells": "[]",
     "classifier.cells": "[]",
     "learner.packed": "true",
+    "learner.rows_max": "null",
     "student.packed": "true",
     "answers.output": '"label"',
     "answers.precision": "10",
@@ -205,7 +206,7 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     bound[LEARNER] = _text(settings.classifier.learner)
     bound[WANTED] = _text(settings.classifier.wanted)
     if settings.student_may_follow:
-        _flatten("student", settings.taught.model_dump(exclude={"jobs"}), bound)
+        _flatten("student", settings.taught.model_dump(exclude={"jobs", "rows_max"}), bound)
     if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
         _flatten("statistics", _statistics(settings), bound)
     for name in DELTA_SHARES:

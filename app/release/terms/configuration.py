@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge, Mechanism
     from app.settings.learning_sections import HypothesesSettings, LearnerSettings
     from app.settings.settings import Settings
+
+
+ROWS_MAX: Final = "learner.rows_max"
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -286,6 +289,7 @@ def refuse_unserved(settings: Settings) -> None:
 
     """
     refuse_unknown(settings)
+    _refuse_rows_max(settings)
     shares = settings.privacy.shares
     if shares.answers > 0:
         return
@@ -297,6 +301,33 @@ def refuse_unserved(settings: Settings) -> None:
         raise ConfigurationError("privacy.shares.answers", problem)
 
 
+def _refuse_rows_max(settings: Settings) -> None:
+    """Refuse a largest number of rows of a chunk where no learner would follow it.
+
+    Raises:
+        ConfigurationError: names ``learner.rows_max``.
+
+    """
+    learner, kind = settings.learner, settings.hypotheses.kind
+    if learner.rows_max is None:
+        return
+    if learner.estimator is None and not is_predictor_kind(kind):
+        problem = (
+            f'is for learner.estimator and predictors of your own: the rule "{learner.rule}" over '
+            f"{kind} takes all rows of a chunk, packed into bytes; leave it out"
+        )
+        raise ConfigurationError(ROWS_MAX, problem)
+    if settings.generations is not None:
+        problem = "is for releases whose rows are fixed; leave it out, or [generations]"
+        raise ConfigurationError(ROWS_MAX, problem)
+    if learner.estimator is None and settings.engine.name == "dask":
+        problem = (
+            "cannot be set for predictors of your own, whose code workers do not have, with "
+            '[engine] name = "dask"; leave out one of the two'
+        )
+        raise ConfigurationError(ROWS_MAX, problem)
+
+
 def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClass) -> Learner:
     return Learner(
         hypothesis_class=hypotheses,
@@ -305,4 +336,5 @@ def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClas
         params=chosen.params,
         packed=chosen.packed,
         columns=public_columns(schema),
+        rows_max=chosen.rows_max,
     )

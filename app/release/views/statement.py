@@ -61,6 +61,11 @@ STATISTICS: Final = (
 RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
 SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
 COMPOSITION_PROOF: Final = "app/privacy/voting/query_decision_proof.md"
+SAMPLED: Final = (
+    "Each learner is trained on {count:,} {unit}s of its chunk at most, by lot; epsilon and delta "
+    "are those of all {unit}s, for nothing is claimed of the sample: "
+    "app/privacy/voting/votes_proof.md."
+)
 GENERATIONS: Final = (
     "Answers go on for as long as records are appended, generation by generation. An unstable "
     "answer is charged to every generation that voted, and each retires with the last that its "
@@ -289,6 +294,10 @@ def _limits(stated: Stated) -> Iterator[Line]:
         lies = LIES[stated.settings.data.unit]
         told = GENERATIONS.format(cutoff=most, quorum=rules.quorum, lies=lies)
     yield Line("answers", "Limits", limits, told)
+    rows_max = stated.settings.learner.rows_max
+    if rows_max is not None:
+        told = SAMPLED.format(count=rows_max, unit=stated.settings.data.unit)
+        yield Line("learner.rows_max", "Limits", rows_max, told)
     yield _sentence(
         "one_record",
         "Limits",

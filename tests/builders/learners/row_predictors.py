@@ -21,3 +21,13 @@ def of_group_a(row: Row) -> str:
 def never(_row: Row) -> str:
     """Give the first class."""
     return "no"
+
+
+def first_half(row: Row) -> str:
+    """Give the second class above the middle of a number."""
+    return "yes" if row["number0"] > 0.5 else "no"  # type: ignore[operator]  # never missing
+
+
+def red(row: Row) -> str:
+    """Give the second class in one colour."""
+    return "yes" if row["colour"] == "red" else "no"

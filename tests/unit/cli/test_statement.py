@@ -38,6 +38,21 @@ def stated(config: str, capsys: pytest.CaptureFixture[str], *options: str) -> di
     return dict(json.loads(capsys.readouterr().out))
 
 
+def test_a_sample_of_each_chunk_is_stated(
+    small_release: SmallRelease,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With its number, and that it makes no answer cheaper; a release without one says nothing."""
+    config = configured(small_release, monkeypatch)
+    assert "learner" not in stated(config, capsys)
+    bayes = {"learner__estimator": "sklearn.naive_bayes.GaussianNB", "learner__rows_max": "20"}
+    config = configured(changed(small_release, bayes), monkeypatch)
+    assert stated(config, capsys)["learner"] == {"rows_max": 20}
+    assert run(["statement", "--config", config]) == 0
+    assert "20 rows of its chunk at most" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_release_that_is_not_open_is_stated_by_its_configuration(
     small_release: SmallRelease,
     monkeypatch: pytest.MonkeyPatch,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from app.data.persons import Persons
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, InvariantError
 from app.release.drawing import chunk_places, positions_bytes, sampled_rows
@@ -35,6 +37,26 @@ def test_a_sample_has_rows_and_no_more_than_there_are(count: int) -> None:
     """Nothing is taken from beyond the rows."""
     with pytest.raises(InvariantError):
         sampled_rows(numbered(5), np.arange(5), count=count)
+
+
+@pytest.mark.parametrize("count_max", [None, 1, 2, 9])
+def test_a_chunk_keeps_its_first_units(count_max: int | None) -> None:
+    """Chunks are cut first, so that no other chunk has a row of what one leaves out."""
+    sample = sampled_rows(numbered(7), np.array([3, 0, 6, 4, 1, 5, 2]), count=7)
+    positions, offsets = sample.cut(np.arange(7), size=2, count_max=count_max)
+    chunks = [[3, 0, 6], [4, 1, 5, 2]]
+    kept = [chunk[:count_max] for chunk in chunks]
+    assert [positions[a:b].tolist() for a, b in pairwise(offsets)] == kept
+
+
+def test_a_chunk_keeps_its_first_persons_with_all_rows() -> None:
+    """How many rows a person has decides nothing on who is kept."""
+    persons = Persons(np.array([0, 1, 1, 2, 3, 3, 3]), np.zeros((4, 16), dtype=np.uint8))
+    rows = PrivateRows(np.zeros((7, 1)), np.zeros(7, dtype=np.int64), persons)
+    sample = sampled_rows(rows, np.array([3, 0, 1, 2]), count=4)
+    positions, offsets = sample.cut(np.arange(4), size=2, count_max=1)
+    assert positions.tolist() == [4, 5, 6, 1, 2]
+    assert offsets.tolist() == [0, 3, 5]
 
 
 def test_without_replacement_the_sample_is_cut_as_it_lies() -> None:

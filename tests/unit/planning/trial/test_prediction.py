@@ -120,6 +120,21 @@ def test_what_is_tried_out_is_the_same_every_time() -> None:
     assert np.array_equal(first.leads, second.leads)
 
 
+def test_what_is_tried_out_has_as_many_rows_as_learners_are_trained_on() -> None:
+    """A trial of a sample of nine rows of each chunk is one of chunks of nine rows."""
+    of_nine, sampled = (
+        try_out(
+            rules_of(LEARNER, TRIAL.population),
+            learner,
+            chunk_row_count=rows,
+            learner_count=8,
+            hypothesis_count=2,
+        )
+        for learner, rows in ((LEARNER, 9), (replace(LEARNER, rows_max=9), 90))
+    )
+    assert np.array_equal(of_nine.leads, sampled.leads)
+
+
 def test_learners_of_a_row_lead_in_a_cell_by_its_people() -> None:
     """Over cells the lead is the cell's share of the learners, and no leaf divides them."""
     cells = Learner(hypothesis_class=CELLS)

@@ -12,7 +12,9 @@ import structlog
 
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError
+from app.learning.ensemble import fit_ensemble
 from app.learning.estimators.estimators import EstimatorEnsemble
+from app.release.terms import answer_time
 from app.release.terms.answer_time import (
     LEARNERS_FITTED,
     SECONDS_MEASURED_MAX,
@@ -24,6 +26,8 @@ from tests.builders.release.opened_release import changed
 from tests.builders.release.small_release import private_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tests.builders.release.small_release import SmallRelease
 
 TELLING = "tests.builders.learners.telling_estimator:SlowWhereMarked"
@@ -152,6 +156,27 @@ def test_a_few_learners_stand_for_all_where_they_are_slow(small_release: SmallRe
     )
     assert SECONDS_MEASURED_MAX < 1.0
     assert measured.evaluation_seconds == pytest.approx(80 / LEARNERS_FITTED)
+
+
+def test_learners_of_a_sample_are_measured_on_as_many_rows(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks of a thousand rows, of which each learner is given twenty."""
+    nearest = {
+        "learner__estimator": "sklearn.neighbors.KNeighborsClassifier",
+        "learner__rows_max": "20",
+    }
+    settings = changed(small_release, **nearest).settings()
+    sizes: list[list[int]] = []
+
+    def noted(*given: object, offsets: NDArray[np.int64], **named: object) -> object:
+        sizes.append(np.diff(offsets).tolist())
+        return fit_ensemble(*given, offsets=offsets, **named)  # type: ignore[arg-type]  # as given
+
+    monkeypatch.setattr(answer_time, "fit_ensemble", noted)
+    learner = configure(settings).learner
+    measure_answer_time(settings, learner, row_count=80_000, ensemble_size=80)
+    assert sizes == [[20] * LEARNERS_FITTED]
 
 
 def test_times_are_told_as_people_read_them() -> None:
