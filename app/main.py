@@ -31,7 +31,7 @@ from app.http.access.tokens import tokens_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of
-from app.http.monitoring.observability import Watching, watching_of
+from app.http.monitoring.monitoring_options import Watching, watching_of
 from app.http.monitoring.tracing import observing
 from app.learning.chunks import made_by_machine
 from app.ledger.database.database import is_shared, turn_to_open
@@ -59,8 +59,8 @@ from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows
 from app.release.generations.appending import Appended, append_generation, refuse_append
-from app.release.generations.living_opening import open_living, refuse_living
-from app.release.generations.living_release import LivingRelease
+from app.release.generations.generations_opening import open_living, refuse_living
+from app.release.generations.generations_release import LivingRelease
 from app.release.generations.tick import Ticker
 from app.release.generations.waiting_requests import (
     Receipt,
@@ -88,9 +88,9 @@ from app.release.streaming import (
     rows_beside,
     rows_of,
 )
+from app.release.terms.answer_time_padding import padding_seconds
 from app.release.terms.configuration import configure
 from app.release.terms.hopeless_release import warn_if_hopeless
-from app.release.terms.padding import padding_seconds
 from app.release.views.budget import generations_view
 from app.settings.addresses import is_loopback
 from app.settings.learning_sections import JOBS_UNUSED
@@ -104,8 +104,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
+    from app.data.streaming.streamed_rows import StreamedRows
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
     from app.ledger.head.head_file import HeadFile

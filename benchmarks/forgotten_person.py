@@ -30,7 +30,7 @@ from app.ledger.entries.generations import generations_of
 from app.main import open_from_settings, ticker_of
 from app.noise.system import SystemNoise
 from app.release.generations.fitting import fit_slots
-from app.release.generations.living_release import LivingRelease
+from app.release.generations.generations_release import LivingRelease
 from app.release.generations.slots import read_slots
 from app.release.generations.waiting_requests import erasures_of, take_down
 from app.release.progress import no_progress

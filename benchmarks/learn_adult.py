@@ -36,7 +36,7 @@ from app.data.public_points import read_public_points
 from app.data.sources.sources import read_rows as read_private_rows
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
-from app.privacy.published_learners import AUTO, LEARNERS
+from app.privacy.learner_properties import AUTO, LEARNERS
 from app.release.classifier.exponential import ExponentialDraw
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.published_classifier import draw_published, publish_drawn

@@ -34,7 +34,7 @@ import numpy as np
 
 from app.data.rows import PrivateRows
 from app.noise.system import SystemNoise
-from app.privacy.published_learners import AUTO, LEARNERS
+from app.privacy.learner_properties import AUTO, LEARNERS
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.published_classifier import draw_published
 from app.release.terms.configuration import configure

@@ -32,7 +32,11 @@ import numpy as np
 from app.data.rows import PrivateRows
 from app.ledger.entries.generations import CLASSIFIER, Generation
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS
-from app.release.generations.batch_contribution import generation_draw, mean_share, mean_weights
+from app.release.generations.classifier_contribution import (
+    generation_draw,
+    mean_share,
+    mean_weights,
+)
 from app.release.generations.score_inputs import descent_known, known_inputs
 from app.release.terms.configuration import configure
 from app.settings.generations_section import PUBLISH_IN_TURN

@@ -32,7 +32,7 @@ from app.main import open_from_settings
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.system import SystemNoise
-from app.release.terms.padding import padding_seconds
+from app.release.terms.answer_time_padding import padding_seconds
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.comparisons import (
     AMONG_STABLE,

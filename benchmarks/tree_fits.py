@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import (

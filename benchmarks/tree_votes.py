@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.estimators.packing import packing_of
 from app.learning.trees.packed_trees import PackedTrees, TreeEnsemble
 from benchmarks.measuring.circumstances import circumstances

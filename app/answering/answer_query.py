@@ -2,8 +2,8 @@
 
 The steps of a query have one name in code, docs, logs and crash tests: :class:`Step`. This module
 runs the steps ``REPLAY``, ``VOTE``, ``STEP`` and ``COMMIT``; ``VALIDATE`` is in
-``app.data.validate``, and ``ENQUEUE`` and ``RESPOND`` are in ``app.answering.writer``. No value
-that depends on the votes leaves this module before its transaction has committed.
+``app.data.vectors_and_schema``, and ``ENQUEUE`` and ``RESPOND`` are in ``app.answering.writer``. No
+value that depends on the votes leaves this module before its transaction has committed.
 
 The module also keeps answers whose commit failed, and decides whether a client can have learned
 anything about these answers from the failure.
@@ -27,14 +27,14 @@ from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
 from app.data.vectors import encode_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
+from app.ledger.api_key_counts import NOTHING
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
-from app.ledger.key_counts import NOTHING
 from app.noise.system import drawn_ahead
 from app.privacy.voting import query_decision
 from app.privacy.voting.tallies import PrivateValues, private_tallies
 from app.release.private_state import put_pieces, threshold_noise_piece
-from app.release.terms.padding import wait_for_multiple
+from app.release.terms.answer_time_padding import wait_for_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from app.answering.batch_decisions import Decision
     from app.answering.queries import Asker, Fresh, Queries
     from app.answering.replays import Records, ReplayIndex
+    from app.ledger.api_key_counts import KeyCount
     from app.ledger.entries.fold import LedgerState
-    from app.ledger.key_counts import KeyCount
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.privacy.voting.query_decision import Phase

@@ -36,7 +36,7 @@ from app.errors import (
     UncountedDrawsError,
     WaitingError,
 )
-from app.ledger.key_counts import NOTHING, KeyCount
+from app.ledger.api_key_counts import NOTHING, KeyCount
 from app.ledger.ledger import AskedVector, RecordedAnswer
 from app.privacy.voting import query_decision
 from app.privacy.voting.query_decision import Outcome, Phase, State

@@ -36,8 +36,8 @@ from app.errors import (
     UnavailableError,
     WaitingError,
 )
+from app.ledger.api_key_counts import NOTHING
 from app.ledger.disk_and_backups import read_storage
-from app.ledger.key_counts import NOTHING
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.query_decision import Phase
 from app.release.classifier.export_formats import PublishedForms
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from app.answering.replays import RecentReplays, ReplayIndex
     from app.answering.replicas.forwarding import Forwarding
     from app.data.schema import Schema
+    from app.ledger.api_key_counts import KeyCount
     from app.ledger.disk_and_backups import Storage
-    from app.ledger.key_counts import KeyCount
     from app.release.generations.tick import Ticker
     from app.release.statistics.released_table import ReleasedStatistics, StatisticsAnswer
 

@@ -8,8 +8,8 @@
   noisy counts.
 * ``sampling.py`` estimates lower bounds for the answers: it runs the mechanism many times on
   neighbouring votes.
-* ``mechanisms.py`` is the table of bounds and proof conditions, by answering mechanism.
-* ``outcome_events.py`` contains the statistics: it turns the probabilities of an event on two
+* ``bounds_by_mechanism.py`` is the table of bounds and proof conditions, by answering mechanism.
+* ``event_bounds.py`` contains the statistics: it turns the probabilities of an event on two
   neighbouring data sets into a lower bound on epsilon.
 * ``generations/`` computes the worst case of generations that vote together.
 * ``bounds/`` computes exact lower bounds, one module per mechanism, ``laws/`` computes the exact

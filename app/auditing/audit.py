@@ -13,23 +13,23 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.audited_mechanism import Audited
+from app.auditing.bounds_by_mechanism import AUDITED, adversaries, broken_conditions, exact_bound
+from app.auditing.event_bounds import ROUNDING, Bound
 from app.auditing.hypothesis_draws import audit_draws
-from app.auditing.mechanisms import AUDITED, adversaries, broken_conditions, exact_bound
-from app.auditing.outcome_events import ROUNDING, Bound
 from app.auditing.sampling import sample
 from app.auditing.transcripts.http_audit import served_document
 from app.errors import ConfigurationError
 from app.release.terms.answer_terms import (
     answering_parameters,
-    answering_row,
+    answering_registration,
     calibrate_answers,
     release_budget,
 )
 from app.release.terms.configuration import refuse_unknown
 
 if TYPE_CHECKING:
+    from app.auditing.event_bounds import Bound
     from app.auditing.hypothesis_draws import DrawReport
-    from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Sampled
     from app.auditing.transcripts.http_audit import ServedReport
     from app.noise.source import NoiseSource
@@ -166,7 +166,7 @@ def audited_answers(settings: Settings) -> Audited:
     calibration = calibrate_answers(settings, budget)
     if budget is None or calibration is None:
         raise ConfigurationError("privacy.shares.answers", "is 0: nothing would be audited")
-    votes = 2 * (AUDITED[answering_row(settings).name].lead_needed(calibration) + 2)
+    votes = 2 * (AUDITED[answering_registration(settings).name].lead_needed(calibration) + 2)
     is_joint = budget.account is not None and budget.relabel_epsilon is not None
     return Audited(
         parameters=answering_parameters(settings, budget, calibration, ensemble_size=votes),

@@ -15,15 +15,15 @@ import numpy as np
 
 from app.errors import invariant
 from app.noise.source import NoiseSource
-from app.privacy.answering_rows import State
-from app.privacy.stability.decision_table import DECISIONS_MOVED
+from app.privacy.mechanism_registration import State
+from app.privacy.stability.cell_table import DECISIONS_MOVED
 from app.privacy.voting import query_decision
 from app.privacy.voting import votes as subsample_aggregate
 from app.privacy.voting.query_decision import Outcome, Parameters, Phase
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import Answering, AnsweringRow
     from app.privacy.budget.account import Draw
+    from app.privacy.mechanism_registration import Answering, MechanismRegistration
     from app.privacy.voting.votes import Tally
 
 Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
@@ -91,9 +91,9 @@ class Audited:
         return cast("Answering", self.parameters.answering)
 
     @property
-    def row(self) -> AnsweringRow:
+    def row(self) -> MechanismRegistration:
         """The audit functions of the mechanism, as an entry of the table of mechanisms."""
-        return cast("AnsweringRow", self.parameters.row)
+        return cast("MechanismRegistration", self.parameters.row)
 
     @property
     def lead_max(self) -> int:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.outcome_events import ROUNDING, Bound, epsilon_shown, strongest
+from app.auditing.event_bounds import ROUNDING, Bound, epsilon_shown, strongest
 from app.data.persons import IDENTITY_BYTES, Persons
 from app.data.schema import NumericFeature
 from app.learning.linear.integer_vectors import score_count
@@ -32,13 +32,13 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import Parameters
 from app.privacy.exponential.scored_tree import DIVISIONS, NEWEST_DIVISION, histogram
+from app.privacy.learner_properties import EXPONENTIAL, GRID, KERNEL, LINEAR, SCORED_TREE
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
 from app.privacy.noisy_grid.mechanism import level_counts
-from app.privacy.published_learners import EXPONENTIAL, GRID, KERNEL, LINEAR, SCORED_TREE
 from app.release.classifier.exponential import exponential_draw, scored_tree_draw
 from app.release.classifier.grid import grid_draw
 from app.release.classifier.kernel import kernel_draw
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_registration import ClassifierAsked
 from app.release.classifier.learner_table import chosen_learner
 from app.release.classifier.linear import linear_draw
 from app.release.terms.answer_terms import release_budget
@@ -360,7 +360,7 @@ AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {
     GRID.name: _of_grid,
     SCORED_TREE.name: _of_scored_tree,
 }
-"""The table of audited learners, under the names of ``app.privacy.published_learners``."""
+"""The table of audited learners, under the names of ``app.privacy.learner_properties``."""
 
 
 def _point(settings: Settings) -> NDArray[np.float64]:

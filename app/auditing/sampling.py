@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from app.auditing.laws.step_law import smallest_where
-from app.auditing.outcome_events import (
+from app.auditing.event_bounds import (
     Bound,
     bounds_shown,
     detection_limit,
     largest_shown,
     strongest,
 )
+from app.auditing.laws.step_law import smallest_where
 from app.noise.source import WORD_BOUND
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector

@@ -18,7 +18,7 @@ import uvicorn
 from app.errors import ConfigurationError
 from app.http.limits import limits_of
 from app.http.wire.connection_guard import cut_off_overdue
-from app.http.wire.plain_requests import guarded
+from app.http.wire.fast_requests import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners accept.
-* ``validate.py`` has the check of posted vectors, and the description of the schema for
+* ``vectors_and_schema.py`` has the check of posted vectors, and the description of the schema for
   ``GET /schema``. Code that answers requests, such as ``app/http``, imports this module, and never
   the readers of private rows.
 * ``vectors.py`` checks posted vectors, makes the bytes by which a repeated query is recognised, and
@@ -18,6 +18,6 @@
 * ``public_points.py`` reads public points (feature vectors without protection) from a CSV file.
 * ``demo_data.py`` generates the rows and queries of ``conclave demo``.
 * ``checks/`` reports rows that do not fit the schema.
-* ``plane/`` reads, encodes and counts rows block by block, in threads or on a cluster, for sources
-  that are larger than memory.
+* ``streaming/`` reads, encodes and counts rows block by block, in threads or on a cluster, for
+  sources that are larger than memory.
 """

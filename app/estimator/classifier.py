@@ -26,7 +26,7 @@ from app.answering.answers import ScoredAnswer
 from app.data.field_values import CellError
 from app.data.persons import PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows
-from app.data.sources.cells import LabelColumn
+from app.data.sources.column_values import LabelColumn
 from app.data.vectors import encode
 from app.errors import BudgetExhaustedError, ConfigurationError, NotPublishedError
 from app.estimator.frame_columns import (

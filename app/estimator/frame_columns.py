@@ -19,7 +19,7 @@ import numpy as np
 
 from app.data.field_values import ERRORS, CellError, twins
 from app.data.schema import NumericFeature
-from app.data.sources import cells
+from app.data.sources import column_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class NumericColumn:
 
     def _numbers(self, values: Sequence[object]) -> list[float]:
         feature = NumericFeature(name=self.name, lower=self.lower, upper=self.upper)
-        reader = cells.NumericColumn(feature, MISSING_TEXTS | self.missing)
+        reader = column_values.NumericColumn(feature, MISSING_TEXTS | self.missing)
         try:
             return [reader.canonical(as_number(value)) for value in values]
         except CellError as error:
@@ -114,7 +114,7 @@ class CategoricalColumn:
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
         """Return the column's values, each converted separately."""
-        reader = cells.NamedColumn((*self.categories, *sorted(self.missing)))
+        reader = column_values.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [
             _canonical(reader, _as_truth(value) if self.is_boolean else value) for value in given
@@ -383,7 +383,7 @@ def _as_truth(value: object) -> object:
     return bool(value) if is_truth else value
 
 
-def _canonical(reader: cells.NamedColumn, value: object) -> str | None:
+def _canonical(reader: column_values.NamedColumn, value: object) -> str | None:
     """Return the name that a value is; None where it is missing."""
     try:
         return reader.canonical(value) or None

@@ -27,12 +27,12 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.voting import query_decision
 from app.privacy.voting.query_decision import Phase
 from app.privacy.voting.tallies import private_tallies
+from app.release.charged_draw import draw_once, no_turn
 from app.release.classifier.learner_table import check_classifier_draw, classifier_draw
 from app.release.classifier.published_classifier import draw_published
 from app.release.drawing import draw_ensemble
 from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
 from app.release.progress import no_progress
-from app.release.publication import draw_once, no_turn
 from app.release.terms.answer_terms import answering_parameters, decides_cells
 from app.release.terms.draw_parameters import ensemble_parameters
 from app.release.terms.hopeless_release import refuse_hopeless

@@ -13,13 +13,13 @@ from starlette.responses import JSONResponse
 from app.answering.answer_query import Observer, observe_nothing
 from app.http.access.access_control import Access
 from app.http.limits import Limits
-from app.http.monitoring.observability import Watching
+from app.http.monitoring.monitoring_options import Watching
 from app.http.monitoring.request_ids_and_times import RequestMeter, identity_of
 from app.http.openapi.openapi_document import build_document
 from app.http.openapi.swagger_page import swagger_responses
 from app.http.problems import from_router, problem_response
-from app.http.protocols.v2_plain import PlainInferences
-from app.http.query.plain_query import PlainQueries
+from app.http.protocols.v2_fast import PlainInferences
+from app.http.query.fast_query import PlainQueries
 from app.http.route_handling import (
     INFER_PATH,
     QUERY_PATH,

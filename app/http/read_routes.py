@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from app.answering.hourly_counts import ANSWER_KINDS, AnswerCounts
 from app.answering.service import Budget
-from app.data.validate import describe_schema
+from app.data.vectors_and_schema import describe_schema
 from app.errors import IntegrityError, NotExportableError, NotPublishedError, UnavailableError
 from app.http.access.access_control import caller_of
 from app.http.access.keys import Key, Role

@@ -29,9 +29,9 @@ from app.answering.answer_query import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
 from app.http.access.access_control import CALLER, caller_of, key_field
 from app.http.access.keys import Role
-from app.http.access.rate_limits import rate_limit_headers
+from app.http.access.rate_limit_headers import rate_limit_headers
 from app.http.limits import OpenStreams
-from app.http.monitoring.observability import Watching
+from app.http.monitoring.monitoring_options import Watching
 from app.http.monitoring.request_ids_and_times import (
     STARTED,
     Identity,

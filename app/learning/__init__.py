@@ -3,7 +3,7 @@
 A learner trains one model on one chunk of rows. A built-in learner searches a hypothesis class: a
 public set of possible classifiers.
 
-Folders: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/`` and ``predictors/``
+Folders: ``trees/``, ``enumerated/``, ``cells/``, ``halfspaces/``, ``linear/`` and ``predictors/``
 (written by users) have one kind of hypothesis class each. ``estimators/`` trains scikit-learn
 classifiers, ``encoding/`` turns feature values into the inputs of models, and
 ``statistics_tables/`` has the class of a statistics table.

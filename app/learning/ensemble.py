@@ -15,8 +15,12 @@ from app.errors import InvariantError, LedgerCorruptError, invariant
 from app.learning.chunks import DEFAULT_RULE
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
+from app.learning.estimators.estimator_ensemble import (
+    EstimatorEnsemble,
+    exchanged_bytes,
+    joined_bytes,
+)
 from app.learning.estimators.estimator_fitting import fit_estimators
-from app.learning.estimators.estimators import EstimatorEnsemble, exchanged_bytes, joined_bytes
 from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.learning.estimators.packed_ensemble import PackedEnsemble
 from app.learning.estimators.packed_fit import block_fit_of, fit_together
@@ -50,8 +54,8 @@ class Learner:
         packed: whether the estimator is trained on all chunks in one computation, if such a
             computation exists for it.
         columns: the public encoding of the features for the estimator.
-        rows_max: the largest number of rows (or persons) of a chunk on which a model is trained; None
-            for all rows of the chunk.
+        rows_max: the largest number of rows (or persons) of a chunk on which a model is trained;
+            None for all rows of the chunk.
         scored: whether every model gives a score (a probability of the second of two classes) in
             addition to its vote.
 

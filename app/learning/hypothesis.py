@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from app.learning.encoding.encoded_rows import EncodedRows, Tally
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.encoding.row_codes import RowCodes
-    from app.learning.lists.enumerated_class import EnumeratedClass
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.learning.predictors.predictor_classes import PredictorSource
     from app.learning.trees.counted_fit import CountedTrees
     from app.noise.source import NoiseSource
@@ -325,7 +325,7 @@ def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassRow:
+class ClassRegistration:
     """The functions of one hypothesis class, as an entry of the table of classes.
 
     Attributes:

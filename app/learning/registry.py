@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.learning.cells.class_row import CELLS
-from app.learning.halfspaces.class_row import HALFSPACES
-from app.learning.lists.class_row import INTERVALS, RECTANGLES, THRESHOLDS
-from app.learning.lists.enumerated_class import refuse_labels, refuse_size
-from app.learning.predictors.class_row import OWN_PREDICTORS
+from app.learning.cells.class_registration import CELLS
+from app.learning.enumerated.class_registration import INTERVALS, RECTANGLES, THRESHOLDS
+from app.learning.enumerated.enumerated_class import refuse_labels, refuse_size
+from app.learning.halfspaces.class_registration import HALFSPACES
+from app.learning.predictors.class_registration import OWN_PREDICTORS
 from app.learning.predictors.predictor_classes import is_predictor_kind
-from app.learning.trees.class_row import STUMPS, TREES
+from app.learning.trees.class_registration import STUMPS, TREES
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.hypothesis import ClassAsked, ClassRow, HypothesisClass
-    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
+    from app.learning.hypothesis import ClassAsked, ClassRegistration, HypothesisClass
 
-CLASSES: dict[str, ClassRow] = {
+CLASSES: dict[str, ClassRegistration] = {
     row.kind: row
     for row in (
         THRESHOLDS,
@@ -44,7 +44,7 @@ FEWER_POINTS = (
 )
 
 
-def class_row(kind: str) -> ClassRow:
+def class_registration(kind: str) -> ClassRegistration:
     """Return the table entry of a hypothesis class, by the class's name or the user's import path.
 
     Raises:
@@ -58,7 +58,7 @@ def class_row(kind: str) -> ClassRow:
     return row
 
 
-def row_of(searched: HypothesisClass) -> ClassRow:
+def row_of(searched: HypothesisClass) -> ClassRegistration:
     """Return the table entry of an existing class object.
 
     Raises:
@@ -132,9 +132,9 @@ def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
     return _known(asked).dichotomy_bound(asked, row_count)
 
 
-def _known(asked: ClassAsked) -> ClassRow:
+def _known(asked: ClassAsked) -> ClassRegistration:
     """Return the row of a class that is asked, once its labels can be given."""
-    row = class_row(asked.kind)
+    row = class_registration(asked.kind)
     if row.numbers is not None:
         refuse_labels(asked.kind, asked.class_count)
     return row

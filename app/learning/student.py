@@ -17,8 +17,8 @@ from app.learning.chunks import FALLBACK_LABEL, raise_if_machine_failed, silence
 from app.learning.encoding.public_columns import encode_columns
 from app.learning.ensemble import check_learner
 from app.learning.estimators.estimator_choice import estimator_factory
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.estimators.estimator_fitting import fit_student as fit_estimator
-from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.registry import row_of
 
 if TYPE_CHECKING:

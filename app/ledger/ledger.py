@@ -16,6 +16,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
+from app.ledger.answer_index.recorded_keys import find_recorded
+from app.ledger.api_key_counts import KeyCount, read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.hour_counts import read_hours
@@ -38,10 +40,8 @@ from app.ledger.entries.chain import Head, public_entry
 from app.ledger.entries.checkpoint import is_due, newest_checkpoint, write_checkpoint
 from app.ledger.entries.digests import Digests, private_digest
 from app.ledger.entries.fold import EMPTY, LedgerState
-from app.ledger.entries.replay import check_answers, folded_on
+from app.ledger.entries.newest_entries import check_answers, folded_on
 from app.ledger.erasure_state import read_beside
-from app.ledger.key_counts import KeyCount, read_key_counts
-from app.ledger.keys.recorded_keys import find_recorded
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
 from app.ledger.transaction import Transaction
 from app.noise.system import SystemNoise
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.answer_index.key_blocks import KeyImage
     from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.sqlite import Version
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.head.head_file import HeadKeeper
-    from app.ledger.keys.key_blocks import KeyImage
     from app.noise.source import NoiseSource
 
 __all__ = [

@@ -41,7 +41,7 @@ from app.ledger.entries.checkpoint import newest_checkpoint
 from app.ledger.entries.digests import Digests, transfer_digest
 from app.ledger.entries.entry_kinds import ReleaseMoved, ReleaseReopened
 from app.ledger.entries.fold import MOVED
-from app.ledger.entries.replay import folded_on
+from app.ledger.entries.newest_entries import folded_on
 from app.ledger.releases import read_closing, read_move, read_openings
 from app.ledger.server_lock import take_server_lock
 from app.ledger.transaction import Transaction

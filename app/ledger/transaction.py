@@ -19,6 +19,8 @@ from sqlalchemy import insert
 from sqlalchemy.dialects import postgresql
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
+from app.ledger.answer_index.recorded_keys import caught_up, find_recorded, keep
+from app.ledger.api_key_counts import read_key_counts, write_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
 from app.ledger.database.driver import (
     REFUSED,
@@ -53,14 +55,14 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.fold import followed_by
 from app.ledger.erasure_state import is_beside_entries, read_beside
-from app.ledger.key_counts import read_key_counts, write_key_counts
-from app.ledger.keys.recorded_keys import caught_up, find_recorded, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Column, Connection
 
+    from app.ledger.answer_index.key_blocks import KeyImage
+    from app.ledger.api_key_counts import KeyCount
     from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.notifications import Sealed
     from app.ledger.database.statements import AnswerRow
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
     from app.ledger.entries.fold import LedgerState
     from app.ledger.entries.generations import Generations
-    from app.ledger.key_counts import KeyCount
-    from app.ledger.keys.key_blocks import KeyImage
 
 PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
 """Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
+from app.ledger.answer_index.key_blocks import LEVELS_MAX, block_of, item_of, items_in
+from app.ledger.answer_index.recorded_keys import earlier_count, every_block, newest_digests
+from app.ledger.api_key_counts import read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
@@ -48,9 +51,6 @@ from app.ledger.erasure_state import (
     persons_pieces,
     read_beside,
 )
-from app.ledger.key_counts import read_key_counts
-from app.ledger.keys.key_blocks import LEVELS_MAX, block_of, item_of, items_in
-from app.ledger.keys.recorded_keys import earlier_count, every_block, newest_digests
 from app.ledger.releases import is_covered, read_openings, stray_row
 
 if TYPE_CHECKING:

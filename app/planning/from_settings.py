@@ -13,9 +13,9 @@ from app.ledger.entries.fold import JOINT
 from app.planning.plan import Plan, cell_notes, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.learner_properties import AUTO, learner_of
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.published_learners import AUTO, learner_of
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_registration import ClassifierAsked
 from app.release.classifier.learner_table import (
     chosen_learner,
     public_numbers,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.learning.lists.enumerated_class import SIZE_MAX
+from app.learning.enumerated.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
 from app.planning.mechanisms.planning_table import (
     PLANNED,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import Calibration
     from app.privacy.budget.ensemble_size import HitTest
+    from app.privacy.mechanism_registration import Calibration
     from app.privacy.noisy_vote.calibration import VoteCalibration
     from app.privacy.paper.paper import PaperParameters
 

@@ -7,16 +7,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from app.errors import invariant
-from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.account import account_of
 from app.privacy.budget.composition import Mechanism
+from app.privacy.mechanism_registration import AnswersAsked
 from app.privacy.mechanisms import serving_row
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import AnsweringRow
     from app.privacy.budget.account import Account
     from app.privacy.budget.composition import Charge
     from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.mechanism_registration import MechanismRegistration
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
     from app.release.terms.privacy_unit import Unit
@@ -134,15 +134,15 @@ class PlanRequest:
         invariant(min(self.dimension, self.classifier_dimension) >= 0, "dimensions are counts")
 
     @property
-    def row(self) -> AnsweringRow:
+    def row(self) -> MechanismRegistration:
         """The functions of the answering mechanism, as an entry of the table of mechanisms."""
         return self._row_named(self.mechanism, self.calibration)
 
-    def may_serve(self, row: AnsweringRow) -> bool:
+    def may_serve(self, row: MechanismRegistration) -> bool:
         """Return whether a mechanism could answer queries if the configuration named it."""
         return self._row_named(row.mechanism, row.calibration or self.calibration) is row
 
-    def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
+    def _row_named(self, mechanism: str, calibration: str) -> MechanismRegistration:
         return serving_row(
             mechanism,
             calibration,
@@ -178,7 +178,9 @@ class PlanRequest:
             is_by_cutoff=not self.is_growing,
         )
 
-    def asked_of(self, row: AnsweringRow, epsilon: Fraction) -> tuple[AnswersAsked, Fraction]:
+    def asked_of(
+        self, row: MechanismRegistration, epsilon: Fraction
+    ) -> tuple[AnswersAsked, Fraction]:
         """Return the public numbers and the epsilon with which another mechanism would answer.
 
         Args:

@@ -4,14 +4,15 @@ A folder contains the mechanism (its step or draw), the module that finds the le
 budget where there is one, and the proof. The mechanisms of the models' answers are in
 ``stability/``, ``sparse_vector/``, ``noisy_vote/`` and ``soft_labels/``. The mechanisms that draw
 once are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (linear classifier),
-``noisy_grid/`` (classifier from a few numeric features) and ``query_release/`` (statistics).
-``voting/`` computes answers from votes, ``generations/`` has the privacy accounting of releases
-that accept more rows, ``budget/`` divides and adds up epsilon, and ``paper/`` has the parameters
-that the research papers print. Nothing here reads or writes files, databases or networks.
+``noisy_grid/`` (classifier from a few numeric features) and ``multiplicative_weights/``
+(statistics). ``voting/`` computes answers from votes, ``generations/`` has the privacy accounting
+of releases that accept more rows, ``budget/`` divides and adds up epsilon, and ``paper/`` has the
+parameters that the research papers print. Nothing here reads or writes files, databases or
+networks.
 
-* ``mechanisms.py`` is the table of the mechanisms of answers; ``answering_rows.py`` has the type of
-  an entry of that table.
-* ``published_learners.py`` is the table of public facts about the learners of the published
+* ``mechanisms.py`` is the table of the mechanisms of answers; ``mechanism_registration.py`` has the
+  type of an entry of that table.
+* ``learner_properties.py`` is the table of public facts about the learners of the published
   classifier.
 * ``arithmetic.py`` calculates in decimals that are rounded up or down, so that rounding errors
   never weaken a privacy claim.

@@ -3,7 +3,7 @@
 To bound a sum, product or quotient of positive numbers from above, use upper bounds of the numbers
 that are added, multiplied or divided, use lower bounds of divisors, and round every operation up. A
 lower bound is computed the other way round. The decimal contexts ``UP`` and ``DOWN`` round up and
-down, and have :data:`~app.privacy.stability.threshold_inequality.DIGITS` digits.
+down, and have :data:`~app.privacy.stability.table_inequality.DIGITS` digits.
 
 The module also writes parameters as strings without loss and reads them back, and computes the
 optimal composition of equal pure mechanisms, rounded up.
@@ -30,7 +30,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from app.errors import InvariantError, invariant
-from app.privacy.stability.threshold_inequality import DIGITS
+from app.privacy.stability.table_inequality import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError
-from app.privacy.noisy_vote.answering_row import (
+from app.privacy.noisy_vote.answering_registration import (
     NOISY_BIT,
     NOISY_BIT_OF_CELLS,
     NOISY_VOTE,
     NOISY_VOTE_OF_CELLS,
 )
-from app.privacy.paper.answering_row import PAPER
-from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
-from app.privacy.stability.answering_row import PROFILE, PROFILE_OF_CELLS
-from app.privacy.stability.certified.certified_row import CERTIFIED
+from app.privacy.paper.answering_registration import PAPER
+from app.privacy.sparse_vector.answering_registration import SPARSE_VECTOR
+from app.privacy.stability.answering_registration import PROFILE, PROFILE_OF_CELLS
+from app.privacy.stability.certified.certified_registration import CERTIFIED
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import AnsweringRow
+    from app.privacy.mechanism_registration import MechanismRegistration
 
 STABILITY = "stability"
 """The mechanism whose rows go by the name of their calibration."""
 
-MECHANISMS: dict[str, AnsweringRow] = {
+MECHANISMS: dict[str, MechanismRegistration] = {
     row.name: row
     for row in (
         PROFILE,
@@ -40,7 +40,7 @@ MECHANISMS: dict[str, AnsweringRow] = {
 
 def serving_row(
     mechanism: str, calibration: str, *, class_count: int, counts_decisions: bool = False
-) -> AnsweringRow:
+) -> MechanismRegistration:
     """Return the table entry of the mechanism that a new release uses.
 
     Args:
@@ -55,7 +55,7 @@ def serving_row(
     return max(rows, key=lambda row: row.counts_decisions == counts_decisions)
 
 
-def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> AnsweringRow:
+def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> MechanismRegistration:
     """Return the table entry of an open release's mechanism; see :func:`serving_row`.
 
     Args:
@@ -74,7 +74,7 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Answeri
     raise InvariantError(message)
 
 
-def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringRow:
+def calibrated_row(mechanism: str, calibration: str, made: object) -> MechanismRegistration:
     """Return the table entry for a mechanism's settings and for the noise parameters in use.
 
     Args:
@@ -93,7 +93,7 @@ def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringR
     raise InvariantError(message)
 
 
-def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
+def _named(mechanism: str, calibration: str) -> list[MechanismRegistration]:
     """Return the rows that settings name."""
     return [
         row
@@ -102,7 +102,7 @@ def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
     ]
 
 
-def row_of(value: object) -> AnsweringRow:
+def row_of(value: object) -> MechanismRegistration:
     """Return the first table entry that has the type of the given parameters or calibration."""
     kind = type(value)
     for row in MECHANISMS.values():

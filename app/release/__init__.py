@@ -7,7 +7,7 @@
 * ``streaming.py`` decides whether an opening reads the rows as a stream of parts, and reads them;
   ``streamed_drawing.py`` makes the draws from counts of such rows.
 * ``release.py`` is the open release: its parameters, its state and the rules for its end.
-* ``publication.py`` has the order of steps of every draw: refuse if the ledger is closed, take the
+* ``charged_draw.py`` has the order of steps of every draw: refuse if the ledger is closed, take the
   lock, charge, draw, publish, update the state.
 * ``private_state.py`` stores private values, and checks their digests when they are read.
 * ``composed_budget.py`` refuses a further release in a database unless its configuration states the

@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.data.plane.streamed_rows import fingerprint_by
+from app.data.streaming.streamed_rows import fingerprint_by
 from app.errors import ReleaseMismatchError
 from app.ledger.database.tables import FIRST_RELEASE
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
@@ -22,8 +22,8 @@ from app.release.streaming import fingerprint_rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.data.plane.streamed_rows import StreamedRows
     from app.data.rows import PrivateRows
+    from app.data.streaming.streamed_rows import StreamedRows
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.terms.configuration import Configuration

@@ -26,10 +26,10 @@ from app.data.checks.dead_features import dead_features
 from app.data.checks.public_overlap import refuse_source_file
 from app.data.checks.source_check import check_source, further_complaints
 from app.data.demo_data import demo_rows
-from app.data.plane.streamed_rows import StreamedRows
 from app.data.public_points import no_points, read_public_points
 from app.data.rows import named_rows
 from app.data.sources.sources import read_rows
+from app.data.streaming.streamed_rows import StreamedRows
 from app.errors import ConfigurationError, DataError, InvariantError, invariant
 from app.learning.chunks import chunk_offsets, first_of_chunks
 from app.learning.encoding.encoded_rows import RowsByPart
@@ -57,7 +57,7 @@ from app.release.streamed_drawing import (
 )
 from app.release.terms.answer_terms import (
     answering_parameters,
-    answering_row,
+    answering_registration,
     calibration_piece,
     checked_piece,
     is_as_checked,
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
 
     from app.data.checks.source_check import SourceReport
     from app.data.rows import PrivateRows
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.learning.hypothesis import Ensemble, Hypothesis
-    from app.learning.lists.hypothesis_list import Encoded
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
     from app.privacy.voting.query_decision import Parameters
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
@@ -358,7 +358,7 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
         return AnsweringParts(answering_parameters(settings, None, None, ensemble_size=0), None)
     read_piece(ledger, HYPOTHESIS)
     read_piece(ledger, PERMUTATION)
-    if answering_row(settings).is_printed:
+    if answering_registration(settings).is_printed:
         read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
     private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from msgspec import structs
 
-from app.data.plane.streamed_rows import SORTED, StreamedRows, fingerprint_by
+from app.data.streaming.streamed_rows import SORTED, StreamedRows, fingerprint_by
 from app.errors import (
     LedgerUnavailableError,
     ReleaseMismatchError,
@@ -29,8 +29,9 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.entries.fold import ACCOUNTING, REPLAYED_BY
 from app.ledger.entries.generations import TABLE
 from app.ledger.ledger import RELEASE_SECRET
-from app.privacy.answering_rows import ORDER_KEY, RULE_KEY
 from app.privacy.budget.composition import Mechanism
+from app.privacy.mechanism_registration import ORDER_KEY, RULE_KEY
+from app.release.charged_draw import Publication, share_event
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
     DIVISION_KEY,
@@ -46,7 +47,6 @@ from app.release.classifier.published_classifier import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
 from app.release.private_state import put_pieces, read_piece
-from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
 from app.release.streaming import (
@@ -57,7 +57,7 @@ from app.release.streaming import (
 )
 from app.release.terms.accounting import accounting_parameter, as_opened, check_accounting
 from app.release.terms.answer_terms import (
-    answering_row,
+    answering_registration,
     opened_by_cutoff,
     order_parameter,
     replay_parameter,
@@ -241,7 +241,7 @@ def begin_release(
             **({} if parameters is None else replay_parameter(configuration)),
         }
         if configuration.has(Mechanism.ANSWERS):
-            further |= rule_parameter(answering_row(configuration.settings))
+            further |= rule_parameter(answering_registration(configuration.settings))
             further |= order_parameter(configuration.settings)
             further |= accounting_parameter(configuration.settings)
         _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
@@ -451,7 +451,7 @@ def _check_same(
 def _check_rule(configuration: Configuration, opened: ReleaseOpened | None) -> None:
     """Assert, before an entry is written and after it is read, that its rule may answer."""
     if configuration.has(Mechanism.ANSWERS):
-        answering_row(configuration.settings, opened)
+        answering_registration(configuration.settings, opened)
 
 
 def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:

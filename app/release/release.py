@@ -25,8 +25,8 @@ from app.release.statistics.released_table import released_statistics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.learning.cells.cell_class import CellSplits
     from app.learning.hypothesis import Ensemble
     from app.ledger.entries.digests import Digests

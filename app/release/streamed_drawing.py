@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.plane.chunk_samples import SampleFit, Sampling
-from app.data.plane.part_computations import ChunkFit, LabelCounts, draw_counting
-from app.data.plane.placed_rows import PlacedRows, Placing, put_together
+from app.data.streaming.chunk_samples import SampleFit, Sampling
+from app.data.streaming.part_counts import ChunkFit, LabelCounts, draw_counting
+from app.data.streaming.placed_rows import PlacedRows, Placing, put_together
 from app.errors import InvariantError
 from app.learning.encoding.row_codes import NumberCodes
 from app.learning.ensemble import counted_ensemble, joined_bodies, joined_ensemble
-from app.learning.predictors.class_row import OWN_PREDICTORS
+from app.learning.predictors.class_registration import OWN_PREDICTORS
 from app.learning.registry import row_of
-from app.privacy.answering_rows import own
 from app.privacy.exponential import mechanism as exponential
-from app.privacy.voting.keyed_permutation import KEY_BYTES
+from app.privacy.mechanism_registration import own
+from app.privacy.voting.keyed_slots import KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.data.plane.engine import Held
-    from app.data.plane.part_computations import Tallying
-    from app.data.plane.streamed_rows import StreamedRows
-    from app.data.plane.summaries import PackedRows
+    from app.data.streaming.engine import Held
+    from app.data.streaming.part_counts import Tallying
+    from app.data.streaming.part_summaries import PackedRows
+    from app.data.streaming.streamed_rows import StreamedRows
     from app.learning.encoding.encoded_rows import Tally
     from app.learning.encoding.row_codes import RowCodes
     from app.learning.ensemble import Learner

@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from app.data.checks.public_overlap import PublicRuns, refuse_source_rows
-from app.data.plane.local_engine import LocalEngine
-from app.data.plane.part_computations import draw_counting
-from app.data.plane.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
-from app.data.plane.summaries import Reading
 from app.data.sources.encoded_parts import list_files
 from app.data.sources.parts import is_csv, is_parquet
+from app.data.streaming.local_engine import LocalEngine
+from app.data.streaming.part_counts import draw_counting
+from app.data.streaming.part_summaries import Reading
+from app.data.streaming.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag_of_files
 from app.errors import DataError, InvariantError
 from app.learning.encoding.row_codes import NO_CODES
 from app.learning.trees.cell_counts import SETS_MAX, feature_sets
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.plane.engine import Engine
     from app.data.rows import PrivateRows
+    from app.data.streaming.engine import Engine
     from app.learning.encoding.row_codes import RowCodes
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import ReleaseOpened
@@ -328,6 +328,6 @@ def engine_of(settings: Settings) -> Engine:
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)
-    from app.data.plane.dask_engine import DaskEngine  # noqa: PLC0415 -- an extra's
+    from app.data.streaming.dask_engine import DaskEngine  # noqa: PLC0415 -- an extra's
 
     return DaskEngine(chosen.address, chosen.workers)

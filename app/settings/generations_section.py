@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 from pydantic import AfterValidator, Field
 
 from app.errors import ConfigurationError
-from app.learning.registry import class_row
-from app.privacy.published_learners import KERNEL, LINEAR
+from app.learning.registry import class_registration
+from app.privacy.learner_properties import KERNEL, LINEAR
 from app.settings.field_types import Section, Text, Unit, Whole, refusal
 
 if TYPE_CHECKING:
@@ -204,7 +204,9 @@ _RULES: Final[tuple[tuple[str, str, Callable[[Grown], bool]], ...]] = (
     (
         "hypotheses.class",
         'must be "cells" where generations.labelling is "pooled"',
-        lambda given: not _is_pooled(given) or class_row(given.hypotheses.kind).splits is not None,
+        lambda given: (
+            not _is_pooled(given) or class_registration(given.hypotheses.kind).splits is not None
+        ),
     ),
     (
         "privacy.shares.relabel",

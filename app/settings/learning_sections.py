@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from app.learning.registry import CLASSES
-from app.privacy.published_learners import AUTO, EXPONENTIAL, LEARNERS, RANKING, SCORED_TREE
+from app.privacy.learner_properties import AUTO, EXPONENTIAL, LEARNERS, RANKING, SCORED_TREE
 from app.settings.field_types import (
     Exact,
     FilePath,

@@ -23,20 +23,20 @@ from app.data.cell_tests import read_splits
 from app.data.demo_data import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.field_values import NO_DATE, CellError, boolean_name, twins
 from app.data.schema import DateFeature, NumericFeature
-from app.data.sources.row_wise import check_row_wise
+from app.data.sources.sql_query_check import check_row_wise
 from app.data.sources.stored_files import check_address, is_database
 from app.errors import ConfigurationError
-from app.learning.cells.class_row import CELLS
+from app.learning.cells.class_registration import CELLS
 from app.learning.predictors.predictor_classes import is_predictor_kind
-from app.learning.registry import CLASSES, class_row
-from app.privacy.mechanisms import MECHANISMS, serving_row
-from app.privacy.published_learners import (
+from app.learning.registry import CLASSES, class_registration
+from app.privacy.learner_properties import (
     AUTO,
     EXPONENTIAL,
     LEARNERS,
     RANKING,
     may_rank,
 )
+from app.privacy.mechanisms import MECHANISMS, serving_row
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
@@ -74,7 +74,7 @@ def check_cells(
         data: the public schema.
 
     """
-    if class_row(chosen.kind).splits is None:
+    if class_registration(chosen.kind).splits is None:
         if written:
             problem = f'are for class = "{CELLS.kind}", and it is "{chosen.kind}"'
             raise ConfigurationError(f"{section}.cells", problem)
@@ -404,7 +404,9 @@ def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: Da
     for name, values in lists.items():
         _check_list(printable(f"{section}.tests.{name}"), name, values, data)
     # The hypotheses of a table name two labels of any number.
-    if class_row(chosen.kind).numbers is not None and len(data.classes) > len(("no", "yes")):
+    if class_registration(chosen.kind).numbers is not None and len(data.classes) > len(
+        ("no", "yes")
+    ):
         raise ConfigurationError(f"{section}.class", f"{chosen.kind} is for two classes")
     _check_some_test(section, chosen, data)
 
@@ -430,7 +432,7 @@ def check_statistics(
         raise ConfigurationError("statistics.accuracy", "give updates or an accuracy, not both")
     if privacy.shares.statistics == 0:
         return
-    if not class_row(covered.kind).covers:
+    if not class_registration(covered.kind).covers:
         problem = f'cannot be "{covered.kind}", whose cells cannot be listed: set '
         listed = sorted(row.kind for row in CLASSES.values() if row.covers)
         raise ConfigurationError("statistics.class", problem + ", ".join(listed))
@@ -542,7 +544,7 @@ def _cuts(key: str, values: Sequence[float | str], feature: NumericFeature) -> l
 def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:
     """A class of tests needs one; a class of numbers needs as many as it has sides."""
     tested = [feature for feature in data.features if chosen.tests.get(feature.name, (True,))]
-    row = class_row(chosen.kind)
+    row = class_registration(chosen.kind)
     if row.numbers is not None:
         numbers = sum(isinstance(feature, NumericFeatureSettings) for feature in tested)
         _check_numbers(section, chosen.kind, row.numbers, numbers)

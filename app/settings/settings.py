@@ -27,8 +27,8 @@ from app.data.demo_data import (
     DEMO_SOURCE,
 )
 from app.errors import ConfigurationError
+from app.privacy.learner_properties import uses_delta
 from app.privacy.mechanisms import serving_row
-from app.privacy.published_learners import uses_delta
 from app.settings import setting_checks, toml_and_environment
 from app.settings.data_section import (
     CategoricalFeatureSettings,

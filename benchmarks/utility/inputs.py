@@ -26,7 +26,7 @@ import numpy as np
 
 from app.data.rows import PrivateRows
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
+from app.release.classifier.learner_registration import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import PUBLISHING
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings

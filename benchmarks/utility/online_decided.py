@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.learning.ensemble import cells_of
-from app.privacy.noisy_vote.decision_votes import calibrate_table
-from app.privacy.stability.decision_table import calibrate
+from app.privacy.noisy_vote.cell_vote_table import calibrate_table
+from app.privacy.stability.cell_table import calibrate
 from app.release.terms.accounting import account
 from app.release.terms.configuration import configure
 from benchmarks.measuring.circumstances import circumstances

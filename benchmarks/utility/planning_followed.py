@@ -13,7 +13,7 @@ import numpy as np
 from app.planning.from_settings import plan_settings
 from app.planning.output.prediction_document import learner_at_once
 from app.planning.trial.forecast import outlasting_noise
-from app.planning.trial.planned_answers import with_prediction
+from app.planning.trial.trial_from_settings import with_prediction
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.release.classifier.learner_table import classifier_draw

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing.bounds.profile_bound import adaptive_bound, hit_table
+from app.auditing.bounds_by_mechanism import broken_conditions, exact_bound
+from app.auditing.event_bounds import ROUNDING
 from app.auditing.laws.proof_conditions import HITS_PAID, LABELS_PAID
-from app.auditing.mechanisms import broken_conditions, exact_bound
-from app.auditing.outcome_events import ROUNDING
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.figures import EPSILONS, cells, read_table
 from tests.audit.planted.planted_systems import system

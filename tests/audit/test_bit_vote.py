@@ -26,11 +26,11 @@ from app.auditing.bounds.bit_bound import (
     pairs_of,
     planned_outcomes,
 )
+from app.auditing.event_bounds import Bound
 from app.auditing.laws.proof_conditions import ANSWERS_PAID, of_bits
-from app.auditing.outcome_events import Bound
 from app.privacy.noisy_vote.bit_vote import WORD_RANGE, Parameters
 from app.privacy.noisy_vote.vote_table import HALF, VoteTable, calibrate
-from app.privacy.stability.threshold_inequality import MARGIN, precise_context, to_decimal
+from app.privacy.stability.table_inequality import MARGIN, precise_context, to_decimal
 from app.privacy.voting import query_decision
 from tests.builders.release.small_release import SmallRelease
 from tests.builders.release.svt_release import NOISY_VOTE
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import State
+    from app.privacy.mechanism_registration import State
     from app.privacy.voting.votes import Tally
 
 pytestmark = pytest.mark.audit

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from app.auditing import hypothesis_draws as audit_draws
+from app.auditing.event_bounds import ROUNDING
 from app.auditing.hypothesis_draws import draw_bound, rows_wanted
-from app.auditing.outcome_events import ROUNDING
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import dichotomy_class
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.auditing.outcome_events import Bound
+    from app.auditing.event_bounds import Bound
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.hypothesis import HypothesisClass
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from app.auditing.generations.living_game import LivingGame
-from app.auditing.generations.living_rules import Rules, Standing, broken_rules
+from app.auditing.generations.adversary_game import LivingGame
+from app.auditing.generations.generation_rules import Rules, Standing, broken_rules
 from app.auditing.generations.worst_case import WorstCase
 from app.ledger.entries import generations as living
 from app.ledger.entries.entry_kinds import (
@@ -28,7 +28,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.generations import Generation, Generations
 from app.privacy.generations.accounts import check, holds, open_account
-from app.privacy.generations.joint_table import joint_thresholds
+from app.privacy.generations.shared_table import joint_thresholds
 from app.privacy.stability.hit_table import ProfileTable, calibrate, find_thresholds
 from app.privacy.stability.profile_parameters import first_threshold
 from tests.audit.planted.planted_generations import (

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from app.auditing.event_bounds import bounds_shown
 from app.auditing.hypothesis_draws import ROWS_OF_A_PERSON
-from app.auditing.outcome_events import bounds_shown
 from app.auditing.transcripts.http_audit import Claim, plan_runs
 from app.cli.audit.audited_releases import RUNS_LONG
 from app.cli.audit.neighbours import HITS_BEYOND

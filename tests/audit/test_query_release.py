@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.privacy.query_release.calibration import (
+from app.privacy.multiplicative_weights.calibration import (
     QueryReleaseBudget,
     QueryReleaseCalibration,
     calibrate,
 )
-from app.privacy.query_release.mechanism import Parameters, Table, draw
+from app.privacy.multiplicative_weights.mechanism import Parameters, Table, draw
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import Variant
 from tests.builders.mechanisms.prescribed import NOTHING
@@ -177,7 +177,7 @@ def recorded(
 
     # The same answers on both sides: where a count is a row higher, the noise is lower.
     answers = [BELOW - audited.weight * moved] * audited.update_count
-    monkeypatch.setattr("app.privacy.query_release.mechanism.sparse_vector.step", step)
+    monkeypatch.setattr("app.privacy.multiplicative_weights.mechanism.sparse_vector.step", step)
     table = draw(audited.parameters(answers), audited.cells(moved), NOTHING)
     monkeypatch.undo()
     return tests, answers, table

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.mechanisms import adversaries
-from app.auditing.outcome_events import bounds_shown, detection_limit, largest_shown
+from app.auditing.bounds_by_mechanism import adversaries
+from app.auditing.event_bounds import bounds_shown, detection_limit, largest_shown
 from app.auditing.sampling import FALSE_ALARM, Adversary, Stretch, bound_of, sample
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise

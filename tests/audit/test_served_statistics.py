@@ -17,7 +17,7 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import InvariantError
-from app.privacy.query_release import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as query_release
 from app.release.statistics import opening_table as module
 from app.release.statistics.opening_table import (
     draw_after_answers,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from app.ledger.entries.fold import LedgerState
     from app.noise.source import NoiseSource
-    from app.privacy.query_release.mechanism import Parameters, Table
+    from app.privacy.multiplicative_weights.mechanism import Parameters, Table
     from app.release.release import Release
 
     Draw = Callable[[StatisticsDraw, PrivateRows, NoiseSource], Table]

@@ -21,7 +21,7 @@ from app.errors import InvariantError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.auditing.outcome_events import Bound
+    from app.auditing.event_bounds import Bound
     from app.auditing.transcripts.transcripts import Transcript
 
     Run = Callable[[int, Random], dict[str, str]]

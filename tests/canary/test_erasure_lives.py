@@ -25,7 +25,7 @@ from app.http.routes import PATHS
 from app.main import append_from_settings, change_from_settings
 from app.noise.system import SystemNoise
 from app.release.generations import row_changes, tick
-from app.release.terms.padding import wait_for_multiple
+from app.release.terms.answer_time_padding import wait_for_multiple
 from tests.builders.server.serving import Served
 from tests.http.end_to_end.test_generations import AGREED, HOUR, SPLIT, Life, wait_for
 from tests.lives.masks import masked

@@ -23,7 +23,7 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
-from app.privacy.stability.certified.certified_row import CertifiedParameters
+from app.privacy.stability.certified.certified_registration import CertifiedParameters
 from app.privacy.voting import query_decision
 from app.privacy.voting.query_decision import Sequel
 from app.privacy.voting.votes import Tally
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Answering
+    from app.privacy.mechanism_registration import Answering
     from app.privacy.voting.answering_mechanism import AnsweringMechanism
 
 HIT, STABLE = 0, (1 << 64) - 1

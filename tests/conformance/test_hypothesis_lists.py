@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.enumerated.boxes import axes_of, box_class
+from app.learning.enumerated.hypothesis_list import count_errors, distinct_on
 from app.learning.halfspaces.halfspaces import grid_halfspaces
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.boxes import axes_of, box_class
-from app.learning.lists.hypothesis_list import count_errors, distinct_on
 from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, predictor_class
 from app.learning.registry import dichotomy_class
 from app.noise.scripted import ScriptedNoise, seeded_words
-from tests.unit.learning.lists.test_boxes import TESTS, rows
+from tests.unit.learning.enumerated.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
+    from app.learning.enumerated.hypothesis_list import HypothesisList
     from app.learning.hypothesis import Hypothesis, HypothesisClass
-    from app.learning.lists.enumerated_class import EnumeratedClass
-    from app.learning.lists.hypothesis_list import HypothesisList
 
 COLUMNS = (
     PublicColumn(bounds=(-2.0, 9.0)),

@@ -9,8 +9,8 @@ import pytest
 
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.privacy.query_release import mechanism as query_release
-from app.privacy.query_release.mechanism import draw
+from app.privacy.multiplicative_weights import mechanism as query_release
+from app.privacy.multiplicative_weights.mechanism import draw
 from tests.builders.mechanisms.releasing import CELL_COUNT, ROW_COUNT, counts_of, drawn
 from tests.conformance.cases import TABLES
 

@@ -11,7 +11,7 @@ import distributed
 import pytest
 
 from app.cli import run
-from app.data.plane import dask_engine
+from app.data.streaming import dask_engine
 from app.errors import ConfigurationError
 from app.ledger.ledger import open_ledger
 from benchmarks.measuring.local_cluster import LocalCluster

@@ -13,9 +13,9 @@ import pytest
 
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.enumerated.enumerated_class import SIZE_MAX
 from app.learning.halfspaces.halfspaces import dichotomy_bound
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.enumerated_class import SIZE_MAX
 from app.learning.predictors.own_predictors import Predictor, PublicFeature
 from app.learning.predictors.predictor_classes import (
     PredictorClass,

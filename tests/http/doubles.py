@@ -31,10 +31,10 @@ from app.http.access.access_control import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
-from app.http.monitoring.observability import Watching
+from app.http.monitoring.monitoring_options import Watching
 from app.http.openapi.read_models import History, Outlook
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.disk_and_backups import NewestBackup, Storage
-from app.ledger.key_counts import KeyCount
 from app.release.statistics.posted_hypotheses import parse_hypotheses
 from app.release.statistics.released_table import StatisticsAnswer
 from tests.http.wire import Wire

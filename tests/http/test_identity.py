@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from app.http.access.keys import Role
-from app.http.monitoring.observability import Watching
+from app.http.monitoring.monitoring_options import Watching
 from app.http.monitoring.request_ids_and_times import RequestIds
 from tests.http.doubles import JSON, KEY_RING, KEYS, NDJSON, Http
 

@@ -14,8 +14,8 @@ from app.answering.hourly_counts import SECONDS_BOUNDS, Workload
 from app.answering.service_slot import STATES
 from app.http.access.keys import Role
 from app.http.monitoring.metrics import METRICS, PHASES, RELEASE_METRICS, SLUGS
-from app.http.monitoring.observability import Watching
-from app.ledger.key_counts import KeyCount
+from app.http.monitoring.monitoring_options import Watching
+from app.ledger.api_key_counts import KeyCount
 from tests.http.doubles import HEAD, KEY_RING, KEYS, Http
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from app.data.vectors import decode_key
 from app.errors import ContainedError, IntegrityError, KeyLimitError, UnavailableError
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
-from app.http.monitoring.observability import Watching
-from app.http.wire.plain_requests import HEADS_MAX, PlainProtocol, guarded
+from app.http.monitoring.monitoring_options import Watching
+from app.http.wire.fast_requests import HEADS_MAX, PlainProtocol, guarded
 from tests.http.doubles import Http, MemoryService
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
-from app.ledger.key_counts import KeyCount
+from app.ledger.api_key_counts import KeyCount
 from tests.http.doubles import JSON, NDJSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from app.answering.answer_query import Edge, Step
 from app.errors import ConfigurationError
 from app.http.monitoring import tracing as tracing_module
-from app.http.monitoring.observability import Watching
+from app.http.monitoring.monitoring_options import Watching
 from app.http.monitoring.tracing import CLOSE_SECONDS_MAX, Tracing, open_tracing
 from app.noise.system import SystemNoise
 from app.settings.server_sections import TelemetrySettings

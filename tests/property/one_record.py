@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.encoded_rows import predicted
+from app.learning.enumerated.enumerated_ensemble import EnumeratedEnsemble
 from app.learning.estimators.batched_cart import CompleteTrees
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble
-from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
 from app.learning.trees.packed_trees import PackedTrees, TreeEnsemble
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.exponential import relabel

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.privacy.budget.composition import Shares, charges, total
 from app.privacy.stability.hit_table import ProfileTable, calibrate, check
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 
 CUTOFF = 2
 LENGTH_MAX = 7

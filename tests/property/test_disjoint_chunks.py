@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.learning.chunks import chunk_offsets
-from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.lists import learners as enumerated_learners
+from app.learning.enumerated import learners as enumerated_learners
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.trees import learners as tree_learners
 from app.release.private_state import PERMUTATION
 from tests.property.one_record import (

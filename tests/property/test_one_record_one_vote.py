@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from app.data.rows import PrivateRows
 from app.noise.scripted import ScriptedNoise
-from app.privacy.query_release import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as query_release
 from app.privacy.soft_labels.mechanism import histogram
 from app.privacy.voting.votes import aggregate
 from app.release import drawing as draw_ensemble

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.data.rows import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources.row_wise import check_row_wise
 from app.data.sources.sources import read_rows
+from app.data.sources.sql_query_check import check_row_wise
 from app.errors import ConfigurationError, DataError
 from tests.builders.schema.tables import FORMATS, write_table
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from app.answering.batch_decisions import Decision
     from app.answering.queries import IdentifiedQueries
-    from app.privacy.answering_rows import Answering
+    from app.privacy.mechanism_registration import Answering
 
 NUMBERS = Schema(
     label="y",

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.learning.lists.enumerated_class import ScaledSums
-from app.learning.trees.region_tables import multiset_rank
+from app.learning.enumerated.enumerated_class import ScaledSums
 from app.learning.trees.tree_distribution import Path, TreeSize, TreeWeights, draw_log_error
+from app.learning.trees.upper_level_weights import multiset_rank
 from app.noise.exact_choice import _grid_weights
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.exact_recursion import ARITHMETIC, ExactRecursion

@@ -21,7 +21,7 @@ FOLDERS_OF_ROWS = ("app/cli",)
 SMALL_LINES = 60
 COMMANDS = "app.cli"
 # Each row of a table lies beside what it is of, and the table alone imports it.
-ROWS_OF_TABLES = ("answering_row", "class_row")
+ROWS_OF_TABLES = ("answering_registration", "class_registration")
 # Small and used once, each for a reason.
 SMALL_AND_ALONE = {
     "app.http.query.query_route": "a route",

@@ -27,7 +27,7 @@ FLOAT_FILES = {
     "app/noise/exact_choice.py": "log weights, whose rounding the exponential mechanism pays for",
     "app/privacy/exponential/mechanism.py": "computes what that rounding costs",
     "app/privacy/exponential/relabel.py": "computes what that rounding costs",
-    "app/privacy/query_release/mechanism.py": "weights of a table, updated by released noise",
+    "app/privacy/multiplicative_weights/mechanism.py": "weights of a table, updated by noise",
     "app/privacy/noisy_gradient/mechanism.py": "integers that doubles hold, and noisy sums",
     "app/privacy/stability/certified/certified_table.py": "begins a search whose end is decided "
     "on integers, and tells of a table",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.release.terms.padding import padding_seconds
+from app.release.terms.answer_time_padding import padding_seconds
 from benchmarks.measuring.margins import MarginsRelease, find_margins, votes_needed
 from benchmarks.measuring.stopwatch import shuffled, time_queries
 from tests.builders.release.small_release import RowAnswerer

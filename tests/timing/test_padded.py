@@ -24,7 +24,7 @@ import structlog
 from app.answering.queries import Query
 from app.main import Server
 from app.noise.system import SystemNoise
-from app.release.terms.padding import (
+from app.release.terms.answer_time_padding import (
     ESTIMATOR_MILLISECONDS_PER_MODEL,
     NAP_SECONDS,
     NAPS_MIN,
@@ -151,8 +151,8 @@ def test_one_long_sleep_is_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         naps.append(seconds)
         clock[0] += seconds
 
-    monkeypatch.setattr("app.release.terms.padding.time.sleep", sleep)
-    monkeypatch.setattr("app.release.terms.padding.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("app.release.terms.answer_time_padding.time.sleep", sleep)
+    monkeypatch.setattr("app.release.terms.answer_time_padding.time.monotonic", lambda: clock[0])
     for evaluation, multiple in ((0.001, 1), (0.0179, 1), (0.0181, 2), (0.0199, 2), (0.03, 2)):
         naps.clear()
         clock[0] = 100.0 + evaluation

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from app.auditing import audit as auditing
+from app.auditing.bounds_by_mechanism import AUDITED
 from app.auditing.hypothesis_draws import AUDITED_LEARNERS
-from app.auditing.mechanisms import AUDITED
 from app.cli import run
 from app.cli.audit import audited_releases
 from app.cli.background_server import BackgroundServer
@@ -23,10 +23,10 @@ from app.errors import ConfigurationError, InvariantError
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import CLASSES, dichotomy_class
 from app.planning.mechanisms.planning_table import PLANNED
-from app.privacy.answering_rows import own
 from app.privacy.budget import ensemble_size
+from app.privacy.learner_properties import AUTO, LEARNERS
+from app.privacy.mechanism_registration import own
 from app.privacy.mechanisms import MECHANISMS, row_of
-from app.privacy.published_learners import AUTO, LEARNERS
 from app.release.classifier.learner_table import PUBLISHING
 from app.release.classifier.written_hypotheses import WRITTEN
 from app.release.progress import no_progress

@@ -30,9 +30,9 @@ from app.ledger.entries.generations import generations_of
 from app.noise.system import drawn_ahead
 from app.privacy.voting.query_decision import Phase
 from app.privacy.voting.tallies import PrivateValues, private_tallies
-from app.release.generations.living_release import LivingRelease
+from app.release.generations.generations_release import LivingRelease
 from app.release.generations.tick import NotFittedError
-from app.release.terms.padding import padding_seconds, wait_for_multiple
+from app.release.terms.answer_time_padding import padding_seconds, wait_for_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from app.answering.batch_decisions import Decision
     from app.answering.queries import Fresh, IdentifiedQueries
     from app.answering.replays import ReplayIndex
+    from app.ledger.api_key_counts import KeyCount
     from app.ledger.entries.fold import LedgerState
-    from app.ledger.key_counts import KeyCount
     from app.ledger.ledger import Transaction
     from app.release.generations.tick import Ticker
 

@@ -24,9 +24,9 @@ import structlog
 
 from app.answering.queries import NO_QUERIES, Asker, Fresh, IdentifiedQueries, Relayed
 from app.errors import IntegrityError, LedgerUnavailableError, UnavailableError
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.database.driver import UNAVAILABLE
 from app.ledger.database.notifications import BODY_BYTES_MAX
-from app.ledger.key_counts import KeyCount
 from app.ledger.ledger import RecordedAnswer
 
 if TYPE_CHECKING:

@@ -8,6 +8,6 @@ An adversary chooses queries on which two neighbouring data sets have different 
   first learns that the threshold's noise is small.
 * ``vote_bound.py``: the noisy vote, against the same query asked many times.
 * ``bit_bound.py``: the noisy vote with two labels, against repeated and adaptive queries.
-* ``decision_bound.py``: answers that are given only once per public cell, against adaptive
+* ``cell_bound.py``: answers that are given only once per public cell, against adaptive
   adversaries.
 """

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.auditing.event_bounds import Bound, counting_bounds, epsilon_between, strongest
 from app.auditing.laws.step_law import answers_moved, label_words, vote_of_bit
-from app.auditing.outcome_events import Bound, counting_bounds, epsilon_between, strongest
 from app.noise.source import WORD_BOUND
 
 if TYPE_CHECKING:

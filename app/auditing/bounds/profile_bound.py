@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.laws.step_law import hit_words, hits_allowed
-from app.auditing.outcome_events import (
+from app.auditing.event_bounds import (
     Bound,
     at_least_hits,
     epsilon_between,
@@ -33,6 +32,7 @@ from app.auditing.outcome_events import (
     fewer_hits,
     strongest,
 )
+from app.auditing.laws.step_law import hit_words, hits_allowed
 from app.noise.source import WORD_BOUND
 
 if TYPE_CHECKING:

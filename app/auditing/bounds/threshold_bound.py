@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.auditing.event_bounds import Bound, counting_bounds, epsilon_shown, strongest
 from app.auditing.laws.step_law import hit_noise, hits_allowed
-from app.auditing.outcome_events import Bound, counting_bounds, epsilon_shown, strongest
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.sparse_vector import mechanism as sparse_vector
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.auditing.event_bounds import Bound, counting_bound, strongest
 from app.auditing.laws.step_law import answers_moved, label_noise, vote_without_noise
-from app.auditing.outcome_events import Bound, counting_bound, strongest
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 * ``worst_case.py`` computes the exact delta of a small interactive mechanism, over all adaptive
   adversaries and events.
-* ``living_game.py`` is such a mechanism: generations that vote together, the rules of which
+* ``adversary_game.py`` is such a mechanism: generations that vote together, the rules of which
   generation votes and which is charged, and the adversary's moves.
-* ``living_rules.py`` contains the rules of Theorem G
+* ``generation_rules.py`` contains the rules of Theorem G
   (``app/privacy/generations/accounts_proof.md``), as functions that a test may replace, and the
   conditions that the theorem's proof requires.
 """

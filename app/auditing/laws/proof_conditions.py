@@ -43,7 +43,7 @@ from app.auditing.laws.step_law import (
 )
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability

@@ -35,16 +35,16 @@ from app.auditing.laws.step_law import (
     vote_without_noise,
 )
 from app.noise.source import WORD_BOUND
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.stability.certified import certified_table
-from app.privacy.stability.decision_table import (
+from app.privacy.stability.cell_table import (
     DECISION_RELEASE_PART,
     DECISION_SLOPE,
     DECISIONS_MOVED,
 )
+from app.privacy.stability.certified import certified_table
 from app.privacy.stability.hit_table import order_of
 
 if TYPE_CHECKING:

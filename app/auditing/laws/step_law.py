@@ -27,12 +27,12 @@ from app.auditing.laws.scripted_noise import (
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
-from app.privacy.answering_rows import own
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
-from app.privacy.stability.decision_table import DECISIONS_MOVED
+from app.privacy.stability.cell_table import DECISIONS_MOVED
 from app.privacy.voting.query_decision import State
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from app.auditing.audited_mechanism import Audited
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Answering
+    from app.privacy.mechanism_registration import Answering
     from app.privacy.voting.query_decision import Outcome, Parameters
     from app.privacy.voting.votes import Tally
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.auditing.outcome_events import ROUNDING
+from app.auditing.event_bounds import ROUNDING
 from app.auditing.transcripts.reply_checks import broken_promises
 from app.auditing.transcripts.transcripts import Suspicion, Trials, suspect, told_by
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from app.auditing.outcome_events import Bound
+    from app.auditing.event_bounds import Bound
     from app.auditing.transcripts.reply_checks import Life
     from app.auditing.transcripts.transcripts import Transcript
 

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from app.auditing.outcome_events import Bound, bounds_shown, detection_limit, largest_shown
+from app.auditing.event_bounds import Bound, bounds_shown, detection_limit, largest_shown
 from app.errors import invariant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.auditing.outcome_events import Floats
+    from app.auditing.event_bounds import Floats
 
 Transcript: TypeAlias = Mapping[str, str]
 """What was read, by channel; a channel that was silent is absent."""

@@ -42,13 +42,13 @@ from app.cli.audit.neighbours import (
 from app.cli.logs import configure_logs
 from app.errors import ConfigurationError
 from app.noise.system import SystemNoise
-from app.release.terms.answer_terms import answering_row
+from app.release.terms.answer_terms import answering_registration
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
-    from app.auditing.outcome_events import Bound
+    from app.auditing.event_bounds import Bound
     from app.auditing.transcripts.transcripts import Suspicion
 
     RunPart: TypeAlias = Callable[["Sequence[Part]"], "Iterator[list[Kept]]"]
@@ -120,7 +120,7 @@ def audit_releases(
     if not pairs:
         return None
     answers, claim = settings.answers, audited_claim(settings)
-    row = answering_row(settings)
+    row = answering_registration(settings)
     is_cut_off = row.test is not None and not row.counts_decisions
     cutoff = answers.cutoff if is_cut_off else None
     promised = Promised(claim, cutoff, abstains=answers.unstable == "abstain")

@@ -22,13 +22,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from app.auditing.bounds_by_mechanism import AUDITED
 from app.auditing.hypothesis_draws import ROWS_OF_A_PERSON
-from app.auditing.mechanisms import AUDITED
 from app.auditing.transcripts.http_audit import Claim
 from app.errors import invariant
 from app.ledger.entries.fold import JOINT
 from app.privacy.budget.composition import Mechanism
-from app.release.terms.answer_terms import answering_row, calibrate_answers, release_budget
+from app.release.terms.answer_terms import answering_registration, calibrate_answers, release_budget
 from app.release.terms.configuration import charges_by_mechanism
 from app.settings.settings import Settings
 from app.settings.toml_and_environment import sqlite_address
@@ -116,9 +116,9 @@ def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     base = _release_settings(settings, votes=VOTES_OF_A_FLIP)
     calibration = calibrate_answers(base, release_budget(base))
     invariant(calibration is not None, "answers have a share")
-    if calibration is None or answering_row(base).is_printed:
+    if calibration is None or answering_registration(base).is_printed:
         return ()
-    audited = AUDITED[answering_row(base).name]
+    audited = AUDITED[answering_registration(base).name]
     near, answered = (
         min(VOTES_MAX, votes(calibration)) for votes in (audited.votes_near, audited.votes_answered)
     )

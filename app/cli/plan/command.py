@@ -29,7 +29,7 @@ from app.cli.plan.configured_plan import (
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.planning.mechanisms.planning_row import Document
+    from app.planning.mechanisms.planning_registration import Document
     from app.privacy.paper.sample_complexity_theorems import Targets
 
 EXIT_INFEASIBLE: Final = 1
@@ -216,7 +216,7 @@ def _targets(given: Given) -> Targets:
 
 def _profile(given: Given) -> Document:
     from app.planning.mechanisms.stability_plan import profile_document
-    from app.privacy.stability import decision_table, hit_table
+    from app.privacy.stability import cell_table, hit_table
 
     with _keys_as_options():
         epsilon = numbers.positive("--epsilon", given["--epsilon"])
@@ -224,7 +224,7 @@ def _profile(given: Given) -> Document:
         if DECISIONS in given:
             decisions = numbers.count(DECISIONS, given[DECISIONS])
             return profile_document(
-                decision_table.calibrate(epsilon=epsilon, delta=delta, decisions=decisions)
+                cell_table.calibrate(epsilon=epsilon, delta=delta, decisions=decisions)
             )
         cutoff = numbers.count(CUTOFF, given[CUTOFF])
         return profile_document(hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=cutoff))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.planning.mechanisms.planning_row import Document
+    from app.planning.mechanisms.planning_registration import Document
     from app.planning.plan import Plan
     from app.planning.trial.search_for_wanted import Offer, Wanted
     from app.settings.settings import Settings
@@ -105,8 +105,8 @@ def _plan_generations(asked: _Asked, given: Given, *, as_json: bool) -> bool:
     """
     from app.cli.plan.table import print_json
     from app.planning.output.sustained_sentences import sustained_document, sustained_lines
-    from app.planning.trial.planned_answers import planned_trial
     from app.planning.trial.sustained_answers import sustained
+    from app.planning.trial.trial_from_settings import planned_trial
 
     if GENERATIONS not in given:
         raise ConfigurationError(DEMAND, "goes with --generations")
@@ -163,12 +163,12 @@ def _label_shares(settings: Settings, public: Path) -> dict[str, float] | None:
 
 def _planned(asked: _Asked, *, with_prediction: bool) -> Plan:
     from app.planning.from_settings import plan_settings
-    from app.planning.trial import planned_answers
+    from app.planning.trial import trial_from_settings
 
     planned = plan_settings(asked.settings, asked.rows)
     if not with_prediction:
         return planned
-    return planned_answers.with_prediction(
+    return trial_from_settings.with_prediction(
         asked.settings, planned, points=_points(asked), hypothesis_count=asked.populations
     )
 
@@ -181,8 +181,8 @@ def _points(asked: _Asked) -> NDArray[np.float64] | None:
 
 def _search(asked: _Asked, planned: Plan, wanted: Wanted) -> Offer:
     """Look for the cheapest release that gives what is wanted."""
-    from app.planning.trial.planned_answers import planned_trial
     from app.planning.trial.search_for_wanted import search
+    from app.planning.trial.trial_from_settings import planned_trial
 
     if planned.request.row_count is None:
         raise ConfigurationError("--rows", f"is needed, as data.{planned.request.unit}s is not set")
@@ -200,7 +200,7 @@ def _search(asked: _Asked, planned: Plan, wanted: Wanted) -> Offer:
 def _document(asked: _Asked, planned: Plan, offer: Offer | None) -> Document:
     from app.planning.output.plan_document import plan_document
     from app.planning.output.wanted_result import wanted_document
-    from app.planning.trial.planned_answers import planned_answer_time
+    from app.planning.trial.trial_from_settings import planned_answer_time
 
     answer_time = planned_answer_time(asked.settings, planned)
     document = plan_document(planned) | {

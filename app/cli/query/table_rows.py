@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from app.data.field_values import with_point
-from app.data.sources.cells import NearNames
+from app.data.sources.column_values import NearNames
 from app.data.sources.csv_dialect import OPTION, PLAIN_CSV
 from app.errors import ConfigurationError
 from app.http.wire.headers_and_bodies import number_in

@@ -20,7 +20,7 @@ from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
 from app.data.field_values import CellError
 from app.data.schema import CategoricalFeature
-from app.data.sources.cells import NEAR_IN, NearNames, SourcePersons, Values, source_columns
+from app.data.sources.column_values import NEAR_IN, NearNames, SourcePersons, Values, source_columns
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.row_blocks import ColumnsMissingError
 from app.data.sources.sources import decimal_of, open_source
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from app.data.persons import PersonColumn, PersonReader
     from app.data.schema import Feature, Schema
-    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.column_values import Cells, SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.row_blocks import Blocks
 

@@ -9,9 +9,9 @@
 * ``csv_dialect.py`` has the separators and the encoding of a CSV file. ``csv_records.py`` divides
   its bytes into blocks of records.
 * ``arrow_texts.py`` parses many texts of a column together, with the same results as one by one.
-* ``row_wise.py`` checks the text of an SQL query, and refuses a query that may not return one row
-  for each record.
+* ``sql_query_check.py`` checks the text of an SQL query, and refuses a query that may not return
+  one row for each record.
 * ``row_blocks.py`` collects blocks from any reader into arrays, and refuses rows that do not fit.
-* ``cells.py`` validates and encodes the values of one column. For messages it finds the public name
-  from which a text differs only in blanks, capitals or dashes.
+* ``column_values.py`` validates and encodes the values of one column. For messages it finds the
+  public name from which a text differs only in blanks, capitals or dashes.
 """

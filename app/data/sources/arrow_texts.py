@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import compute, csv
 
 from app.data.field_values import BLANKS, ERRORS, POINT
-from app.data.sources.cells import Texts, Values
+from app.data.sources.column_values import Texts, Values
 from app.data.sources.csv_records import divides_alike
 
 if TYPE_CHECKING:

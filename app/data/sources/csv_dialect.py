@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from app.data.field_values import ERRORS
-from app.data.sources.cells import NearNames
+from app.data.sources.column_values import NearNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from app.data.field_values import ERRORS, MISSING_CELL
-from app.data.sources.cells import Values
+from app.data.sources.column_values import Values
 from app.data.sources.csv_dialect import BROKEN_TEXT, COMPRESSED, UTF_8
 from app.data.sources.csv_records import MARK, CsvRecords, without_mark
 from app.data.sources.parts import CSV_SUFFIXES, opened, source_files
@@ -36,7 +36,7 @@ from app.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.column_values import Cells, SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
     from app.data.sources.row_blocks import RefuseRow

@@ -17,9 +17,9 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from app.data.field_values import ERRORS
-from app.data.sources.cells import Values
+from app.data.sources.column_values import Values
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Block, Blocks, column_indices
-from app.data.sources.row_wise import QUERY, check_row_wise
+from app.data.sources.sql_query_check import QUERY, check_row_wise
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, CursorResult, Engine
 
-    from app.data.sources.cells import SourceColumn
+    from app.data.sources.column_values import SourceColumn
 
 SQLITE = "sqlite"
 _READ_ONLY = ("SET TRANSACTION READ ONLY",)

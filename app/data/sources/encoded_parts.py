@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.sources.cells import SourceDigests, source_columns
+from app.data.sources.column_values import SourceDigests, source_columns
 from app.data.sources.csv_dialect import COMPRESSED, PLAIN_CSV, UTF_8
 from app.data.sources.csv_records import RANGE_BYTES, record_borders
 from app.data.sources.parts import CSV_SUFFIXES, is_csv, is_parquet, opened, source_files
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from app.data.persons import PersonColumn
     from app.data.schema import Schema
-    from app.data.sources.cells import SourceColumn
+    from app.data.sources.column_values import SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.parts import Part
     from app.data.sources.row_blocks import Blocks

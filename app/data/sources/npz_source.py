@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.lib import format as npy
 
-from app.data.sources.cells import Values, dates
+from app.data.sources.column_values import Values, dates
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices, opening
 from app.errors import DataError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.column_values import Cells, SourceColumn
 
 MEMBER_SUFFIX = ".npy"
 ROWS_PER_READ = 65_536

@@ -16,7 +16,7 @@ from pyarrow import compute, parquet
 
 from app.data.field_values import MISSING_CELL
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.cells import IdentifierColumn, Values, dates
+from app.data.sources.column_values import IdentifierColumn, Values, dates
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.stored_files import GONE, reaching, store_scheme
@@ -25,7 +25,7 @@ from app.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.column_values import Cells, SourceColumn
     from app.data.sources.parts import Part
 
 ROWS_PER_BATCH = 65_536

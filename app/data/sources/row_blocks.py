@@ -15,7 +15,7 @@ import numpy as np
 
 from app.data.field_values import CellError
 from app.data.rows import PrivateRows
-from app.data.sources.cells import NearNames
+from app.data.sources.column_values import NearNames
 from app.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.sources.cells import Cells, SourceColumn, SourcePersons
+    from app.data.sources.column_values import Cells, SourceColumn, SourcePersons
 
     RefuseRow: TypeAlias = Callable[[int, str], None]
 

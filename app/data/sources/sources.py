@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app.data.rows import PrivateRows
 from app.data.sources import csv_source
-from app.data.sources.cells import SourcePersons, source_columns
+from app.data.sources.column_values import SourcePersons, source_columns
 from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.parts import is_csv, is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from app.data.persons import PersonColumn
     from app.data.schema import Schema
-    from app.data.sources.cells import SourceColumn
+    from app.data.sources.column_values import SourceColumn
     from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.row_blocks import RefuseRow
 

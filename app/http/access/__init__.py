@@ -6,6 +6,6 @@
 * ``keys.py`` reads, searches and writes the file of API keys, and reads it again when it changes.
 * ``tokens.py`` checks bearer tokens of an OpenID provider, and fetches the public keys with which
   their signatures are checked.
-* ``rate_limits.py`` writes the reply headers with an API key's limits;
+* ``rate_limit_headers.py`` writes the reply headers with an API key's limits;
   ``app/answering/batch_decisions.py`` enforces the limits.
 """

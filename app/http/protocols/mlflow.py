@@ -16,7 +16,7 @@ from starlette.requests import Request
 from app.answering.answer_query import Edge, Step
 from app.answering.answers import Answer
 from app.answering.queries import Query, in_columns
-from app.data.validate import Schema, Vector, parse_features
+from app.data.vectors_and_schema import Schema, Vector, parse_features
 from app.errors import (
     BudgetExhaustedError,
     InvalidFeaturesError,

@@ -17,7 +17,7 @@ from app.http.query.query_body import refuse_repeated_members
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-    from app.data.validate import Schema, Vector
+    from app.data.vectors_and_schema import Schema, Vector
 
 HEADER_LENGTH: Final = "inference-header-content-length"
 DIGITS_MAX: Final = 18

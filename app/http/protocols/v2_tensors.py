@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.answering.answers import Answer
-    from app.data.validate import Schema
+    from app.data.vectors_and_schema import Schema
 
 FEATURES: Final = "features"
 FP64: Final = "FP64"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import msgspec
 
 from app.answering.queries import Queries, Query
-from app.data.validate import (
+from app.data.vectors_and_schema import (
     BIN_COUNT_MAX,
     BIN_COUNT_MIN,
     TOGETHER_MIN,

@@ -30,7 +30,7 @@ from app.errors import (
     UnsupportedMediaTypeError,
 )
 from app.http.access.access_control import caller_of
-from app.http.access.rate_limits import rate_limit_headers
+from app.http.access.rate_limit_headers import rate_limit_headers
 from app.http.monitoring.request_ids_and_times import QUERY_STREAMS, Identity, identity_of
 from app.http.openapi import query_models as models
 from app.http.openapi.body_declarations import gives, takes
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from app.answering.queries import Asker, Queries
-    from app.data.validate import Schema
+    from app.data.vectors_and_schema import Schema
     from app.http.access.access_control import Caller
     from app.http.query.line_splitting import Line
 

@@ -4,7 +4,7 @@
   CSV), and makes a JSON reply, all faster than the web framework does.
 * ``connection_guard.py`` limits connections, and ends connections with slow headers, slow bodies or
   unread replies.
-* ``plain_requests.py`` reads requests with known headers directly from a connection.
+* ``fast_requests.py`` reads requests with known headers directly from a connection.
 
 ``docs/performance.md`` shows the measurements.
 """

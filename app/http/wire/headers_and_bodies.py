@@ -33,7 +33,7 @@ from app.errors import (
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from app.data.validate import Schema
+    from app.data.vectors_and_schema import Schema
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"

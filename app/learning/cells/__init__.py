@@ -3,5 +3,6 @@
 * ``cell_class.py`` has the class of all labellings of the cells, and exact random draws from it.
 * ``nested_grid.py`` has grids over numeric features, and gives each cell a label by noisy counts.
 * ``learners.py`` trains the model of each chunk, and counts the votes of all models.
-* ``class_row.py`` has the entry of class ``cells`` in the table of ``app/learning/registry.py``.
+* ``class_registration.py`` has the entry of class ``cells`` in the table of
+  ``app/learning/registry.py``.
 """

@@ -16,8 +16,8 @@ import numpy as np
 from app.errors import invariant
 from app.learning.encoding.binary_tests import BinaryTest, PackedTests
 from app.learning.encoding.encoded_rows import parts
-from app.learning.lists.enumerated_class import UNIT_ROUNDOFF, choice_roundoffs, log_sum_exp
-from app.learning.trees.tree_terms import leaf_terms
+from app.learning.enumerated.enumerated_class import UNIT_ROUNDOFF, choice_roundoffs, log_sum_exp
+from app.learning.trees.lower_level_weights import leaf_terms
 from app.noise.exact_choice import draw_index, truncation_variation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.encoded_rows import EncodedRows, Tally
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 ROWS_PER_BLOCK = 8192
@@ -163,8 +163,8 @@ class CellClass:
         It is the number ``eta`` of
         :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The numbers of errors are
         exact. The rounding errors of one cell's log weights are bounded by
-        :func:`app.learning.lists.enumerated_class.choice_roundoffs`, and the bound for a hypothesis
-        is the sum over all cells, doubled for safety.
+        :func:`app.learning.enumerated.enumerated_class.choice_roundoffs`, and the bound for a
+        hypothesis is the sum over all cells, doubled for safety.
         """
         del row_count, epsilon
         return 2 * UNIT_ROUNDOFF * self.splits.cell_count * choice_roundoffs(0.0)

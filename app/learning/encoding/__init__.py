@@ -1,8 +1,8 @@
 """The public encodings of rows that hypothesis classes and learners use as input.
 
 * ``binary_tests.py`` evaluates public yes-or-no tests of features, for example age >= 40.
-* ``cell_codes.py`` encodes each feature value as one integer, from which the outcomes of all tests
-  of this feature follow.
+* ``feature_codes.py`` encodes each feature value as one integer, from which the outcomes of all
+  tests of this feature follow.
 * ``public_columns.py`` scales numbers and one-hot encodes categories, for scikit-learn estimators.
 * ``row_codes.py`` encodes a row as a few bytes, from which the encoding of the hypothesis class
   follows.

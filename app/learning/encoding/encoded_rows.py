@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
 
 # Some ten megabytes of bits, and enough rows that the interpreter's share vanishes.
 ROWS_PER_PART: Final = 1 << 16

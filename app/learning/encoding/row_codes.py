@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
 
 
 _NUMBER: Final = np.dtype("<f8")

@@ -13,10 +13,10 @@ one computation:
 Any other estimator is trained chunk by chunk:
 
 * ``estimator_fitting.py`` trains one estimator for each chunk, or one for the student classifier.
-* ``estimators.py`` has the ensemble of these scikit-learn objects.
+* ``estimator_ensemble.py`` has the ensemble of these scikit-learn objects.
 * ``packing.py`` copies trained linear models and decision trees of this ensemble into shared
   arrays.
 
-The votes of models in arrays are counted together: ``packed_cuts.py`` counts the votes of trees,
-and ``packed_linear.py`` the votes of linear models.
+The votes of models in arrays are counted together: ``tree_votes.py`` counts the votes of trees,
+and ``linear_votes.py`` the votes of linear models.
 """

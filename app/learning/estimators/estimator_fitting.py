@@ -16,7 +16,7 @@ import numpy as np
 from app.errors import invariant
 from app.learning.chunks import FALLBACK_LABEL, ChunkNumbers, fitted_or_none
 from app.learning.encoding.public_columns import PackedColumns
-from app.learning.estimators.estimators import model_bytes, read_model_bytes
+from app.learning.estimators.estimator_ensemble import model_bytes, read_model_bytes
 from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.estimators.estimator_choice import Classifier
-    from app.learning.estimators.estimators import Model
+    from app.learning.estimators.estimator_ensemble import Model
 
 # What the ledger takes as one private piece, less room for what is stored beside the
 # models.  Each chunk has its part, so that no chunk's rows decide whether all fit.

@@ -11,8 +11,8 @@ import numpy as np
 from app.errors import InvariantError, LedgerCorruptError, invariant
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.batched_cart import CompleteTrees
-from app.learning.estimators.packed_cuts import PackedCuts
 from app.learning.estimators.packing import linear_votes
+from app.learning.estimators.tree_votes import PackedCuts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from app.errors import invariant
-from app.learning.estimators.packed_cuts import PackedCuts
-from app.learning.estimators.packed_linear import BINARY, PackedLinear
+from app.learning.estimators.linear_votes import BINARY, PackedLinear
+from app.learning.estimators.tree_votes import PackedCuts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,5 +4,6 @@
 * ``arrangement.py`` finds every way in which a halfspace can label points on a line or in a plane.
 * ``plane_labellings.py`` does the same for points in space.
 * ``halfspaces.py`` makes the hypothesis class of these halfspaces.
-* ``class_row.py`` has the entry of this class in the table of ``app/learning/registry.py``.
+* ``class_registration.py`` has the entry of this class in the table of
+  ``app/learning/registry.py``.
 """

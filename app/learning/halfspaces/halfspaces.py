@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 
 from app.errors import ConfigurationError
+from app.learning.enumerated.enumerated_class import SIZE_MAX, EnumeratedClass
 from app.learning.halfspaces.arrangement import COORDINATE_MAX, dichotomy_levels
 from app.learning.halfspaces.lattice import Lattice, public_grid, used_lattice
-from app.learning.lists.enumerated_class import SIZE_MAX, EnumeratedClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.lists.hypothesis_list import Description, Encoded
+    from app.learning.enumerated.hypothesis_list import Description, Encoded
 
 CLASS_COUNT: Final = 2
 # Bits of a coordinate in a key of a whole point: 0 to 2**16 are 17.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import Description, Encoded
+    from app.learning.enumerated.hypothesis_list import Description, Encoded
 
 Value: TypeAlias = float | str | None
 Row: TypeAlias = Mapping[str, Value]

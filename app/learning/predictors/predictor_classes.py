@@ -28,7 +28,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from app.errors import ConfigurationError
-from app.learning.lists.enumerated_class import EnumeratedClass, refuse_size
+from app.learning.enumerated.enumerated_class import EnumeratedClass, refuse_size
 from app.learning.predictors.own_predictors import (
     DescribedPredictor,
     Labels,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import Description
+    from app.learning.enumerated.hypothesis_list import Description
     from app.learning.predictors.own_predictors import Row
 
 FINITE: Final = "finite"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from app.errors import ConfigurationError, invariant
-from app.learning.lists.hypothesis_list import PREDICTIONS_PER_BLOCK, distinct_on
+from app.learning.enumerated.hypothesis_list import PREDICTIONS_PER_BLOCK, distinct_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.lists.hypothesis_list import Encoded, HypothesisList
+    from app.learning.enumerated.hypothesis_list import Encoded, HypothesisList
 
 BINARY = 2
 GRID_POINT_COUNT_MAX = 1 << 20

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import evaluate
-from app.learning.lists.boxes import axes_of, box_class, box_count
+from app.learning.enumerated.boxes import axes_of, box_class, box_count
 from app.learning.statistics_tables.representative_domain import LABEL_COUNT_MAX, cover, refuse_grid
 from app.learning.trees.tree_lists import covering_trees, tree_candidate_count
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.lists.hypothesis_list import HypothesisList
+    from app.learning.enumerated.hypothesis_list import HypothesisList
 
 TREE_KINDS: Final = ("stumps", "trees")
 COVERED_KINDS: Final = ("thresholds", "stumps", "intervals", "rectangles", "trees")

@@ -4,8 +4,8 @@ The exponential mechanism draws one of all trees of a given depth:
 
 * ``tree.py`` has one tree, and ``tree_class.py`` the class of all trees.
 * ``tree_distribution.py`` sums the weights ``exp(-epsilon * errors / 2)`` of all trees, and draws
-  one. ``region_tables.py`` has the sums for the upper levels of the trees, and ``tree_terms.py``
-  the sums for the two lowest.
+  one. ``upper_level_weights.py`` has the sums for the upper levels of the trees, and
+  ``lower_level_weights.py`` the sums for the two lowest.
 * ``regions.py`` counts the private rows on which several tests are true.
 * ``tree_lists.py`` has lists of trees, with one tree for each way in which trees label some points.
 
@@ -22,6 +22,6 @@ The models vote:
 
 * ``packed_trees.py`` stores the trees as arrays, and computes votes and scores. The time does not
   depend on the trees or the queries.
-* ``class_row.py`` has the entry of this class in the table of ``app/learning/registry.py``, and
-  estimates the time of training.
+* ``class_registration.py`` has the entry of this class in the table of
+  ``app/learning/registry.py``, and estimates the time of training.
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.encoding.cell_codes import CellCodes, CodedFeature
+    from app.learning.encoding.feature_codes import CellCodes, CodedFeature
     from app.learning.trees.regions import Counts
 
 COUNTED_DEPTH_MAX: Final = 3

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.learning.chunks import FALLBACK_LABEL
-from app.learning.encoding.cell_codes import CellCodes
+from app.learning.encoding.feature_codes import CellCodes
 from app.learning.trees.canonical_learner import CanonicalRule, canonical_order
 from app.learning.trees.cell_counts import (
     COUNTED_DEPTH_MAX,

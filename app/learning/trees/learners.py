@@ -14,8 +14,8 @@ from app.learning.chunks import (
     fitted_or_none,
     label_without_learning,
 )
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.learner_seeds import chunk_seed, generator
-from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees import canonical_learner, halving_learner
 from app.learning.trees.packed_trees import PackedTrees, leaf_scores
 from app.learning.trees.tree import Tree

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
 
 WORD_BITS = 64
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
-from app.learning.encoding.cell_codes import CellCodes
 from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.feature_codes import CellCodes
 from app.learning.trees.cell_counts import (
     COUNTED_DEPTH_MAX,
     COUNTERS_MAX,
@@ -22,7 +22,6 @@ from app.learning.trees.cell_counts import (
     feature_sets,
     merged_tables,
 )
-from app.learning.trees.region_tables import Told, excluded_literals, tell_nobody
 from app.learning.trees.tree_distribution import (
     DEPTH_MAX,
     MEMORY_BYTES_MAX,
@@ -31,6 +30,7 @@ from app.learning.trees.tree_distribution import (
     TreeWeights,
     draw_log_error,
 )
+from app.learning.trees.upper_level_weights import Told, excluded_literals, tell_nobody
 from app.noise.exact_choice import truncation_variation
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.learning.hypothesis import HypothesisClass
-    from app.learning.lists.hypothesis_list import Encoded
     from app.learning.trees.cell_counts import Tables
     from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource

@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from app.errors import invariant
-from app.learning.lists.enumerated_class import (
+from app.learning.enumerated.enumerated_class import (
     LOG_FACTOR_MAX,
     UNIT_ROUNDOFF,
     choice_roundoffs,
     total_roundoffs,
 )
-from app.learning.trees.region_tables import (
+from app.learning.trees.lower_level_weights import (
+    DECAY_NARROW,
+    gain_roundoffs,
+    leaf_terms,
+    pair_terms,
+    single_terms,
+)
+from app.learning.trees.regions import MergedRows, RegionStatistics, statistics_length
+from app.learning.trees.tree import Tree
+from app.learning.trees.upper_level_weights import (
     PAIR_DEPTH,
     PAIRS_PER_BATCH,
     THREAD_COUNT_MAX,
@@ -30,22 +39,13 @@ from app.learning.trees.region_tables import (
     table_terms,
     tell_nobody,
 )
-from app.learning.trees.regions import MergedRows, RegionStatistics, statistics_length
-from app.learning.trees.tree import Tree
-from app.learning.trees.tree_terms import (
-    DECAY_NARROW,
-    gain_roundoffs,
-    leaf_terms,
-    pair_terms,
-    single_terms,
-)
 from app.noise.exact_choice import draw_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.lists.enumerated_class import ScaledSums
+    from app.learning.enumerated.enumerated_class import ScaledSums
     from app.learning.trees.regions import RegionRows
     from app.noise.source import NoiseSource
 
@@ -89,10 +89,10 @@ class TreeSize:
     def log_factor_max(self) -> float:
         """An upper bound on the log of any factor in the sums of trees' weights.
 
-        A sum of weights is stored as ``factor * exp(-decay * errors)`` with
-        ``decay = epsilon / 2``. A factor is at most the number of trees in the sum, times
-        ``exp(decay)`` for each set of rows that is narrow by
-        :func:`app.learning.trees.tree_terms.is_narrow`. There are fewer such sets than leaves.
+        A sum of weights is stored as ``factor * exp(-decay * errors)`` with ``decay = epsilon /
+        2``. A factor is at most the number of trees in the sum, times ``exp(decay)`` for each set
+        of rows that is narrow by :func:`app.learning.trees.lower_level_weights.is_narrow`. There
+        are fewer such sets than leaves.
         """
         leaf_count = 1 << self.depth
         logs = leaf_count * (log(self.class_count) + DECAY_NARROW)
@@ -167,8 +167,8 @@ class TreeWeights:
         turned: which tests are inverted, as 0 or 1, shape ``(tests,)``.
         depth: the depth of the trees.
         decay: half of epsilon.
-        tables: the sums for each region, as :func:`app.learning.trees.region_tables.region_tables`
-            returns them.
+        tables: the sums for each region, as
+            :func:`app.learning.trees.upper_level_weights.region_tables` returns them.
 
     """
 
@@ -200,8 +200,8 @@ class TreeWeights:
             class_count: the number of labels.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             excluded: pairs of test outcomes that no row can have at once, as
-                :func:`app.learning.trees.region_tables.excluded_literals` returns them; None if no
-                pair is known.
+                :func:`app.learning.trees.upper_level_weights.excluded_literals` returns them; None
+                if no pair is known.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
             told: a function that is called with the progress, in public numbers.
 
@@ -293,16 +293,16 @@ def draw_log_error(size: TreeSize) -> float:
     The weight of a tree is ``exp(-epsilon * errors / 2)``. Trees have depth D over t feature tests,
     with L labels. Numbers of errors are exact, so the relative rounding errors of sums of weights
     depend neither on the rows nor on epsilon. In units of ``2**-53``, ``T(n)`` is the bound
-    :func:`app.learning.lists.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is the
-    bound :func:`app.learning.trees.tree_terms.gain_roundoffs`, and ``r_d`` is the bound on a sum
-    over all subtrees of depth d:
+    :func:`app.learning.enumerated.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is
+    the bound :func:`app.learning.trees.lower_level_weights.gain_roundoffs`, and ``r_d`` is the
+    bound on a sum over all subtrees of depth d:
 
     * ``r_0 = T(L)`` for the labels of a leaf.
     * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.
     * ``r_d = 2 r_(d-1) + 1 + T(t)`` for products of two sides, and their sum over the tests.
     * A choice of a test at a node with d levels left uses products with errors of
       ``2 r_(d-1) + 1``. A choice of a label at a leaf uses exact weights. Each choice adds the
-      bound :func:`app.learning.lists.enumerated_class.choice_roundoffs`.
+      bound :func:`app.learning.enumerated.enumerated_class.choice_roundoffs`.
     * A drawn tree has ``2**(D - d)`` nodes with d levels left, and ``2**D`` leaves. Its probability
       is the product of the probabilities of its choices, so the errors add.
 

@@ -14,7 +14,7 @@ import numpy as np
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest, PackedTests, distinct_cuts, evaluate
 from app.learning.encoding.public_columns import EXTRA_CODES
-from app.learning.lists.hypothesis_list import count_errors, distinct_on
+from app.learning.enumerated.hypothesis_list import count_errors, distinct_on
 from app.learning.trees.regions import Region
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.lists.hypothesis_list import Description, Encoded
+    from app.learning.enumerated.hypothesis_list import Description, Encoded
 
 BYTE_LABELS = 1 << 8
 # Outcomes of tests held at once while dichotomies are enumerated, one byte each.

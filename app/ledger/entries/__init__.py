@@ -6,10 +6,10 @@
   follow the earlier entries, when it is written and when it is read.
 * ``generations.py`` does the same for the entries of a release that accepts further batches of
   rows.
-* ``event_rules.py`` has the error for such an entry, and the rules for answers with scores.
+* ``entry_rules.py`` has the error for such an entry, and the rules for answers with scores.
 * ``checkpoint.py`` stores the state at an entry, for a fast start.
-* ``replay.py`` computes the newest state from a known state and the later entries, and checks the
-  later answers.
+* ``newest_entries.py`` computes the newest state from a known state and the later entries, and
+  checks the later answers.
 * ``full_check.py`` computes the state again from the first entry while a server runs.
 * ``digests.py`` makes the keyed digests of vectors, keys and rows that entries contain.
 """

@@ -46,7 +46,7 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
     threshold_noise_name,
 )
-from app.ledger.entries.event_rules import (
+from app.ledger.entries.entry_rules import (
     OUTPUT,
     SCORE,
     IllegalError,
@@ -56,7 +56,7 @@ from app.ledger.entries.event_rules import (
     illegal_scores,
 )
 from app.ledger.entries.generations import Generations
-from app.privacy.published_learners import LEARNERS
+from app.privacy.learner_properties import LEARNERS
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):

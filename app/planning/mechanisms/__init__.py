@@ -4,5 +4,5 @@
 * ``noisy_vote_plan.py`` plans the noisy vote; ``paper_plan.py`` plans the noise rule ``paper``.
 * ``release_sizes.py`` computes the number of models and of rows, for all mechanisms.
 * ``planning_table.py`` is the table of the planning functions of all mechanisms;
-  ``planning_row.py`` defines an entry of this table.
+  ``planning_registration.py`` defines an entry of this table.
 """

@@ -9,7 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import capacity_of_votes
-from app.planning.mechanisms.planning_row import SHOWN_PROBABILITIES, Document, PlannedRow
+from app.planning.mechanisms.planning_registration import (
+    SHOWN_PROBABILITIES,
+    Document,
+    PlanningRegistration,
+)
 from app.planning.mechanisms.release_sizes import (
     chunk_rows_wanted,
     fed_size,
@@ -19,9 +23,9 @@ from app.planning.mechanisms.release_sizes import (
 )
 from app.planning.plan_result import NoisyLead, Verdict
 from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
-from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
-from app.privacy.noisy_vote.answering_row import (
+from app.privacy.mechanism_registration import own
+from app.privacy.noisy_vote.answering_registration import (
     NOISY_BIT,
     NOISY_BIT_OF_CELLS,
     NOISY_VOTE,
@@ -135,7 +139,7 @@ def _lead_document(verdict: Verdict) -> Document:
     }
 
 
-PLANNED_NOISY_VOTE: Final = PlannedRow(
+PLANNED_NOISY_VOTE: Final = PlanningRegistration(
     row=NOISY_VOTE,
     plan=plan_noisy_vote,
     key="noisy_vote",
@@ -148,7 +152,7 @@ PLANNED_NOISY_VOTE: Final = PlannedRow(
     takes_cutoff=False,
     fewer_votes=FEWER_VOTES,
 )
-PLANNED_NOISY_BIT: Final = PlannedRow(
+PLANNED_NOISY_BIT: Final = PlanningRegistration(
     row=NOISY_BIT,
     plan=plan_noisy_vote,
     key="noisy_vote",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from app.planning.mechanisms.release_sizes import rows_for
 from app.planning.mechanisms.stability_plan import PLANNED_SVT, unstable_reasons, weigh
 from app.planning.plan_result import Verdict
-from app.privacy.paper.answering_row import PAPER
+from app.privacy.paper.answering_registration import PAPER
 from app.privacy.paper.paper_pipeline import printed
 
 if TYPE_CHECKING:

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.planning.capacity import Capacity
-    from app.planning.mechanisms.planning_row import Document, PlannedRow
+    from app.planning.mechanisms.planning_registration import Document, PlanningRegistration
     from app.planning.plan_result import Verdict
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
     from app.planning.trial.forecast import Forecast, Weighed
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
 
-PLANNED: dict[str, PlannedRow] = {
+PLANNED: dict[str, PlanningRegistration] = {
     planned.row.name: planned
     for planned in (
         PLANNED_PROFILE,
@@ -53,7 +53,7 @@ PLANNED: dict[str, PlannedRow] = {
 }
 
 
-def planned_row(calibration: object) -> PlannedRow:
+def planned_row(calibration: object) -> PlanningRegistration:
     """Return the planning functions of the mechanism to which these noise parameters belong."""
     return PLANNED[row_of(calibration).name]
 

@@ -12,7 +12,11 @@ import msgspec
 
 from app.errors import invariant
 from app.planning.capacity import capacity_of_test
-from app.planning.mechanisms.planning_row import SHOWN_PROBABILITIES, Document, PlannedRow
+from app.planning.mechanisms.planning_registration import (
+    SHOWN_PROBABILITIES,
+    Document,
+    PlanningRegistration,
+)
 from app.planning.mechanisms.release_sizes import (
     chunk_rows_wanted,
     fed_size,
@@ -26,7 +30,6 @@ from app.planning.trial.forecast import (
     forecast_of_threshold,
     tested_beside_leaves,
 )
-from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import (
     approximate_decisions,
     approximate_profile,
@@ -36,22 +39,23 @@ from app.privacy.budget.ensemble_size import (
     tested,
     wanted_hit_probability,
 )
+from app.privacy.mechanism_registration import own
 from app.privacy.mechanisms import size_wanted
 from app.privacy.sparse_vector import calibration as svt
-from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
-from app.privacy.stability.answering_row import PROFILE, PROFILE_OF_CELLS
+from app.privacy.sparse_vector.answering_registration import SPARSE_VECTOR
+from app.privacy.stability.answering_registration import PROFILE, PROFILE_OF_CELLS
+from app.privacy.stability.cell_table import DecisionTable
 from app.privacy.stability.certified import certified_table
-from app.privacy.stability.certified.certified_row import CERTIFIED, shared_with
-from app.privacy.stability.decision_table import DecisionTable
+from app.privacy.stability.certified.certified_registration import CERTIFIED, shared_with
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.profile_parameters import EPSILON_MAX
-from app.privacy.stability.threshold_inequality import WORD_BITS
+from app.privacy.stability.table_inequality import WORD_BITS
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.answering_rows import AnswersAsked, Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
     from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.mechanism_registration import AnswersAsked, Calibration
 
 EPSILON_ADVISED_MAX: Final = 20
 # Beyond this a table of Theorem A takes longer than a comparison is worth.
@@ -306,7 +310,7 @@ def _distances(calibration: HitTest) -> Document:
     }
 
 
-PLANNED_PROFILE: Final = PlannedRow(
+PLANNED_PROFILE: Final = PlanningRegistration(
     row=PROFILE,
     plan=plan_stability,
     key="table",

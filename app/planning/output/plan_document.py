@@ -9,13 +9,13 @@ from app.planning.output.plan_sentences import summary
 from app.planning.output.prediction_document import prediction_document
 from app.planning.variants import setting_of
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.stability.decision_table import DECISIONS_MOVED
+from app.privacy.stability.cell_table import DECISIONS_MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.planning.curves import Panel
-    from app.planning.mechanisms.planning_row import Document
+    from app.planning.mechanisms.planning_registration import Document
     from app.planning.plan import Plan
     from app.planning.plan_result import Stability, Verdict
     from app.planning.request import PlanRequest

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.budget.composition import Mechanism
+from app.privacy.learner_properties import KERNEL
 from app.privacy.noisy_gradient.descent import choice_of
-from app.privacy.published_learners import KERNEL
 
 if TYPE_CHECKING:
-    from app.planning.mechanisms.planning_row import Document
+    from app.planning.mechanisms.planning_registration import Document
     from app.planning.request import PlanRequest
     from app.planning.trial.sustained_answers import Company, Sustained
 

@@ -1,7 +1,7 @@
 """Trials of planned releases: models trained on made-up data show how many answers to expect.
 
-* ``planned_answers.py`` is the entry point: it turns settings into a trial, or gives the reason why
-  no trial is possible.
+* ``trial_from_settings.py`` is the entry point: it turns settings into a trial, or gives the reason
+  why no trial is possible.
 * ``run_trial.py`` runs the steps of one trial; ``prediction.py`` defines the result.
 * ``trial_size.py`` limits how many labelling rules and models are tried, by estimated time.
 * ``made_up_records.py`` makes records and their labels, by public frequencies or public points.

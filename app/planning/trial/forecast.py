@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.planning.trial.agreement import Agreement
-    from app.privacy.answering_rows import Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
+    from app.privacy.mechanism_registration import Calibration
     from app.privacy.noisy_vote.calibration import VoteCalibration
     from app.privacy.noisy_vote.vote_table import QuickVoteTable
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.planning.trial.forecast import Forecast
     from app.planning.trial.recommendation import Choice
     from app.planning.trial.small_leaf_risk import Cliff
-    from app.privacy.answering_rows import AnsweringRow
+    from app.privacy.mechanism_registration import MechanismRegistration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,9 @@ class Prediction:
     with_points: bool
 
 
-def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
+def as_printed(
+    row: MechanismRegistration, request: PlanRequest, agreement: Agreement
+) -> Forecast | None:
     """Return the forecast with the papers' own constants; None if they need more rows."""
     if request.row_count is None or row.own_size is None:
         return None

@@ -13,7 +13,6 @@ from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.forecast import parts_of_best
 from app.planning.trial.small_leaf_risk import labels_at_worst
 from app.planning.trial.trial_size import SECONDS_COMPARED, extent_of
-from app.privacy.answering_rows import shared_budget
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import (
     HIT_PROBABILITY_MAX,
@@ -21,6 +20,7 @@ from app.privacy.budget.ensemble_size import (
     size_at_unanimity,
 )
 from app.privacy.exponential.mechanism import excess_error
+from app.privacy.mechanism_registration import shared_budget
 from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:

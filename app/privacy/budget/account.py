@@ -45,8 +45,8 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import InvariantError, invariant
 from app.privacy.budget.composition import Mechanism
+from app.privacy.learner_properties import AUTO, LEARNERS
 from app.privacy.noisy_gradient.calibration import separation_bound
-from app.privacy.published_learners import AUTO, LEARNERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.budget.account import left_for_answers
-from app.privacy.stability.decision_table import (
+from app.privacy.stability.cell_table import (
     DECISION_RELEASE_PART,
     DECISION_SLOPE,
     DECISIONS_MOVED,

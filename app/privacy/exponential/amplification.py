@@ -21,7 +21,7 @@ from typing import Final
 
 from app.errors import invariant
 from app.privacy.arithmetic import DOWN, UP, exponential_down, exponential_up, rounded
-from app.privacy.stability.threshold_inequality import precise_context, to_decimal
+from app.privacy.stability.table_inequality import precise_context, to_decimal
 
 GRID: Final = 1 << 80
 CLASS_COUNT_MIN: Final = 2

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
 from app.learning.encoding.encoded_rows import predicted
-from app.learning.lists.enumerated_class import log_weight_error
+from app.learning.enumerated.enumerated_class import log_weight_error
 from app.noise.exact_choice import truncation_variation
 from app.privacy.budget.composition import NUMERICAL_FACTOR, float_below
 from app.privacy.exponential import mechanism as exponential
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
     from app.learning.hypothesis import Hypothesis
-    from app.learning.lists.enumerated_class import EnumeratedClass
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters

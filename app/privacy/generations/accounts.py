@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.arithmetic import reading, to_plain
-from app.privacy.generations.account_orders import best_order
+from app.privacy.generations.renyi_orders import best_order
 from app.privacy.stability.certified.certificate import NODE_BITS, SLOPE_BITS
 from app.privacy.stability.certified.certified_table import factor_holds
 from app.privacy.stability.hit_table import TABLES_KEPT, check_pairs
@@ -61,7 +61,7 @@ from app.privacy.stability.profile_parameters import (
     release_holds,
     split_delta,
 )
-from app.privacy.stability.threshold_inequality import WORD_RANGE, Inequality
+from app.privacy.stability.table_inequality import WORD_RANGE, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,7 +34,7 @@ from functools import cache
 from typing import Final
 
 from app.errors import ConfigurationError, invariant
-from app.privacy.stability.threshold_inequality import to_decimal
+from app.privacy.stability.table_inequality import to_decimal
 
 # What is decided is right to so many digits, beyond what the differences lose, ...
 DIGITS: Final = 40

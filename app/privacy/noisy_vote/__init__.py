@@ -3,8 +3,9 @@
 * ``bit_vote.py`` is one step with two labels, by a table of label probabilities; ``vote_table.py``
   builds and checks this table in integers, and ``vote_curve.py`` approximates it in floating point,
   for planning.
-* ``decision_votes.py`` is the table for releases that answer each public cell once.
+* ``cell_vote_table.py`` is the table for releases that answer each public cell once.
 * ``mechanism.py`` is one step with more labels, by Gaussian noise on the counts; ``calibration.py``
   finds and checks the noise's variance.
-* ``answering_row.py`` has this mechanism's entries in the table ``app/privacy/mechanisms.py``.
+* ``answering_registration.py`` has this mechanism's entries in the table
+  ``app/privacy/mechanisms.py``.
 """

@@ -41,7 +41,7 @@ from app.privacy.noisy_vote.vote_curve import VoteCurve, answers_within, vote_cu
 from app.privacy.stability.hit_table import extended
 from app.privacy.stability.probability_curve import CurveInequality
 from app.privacy.stability.profile_parameters import ALPHA_GRID, choose_ln_ratio, hits_hold
-from app.privacy.stability.threshold_inequality import WORD_RANGE, Inequality
+from app.privacy.stability.table_inequality import WORD_RANGE, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,7 +31,7 @@ from app.privacy.paper.paper import (
     refuse_out_of_range,
 )
 from app.privacy.sparse_vector import calibration as svt
-from app.privacy.stability.threshold_inequality import precise_context, to_decimal
+from app.privacy.stability.table_inequality import precise_context, to_decimal
 
 if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from app.errors import InvariantError, invariant
-from app.privacy.answering_rows import Answering, HitState
+from app.privacy.mechanism_registration import Answering, HitState
 from app.privacy.mechanisms import row_of
 from app.privacy.voting.votes import aggregate
 

@@ -2,5 +2,6 @@
 
 * ``mechanism.py`` is one step; ``calibration.py`` finds the noise scales and the threshold for a
   budget.
-* ``answering_row.py`` has the mechanism's entry in the table ``app/privacy/mechanisms.py``.
+* ``answering_registration.py`` has the mechanism's entry in the table
+  ``app/privacy/mechanisms.py``.
 """

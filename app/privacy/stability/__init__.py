@@ -2,11 +2,12 @@
 
 * ``mechanism.py`` is one step, which reads the table of probabilities of an unstable answer.
 * ``hit_table.py`` builds and checks this table, in integers.
-* ``decision_table.py`` is the table for releases that answer each public cell once.
-* ``threshold_inequality.py`` decides the theorem's inequality between two entries of a table.
+* ``cell_table.py`` is the table for releases that answer each public cell once.
+* ``table_inequality.py`` decides the theorem's inequality between two entries of a table.
 * ``profile_parameters.py`` chooses a table's parameters alpha and ln R and the parts of delta.
 * ``probability_curve.py`` approximates the table in floating point, as a first guess and for
   planning.
-* ``answering_row.py`` has the mechanism's entries in the table ``app/privacy/mechanisms.py``.
+* ``answering_registration.py`` has the mechanism's entries in the table
+  ``app/privacy/mechanisms.py``.
 * ``certified/`` is Theorem C, calibration ``certified``: the same step with another table.
 """

@@ -53,7 +53,7 @@ from app.privacy.stability.profile_parameters import (
     split_delta,
     split_for,
 )
-from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
+from app.privacy.stability.table_inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

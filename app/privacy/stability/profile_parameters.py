@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Final
 
 from app.errors import ConfigurationError
-from app.privacy.stability.threshold_inequality import (
+from app.privacy.stability.table_inequality import (
     ALPHA_MAX,
     WORD_RANGE,
     precise_context,

@@ -3,7 +3,7 @@
 * ``tallies.py`` lets all models vote on a batch of queries, and counts the votes.
 * ``votes.py`` computes a query's leading label and its distance to instability from the vote
   counts.
-* ``keyed_permutation.py`` assigns rows to slots by a secret key, if the rows are read as a stream.
+* ``keyed_slots.py`` assigns rows to slots by a secret key, if the rows are read as a stream.
 * ``query_decision.py`` takes one step of a release's answers by its mechanism, and computes the
   phase that follows: ``ensemble``, ``classifier`` or ``halted``; ``query_decision_proof.md`` has
   its proof.

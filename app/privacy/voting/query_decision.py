@@ -37,7 +37,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
-from app.privacy.answering_rows import AnsweringRow, State
+from app.privacy.mechanism_registration import MechanismRegistration, State
 from app.privacy.mechanisms import row_of
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import PrivateBins
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Answering
+    from app.privacy.mechanism_registration import Answering
     from app.privacy.soft_labels.mechanism import ScoreBin
     from app.privacy.voting.votes import Tallies, Tally
 
@@ -95,7 +95,7 @@ class Parameters:
     on_cutoff: Sequel
     unstable_gets_coin: bool
     with_scores: bool = False
-    row: AnsweringRow | None = field(init=False, repr=False, compare=False)
+    row: MechanismRegistration | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise an error for parameters that are out of range."""

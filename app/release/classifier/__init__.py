@@ -7,16 +7,16 @@ It is published in one of three ways:
 * ``drawn_student.py``: trained on the answers already given, at no charge.
 
 The learner that draws it is an entry of the table ``learner_table.py``, in the form that
-``learner_row.py`` defines: ``exponential.py`` draws from a hypothesis class, ``linear.py`` draws a
-linear score, ``kernel.py`` a score with random cosine features, and ``grid.py`` labels for the
-cells of a grid.
+``learner_registration.py`` defines: ``exponential.py`` draws from a hypothesis class, ``linear.py``
+draws a linear score, ``kernel.py`` a score with random cosine features, and ``grid.py`` labels for
+the cells of a grid.
 
 The document and its predictions:
 
 * ``classifier_document.py`` has the structure of the JSON document, and reads it.
 * ``published_classifier.py`` writes every hypothesis as a document, and predicts with a document.
   Three forms have their own module: ``published_scores.py`` (scores from feature tests and cosine
-  features), ``grid.py`` (cells) and ``published_code.py`` (a user's predictor, or a fitted
+  features), ``grid.py`` (cells) and ``published_predictor.py`` (a user's predictor, or a fitted
   scikit-learn student).
 * ``written_hypotheses.py`` writes a hypothesis of each class into the document.
 * ``export_formats.py`` has the two formats for download: the JSON document, and the ONNX model of

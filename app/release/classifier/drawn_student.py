@@ -19,6 +19,7 @@ from app.learning.learner_seeds import student_seed
 from app.learning.student import ConstantStudent, EstimatorStudent, fit_student
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.privacy.voting.knowledge_transfer import training_set
+from app.release.charged_draw import Publication
 from app.release.classifier.classifier_document import NodeDocument, StudentDocument
 from app.release.classifier.published_classifier import (
     STUDENT,
@@ -26,10 +27,9 @@ from app.release.classifier.published_classifier import (
     publish_drawn,
     published_document,
 )
-from app.release.classifier.published_code import PublishedStudent
+from app.release.classifier.published_predictor import PublishedStudent
 from app.release.classifier.written_hypotheses import Written
 from app.release.private_state import put_pieces
-from app.release.publication import Publication
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

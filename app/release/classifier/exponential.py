@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.data.persons import WEIGHT_UNITS
-from app.data.plane.part_computations import LabelCounts, draw_counting
-from app.data.plane.streamed_rows import StreamedRows
+from app.data.streaming.part_counts import LabelCounts, draw_counting
+from app.data.streaming.streamed_rows import StreamedRows
 from app.errors import ConfigurationError
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.registry import row_of
-from app.learning.trees.region_tables import tell_nobody
 from app.learning.trees.tree_class import TreeClass, telling
+from app.learning.trees.upper_level_weights import tell_nobody
 from app.privacy.exponential import scored_tree, semi_private
 from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
-from app.privacy.published_learners import EXPONENTIAL, SCORED_TREE
-from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.privacy.learner_properties import EXPONENTIAL, SCORED_TREE
+from app.release.classifier.learner_registration import ClassifierAsked, LearnerRegistration
 from app.release.classifier.written_hypotheses import Written, scored_tree_document, written
 from app.release.terms.accounting import account
 from app.release.terms.configuration import published_class
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.learning.encoding.encoded_rows import Tally
     from app.learning.hypothesis import HypothesisClass
     from app.learning.trees.cell_counts import CountedRows
-    from app.learning.trees.region_tables import Told
+    from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
@@ -147,7 +147,7 @@ def _count(size: int) -> str:
     return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"
 
 
-DRAWN_FROM_CLASS: Final = LearnerRow(
+DRAWN_FROM_CLASS: Final = LearnerRegistration(
     learner=EXPONENTIAL,
     prepare=exponential_draw,
     smallest_share=exponential_share,
@@ -247,7 +247,7 @@ def scored_tree_share(asked: ClassifierAsked) -> float:
     return float(lead) / asked.row_count
 
 
-SCORED_BY_LEAVES: Final = LearnerRow(
+SCORED_BY_LEAVES: Final = LearnerRegistration(
     learner=SCORED_TREE,
     prepare=scored_tree_draw,
     smallest_share=scored_tree_share,

@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.persons import WEIGHT_UNITS
-from app.data.plane.part_computations import Tallying
-from app.data.plane.streamed_rows import StreamedRows
 from app.data.schema import NumericFeature
+from app.data.streaming.part_counts import Tallying
+from app.data.streaming.streamed_rows import StreamedRows
 from app.errors import ConfigurationError
 from app.learning.cells.nested_grid import SCALES_ABOVE, Grid, decided, equal_cuts
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.encoding.row_codes import IntegerCodes
-from app.learning.trees.region_tables import tell_nobody
+from app.learning.trees.upper_level_weights import tell_nobody
+from app.privacy.learner_properties import GRID
 from app.privacy.noisy_grid import mechanism as noisy_grid
-from app.privacy.published_learners import GRID
 from app.release.classifier.classifier_document import GridDocument
-from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.release.classifier.learner_registration import ClassifierAsked, LearnerRegistration
 from app.release.classifier.written_hypotheses import Written
 from app.release.terms.draw_parameters import naming_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.data.vectors import Vector
-    from app.learning.trees.region_tables import Told
+    from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
@@ -157,7 +157,7 @@ def grid_share(asked: ClassifierAsked) -> float:
     return float(lead) / asked.row_count
 
 
-COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid_share)
+COUNTED: Final = LearnerRegistration(learner=GRID, prepare=grid_draw, smallest_share=grid_share)
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:

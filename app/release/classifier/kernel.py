@@ -16,11 +16,15 @@ from app.errors import ConfigurationError
 from app.learning.halfspaces.lattice import whole_steps
 from app.learning.linear.cosine_features import drawn_waves, spreads, wave_size
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
-from app.learning.trees.region_tables import tell_nobody
+from app.learning.trees.upper_level_weights import tell_nobody
+from app.privacy.learner_properties import KERNEL
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
-from app.privacy.published_learners import KERNEL
-from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
+from app.release.classifier.learner_registration import (
+    FIRST_INPUTS,
+    ClassifierAsked,
+    LearnerRegistration,
+)
 from app.release.classifier.linear import (
     descended,
     descent_calibration,
@@ -35,11 +39,11 @@ from app.release.classifier.written_hypotheses import Written
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.learning.linear.conjunctions import Terms
     from app.learning.linear.whitening import PublicMap, Shrinkage
-    from app.learning.trees.region_tables import Told
+    from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.release.terms.privacy_unit import Unit
@@ -193,4 +197,4 @@ def kernel_share(asked: ClassifierAsked) -> float:
     return descent_share(asked, step_count=choice.step_count)
 
 
-WAVED: Final = LearnerRow(learner=KERNEL, prepare=kernel_draw, smallest_share=kernel_share)
+WAVED: Final = LearnerRegistration(learner=KERNEL, prepare=kernel_draw, smallest_share=kernel_share)

@@ -11,7 +11,7 @@ from app.data.schema import NumericFeature
 from app.errors import ReleaseMismatchError
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.scored_tree import DIVISIONS, NEWEST_DIVISION
-from app.privacy.published_learners import (
+from app.privacy.learner_properties import (
     AUTO,
     FIRST_AUTO_RULE,
     NEWEST_AUTO_RULE,
@@ -24,7 +24,7 @@ from app.privacy.published_learners import (
 from app.release.classifier.exponential import DRAWN_FROM_CLASS, SCORED_BY_LEAVES
 from app.release.classifier.grid import COUNTED
 from app.release.classifier.kernel import WAVED
-from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
+from app.release.classifier.learner_registration import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.linear import DESCENDED
 from app.release.terms.configuration import no_points
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.privacy.budget.composition import Charge
-    from app.release.classifier.learner_row import ClassifierDraw, LearnerRow
+    from app.release.classifier.learner_registration import ClassifierDraw, LearnerRegistration
     from app.release.terms.configuration import Configuration
     from app.release.terms.privacy_unit import Unit
     from app.settings.settings import Settings
 
-PUBLISHING: dict[str, LearnerRow] = {
+PUBLISHING: dict[str, LearnerRegistration] = {
     row.learner.name: row for row in (DRAWN_FROM_CLASS, DESCENDED, WAVED, COUNTED, SCORED_BY_LEAVES)
 }
 
@@ -69,7 +69,7 @@ class ChosenLearner:
 
     """
 
-    row: LearnerRow
+    row: LearnerRegistration
     reason: str
 
 
@@ -90,7 +90,9 @@ def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
     return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
 
 
-def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
+def smallest_share(
+    settings: Settings, row: LearnerRegistration, charge: Charge, row_count: int
+) -> float:
     """Return the fraction of rows that a label needs to be learned, from public numbers alone."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.data.plane.streamed_rows import StreamedRows
 from app.data.schema import NumericFeature
+from app.data.streaming.streamed_rows import StreamedRows
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
@@ -25,13 +25,17 @@ from app.learning.linear.kernel_scores import (
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.quantile_steps import NO_NUMBERS, Numbers
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
-from app.learning.trees.region_tables import tell_nobody
-from app.privacy.answering_rows import own
+from app.learning.trees.upper_level_weights import tell_nobody
+from app.privacy.learner_properties import LINEAR
+from app.privacy.mechanism_registration import own
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import descent_choice, score_bins
-from app.privacy.published_learners import LINEAR
-from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
+from app.release.classifier.learner_registration import (
+    FIRST_INPUTS,
+    ClassifierAsked,
+    LearnerRegistration,
+)
 from app.release.classifier.published_scores import kernel_document, scores_document
 from app.release.classifier.written_hypotheses import Written
 from app.release.terms.accounting import account
@@ -43,12 +47,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.learning.linear.integer_vectors import IntegerFeatures
-    from app.learning.lists.hypothesis_list import Encoded
-    from app.learning.trees.region_tables import Told
+    from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
@@ -397,4 +401,6 @@ def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
     return HALVES * math.sqrt(variance) / asked.row_count
 
 
-DESCENDED: Final = LearnerRow(learner=LINEAR, prepare=linear_draw, smallest_share=linear_share)
+DESCENDED: Final = LearnerRegistration(
+    learner=LINEAR, prepare=linear_draw, smallest_share=linear_share
+)

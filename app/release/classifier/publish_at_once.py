@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.release.classifier.published_classifier import PublishedClassifier

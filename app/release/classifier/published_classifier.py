@@ -17,7 +17,7 @@ from app.data.field_values import finite_numbers
 from app.data.schema import NumericFeature
 from app.errors import InvariantError
 from app.learning.predictors.own_predictors import PublicFeature
-from app.learning.trees.region_tables import tell_nobody
+from app.learning.trees.upper_level_weights import tell_nobody
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.release.classifier.classifier_document import (
     FORMAT,
@@ -29,7 +29,7 @@ from app.release.classifier.classifier_document import (
     read_document,
 )
 from app.release.classifier.grid import PublishedGrid
-from app.release.classifier.published_code import (
+from app.release.classifier.published_predictor import (
     PublishedPredictor,
     PublishedStudent,
     rebuilt,
@@ -42,15 +42,15 @@ from app.release.private_state import read_piece
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Feature, Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.data.vectors import Vector
     from app.learning.hypothesis import Hypothesis, HypothesisClass
-    from app.learning.trees.region_tables import Told
+    from app.learning.trees.upper_level_weights import Told
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.release.classifier.learner_row import ClassifierDraw
+    from app.release.classifier.learner_registration import ClassifierDraw
     from app.release.terms.configuration import Configuration
 
 

@@ -1,7 +1,7 @@
 """The end of answering by vote: the classifier is drawn or the student trained.
 
 If a commit fails, the same draw is published later. Of several servers one draws, and the others
-wait for its publication (:mod:`app.release.publication`). The queries answered so far are the
+wait for its publication (:mod:`app.release.charged_draw`). The queries answered so far are the
 public points of the classifier.
 """
 
@@ -17,10 +17,10 @@ from app.errors import VerificationError
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.query_decision import Sequel
+from app.release.charged_draw import Publication
 from app.release.classifier.drawn_student import publish_student
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.published_classifier import draw_published
-from app.release.publication import Publication
 from app.release.release import ending_where_closed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from app.release.classifier.classifier_document import (
     PredictorDocument,
     ScoresDocument,
 )
-from app.release.classifier.published_code import described
+from app.release.classifier.published_predictor import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from app.data.schema import Feature, Schema
     from app.learning.cells.cell_class import CellLabels, CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.enumerated.boxes import Boxes
     from app.learning.hypothesis import Hypothesis, HypothesisClass
-    from app.learning.lists.boxes import Boxes
     from app.learning.trees.tree_class import TreeClass
 
 

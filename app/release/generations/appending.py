@@ -22,11 +22,11 @@ from app.errors import (
 )
 from app.ledger.entries.entry_kinds import GenerationAppended, GenerationAppended2, slots_name
 from app.ledger.entries.generations import ANSWERS, CLASSIFIER, RELABEL, generations_of
-from app.privacy.answering_rows import own
 from app.privacy.budget.composition import Mechanism
+from app.privacy.mechanism_registration import own
 from app.privacy.mechanisms import row_of
 from app.privacy.stability.hit_table import ProfileTable
-from app.release.generations.cohort import refuse_cohort
+from app.release.generations.first_labelling import refuse_cohort
 from app.release.generations.person_batches import put_owners, sorted_out
 from app.release.generations.slots import drawn_slots
 from app.release.generations.waiting_requests import put_request, refuse_known
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from app.ledger.entries.generations import Generations
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Calibration
     from app.privacy.generations.accounts import ProfileAccount
+    from app.privacy.mechanism_registration import Calibration
     from app.release.terms.configuration import Configuration
 
 PERIODS_TO_FIT: Final = 2

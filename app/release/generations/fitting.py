@@ -18,7 +18,7 @@ import numpy as np
 from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import fit_chunks_anew, fit_ensemble, read_ensemble_bytes
 from app.release.drawing import FITTING
-from app.release.generations.batch_contribution import Part, draw_part
+from app.release.generations.classifier_contribution import Part, draw_part
 from app.release.generations.labelling import Labelled, draw_labels
 from app.release.generations.slots import Slots, read_slots
 

@@ -30,7 +30,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
 from app.privacy.generations import pooled_labels
 from app.privacy.generations.pooled_labels import NoisyCounts
-from app.release.generations.cohort import (
+from app.release.generations.first_labelling import (
     cohort_size,
     draw_for_cohort,
     labelling_parameters,

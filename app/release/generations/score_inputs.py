@@ -25,9 +25,9 @@ from app.learning.linear.integer_vectors import IntegerFeatures
 from app.learning.linear.kernel_scores import KernelInputs, NumberedTerms
 from app.learning.linear.quantile_steps import Numbers
 from app.privacy.budget.composition import Mechanism
-from app.privacy.published_learners import KERNEL
+from app.privacy.learner_properties import KERNEL
 from app.release.classifier.kernel import KernelDraw, kernel_draw
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_registration import ClassifierAsked
 from app.release.classifier.linear import linear_draw
 from app.release.drawing import read_points
 from app.release.private_state import read_piece

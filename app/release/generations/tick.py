@@ -27,7 +27,8 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.generations import cohort_of, generations_of
 from app.ledger.erasure_state import REQUEST
-from app.release.generations.batch_contribution import newest_weights
+from app.release.charged_draw import TURN_LOST
+from app.release.generations.classifier_contribution import newest_weights
 from app.release.generations.fitting import fit_generation, fit_slots
 from app.release.generations.labelling import are_pooled, labels_by, not_kept, pooled_by
 from app.release.generations.row_changes import Changed, prepare_changes
@@ -36,8 +37,7 @@ from app.release.generations.waiting_fits import WaitingFits
 from app.release.generations.waiting_requests import bury
 from app.release.private_state import put_pieces
 from app.release.progress import no_progress
-from app.release.publication import TURN_LOST
-from app.release.terms.padding import wait_for_multiple
+from app.release.terms.answer_time_padding import wait_for_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.release.generations.fitting import Fitted
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
 

@@ -4,7 +4,7 @@ The table opens before the first answer, on public points that the operator give
 models' last answer, on the queries answered. In between it is refused, because the privacy proof
 does not add up the two deltas in that case. The same rule holds for a classifier that shares the
 answers' privacy account. After a crash the next try draws again under the same charge, if the table
-may open then (:mod:`app.release.publication`).
+may open then (:mod:`app.release.charged_draw`).
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 from app.errors import ConfigurationError, VerificationError
 from app.ledger.entries.entry_kinds import StatisticsReleased
 from app.privacy.budget.composition import Mechanism
+from app.release.charged_draw import Publication
 from app.release.classifier.switch import answered_points
 from app.release.opening import begin_release, found_state
 from app.release.private_state import put_pieces
-from app.release.publication import Publication
 from app.release.release import ending_where_closed
 from app.release.statistics.released_table import POINTS_PIECE, drawn_statistics
 from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource

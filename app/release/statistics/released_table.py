@@ -20,11 +20,11 @@ import numpy as np
 
 from app.errors import InvalidHypothesisError, InvariantError, TooLargeError, invariant
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.lists.boxes import Boxes, axes_of
+from app.learning.enumerated.boxes import Boxes, axes_of
 from app.learning.statistics_tables.representative_domain import Projection
 from app.learning.statistics_tables.table_hypotheses import TREE_KINDS
 from app.learning.trees.tree_lists import TreeList
-from app.privacy.query_release.mechanism import Table
+from app.privacy.multiplicative_weights.mechanism import Table
 from app.release.private_state import read_piece
 from app.release.statistics.posted_hypotheses import labels_on
 from app.release.statistics.statistics_table import ALPHA_MAX
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.schema import Schema
-    from app.learning.lists.hypothesis_list import HypothesisList
+    from app.learning.enumerated.hypothesis_list import HypothesisList
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.release.statistics.posted_hypotheses import AskedHypothesis

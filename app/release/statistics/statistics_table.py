@@ -2,7 +2,7 @@
 
 The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
 only as counts in the cells of this class, and only through the mechanism of
-``app.privacy.query_release``.
+``app.privacy.multiplicative_weights``.
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.feature_tests import public_tests
-from app.data.plane.part_computations import Tallying
-from app.data.plane.streamed_rows import StreamedRows
+from app.data.streaming.part_counts import Tallying
+from app.data.streaming.streamed_rows import StreamedRows
 from app.errors import ConfigurationError
 from app.learning.encoding.row_codes import IntegerCodes
 from app.learning.statistics_tables.representative_domain import CutGrid, product_domain
@@ -31,21 +31,24 @@ from app.learning.statistics_tables.table_hypotheses import (
     refuse_table,
 )
 from app.privacy.budget.composition import Mechanism
-from app.privacy.query_release import calibration as accounting
-from app.privacy.query_release import mechanism as query_release
+from app.privacy.multiplicative_weights import calibration as accounting
+from app.privacy.multiplicative_weights import mechanism as query_release
 from app.release.terms.configuration import charges_by_mechanism, no_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.data.plane.streamed_rows import AnyRows
+    from app.data.streaming.streamed_rows import AnyRows
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.enumerated.hypothesis_list import Encoded
     from app.learning.statistics_tables.representative_domain import RepresentativeDomain
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
-    from app.privacy.query_release.calibration import QueryReleaseBudget, QueryReleaseCalibration
-    from app.privacy.query_release.mechanism import Table
+    from app.privacy.multiplicative_weights.calibration import (
+        QueryReleaseBudget,
+        QueryReleaseCalibration,
+    )
+    from app.privacy.multiplicative_weights.mechanism import Table
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 

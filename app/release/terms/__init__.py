@@ -16,5 +16,5 @@ refused here, before anything is charged.
 * ``answer_time.py`` measures the time of an answer on made-up rows, and refuses answers that take
   too long.
 * ``work_limits.py`` refuses training and draws that would take hours.
-* ``padding.py`` makes the time of an evaluation a multiple of a public constant.
+* ``answer_time_padding.py`` makes the time of an evaluation a multiple of a public constant.
 """

@@ -22,13 +22,13 @@ from app.errors import (
     invariant,
 )
 from app.learning.ensemble import cells_of, votes_by_cell
-from app.learning.registry import class_row
+from app.learning.registry import class_registration
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.entries.generations import account_of
-from app.privacy.answering_rows import BY_CUTOFF, ORDER_KEY, RULE_KEY, AnswersAsked, own
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations.accounts import check as check_account
+from app.privacy.mechanism_registration import BY_CUTOFF, ORDER_KEY, RULE_KEY, AnswersAsked, own
 from app.privacy.mechanisms import MECHANISMS, calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.stability.hit_table import ProfileTable
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
-    from app.privacy.answering_rows import Answering, AnsweringRow, Calibration
     from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.mechanism_registration import Answering, Calibration, MechanismRegistration
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 
@@ -52,7 +52,9 @@ CHECK_RULE: Final = b"conclave exact check 1 "
 """Begins what that digest is of; a stricter check gets another number and is made once more."""
 
 
-def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
+def answering_registration(
+    settings: Settings, opened: ReleaseOpened | None = None
+) -> MechanismRegistration:
     """Return the table entry of the release's answering mechanism.
 
     Args:
@@ -86,18 +88,18 @@ def counts_decisions(settings: Settings) -> bool:
     random), with persons (a person's rows may lie in many cells), and with generations that join
     later (they answer cells again). In these cases each unstable answer is paid for.
     """
-    by_cell = class_row(settings.hypotheses.kind).splits is not None
+    by_cell = class_registration(settings.hypotheses.kind).splits is not None
     by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
     is_whole = settings.answers.output == "label" and settings.privacy.sampling == 1
     return by_cell and settings.learner.estimator is None and is_whole
 
 
-def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
+def _row_of(settings: Settings, calibration: Calibration) -> MechanismRegistration:
     named = settings.answers.mechanism, settings.privacy.calibration
     return calibrated_row(*named, calibration)
 
 
-def rule_parameter(row: AnsweringRow) -> dict[str, str]:
+def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
     """Return the answering rule as a parameter of the first ledger entry; empty if unnamed."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
@@ -109,7 +111,7 @@ def order_parameter(settings: Settings) -> dict[str, str]:
     answers after which the models stop, so that the table is shortest. Without this rule the result
     is empty.
     """
-    is_ordered = answering_row(settings).orders_by_cutoff and settings.generations is None
+    is_ordered = answering_registration(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
@@ -147,7 +149,11 @@ def decides_cells(configuration: Configuration) -> bool:
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
     by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
-    return by_cell and answering_row(settings).decides_cells and settings.answers.output == "label"
+    return (
+        by_cell
+        and answering_registration(settings).decides_cells
+        and settings.answers.output == "label"
+    )
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
@@ -215,7 +221,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
             (Lemma L) exceeds its share.
 
     """
-    return answering_row(settings).budget(answers_asked(settings))
+    return answering_registration(settings).budget(answers_asked(settings))
 
 
 def calibrate_answers(
@@ -236,7 +242,7 @@ def calibrate_answers(
     if budget is None:
         return None
     epsilon, delta = budget.answers_epsilon, budget.answers_delta
-    row, asked = answering_row(settings, opened), answers_asked(settings, opened)
+    row, asked = answering_registration(settings, opened), answers_asked(settings, opened)
     return row.calibrate(asked, epsilon=epsilon, delta=delta)
 
 
@@ -366,7 +372,7 @@ def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
     recorded = read_piece(ledger, CHECKED, state)
     if not recorded.startswith(CHECK_RULE):
         return False
-    name = answering_row(settings, state.release).piece
+    name = answering_registration(settings, state.release).piece
     found = CHECK_RULE + sha256(read_piece(ledger, name, state)).digest()
     if not hmac.compare_digest(found, recorded):
         problem = "holds another calibration than the one that the opening checked"
@@ -382,7 +388,7 @@ def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
         InvariantError: the stored text does not describe noise parameters.
 
     """
-    row = answering_row(settings, ledger.read_state().release)
+    row = answering_registration(settings, ledger.read_state().release)
     body = read_piece(ledger, row.piece)
     return row.read(msgspec.json.decode(body, type=dict[str, str | list[str]]))
 

@@ -24,7 +24,7 @@ from app.learning.encoding.public_columns import EXTRA_CODES
 from app.learning.ensemble import fit_ensemble, votes_by_cell
 from app.learning.learner_seeds import generator
 from app.privacy.voting.tallies import private_tallies
-from app.release.terms.padding import padding_seconds, works_alike
+from app.release.terms.answer_time_padding import padding_seconds, works_alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

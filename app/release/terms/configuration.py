@@ -20,7 +20,7 @@ from app.errors import ConfigurationError, invariant
 from app.learning.ensemble import Learner, check_learner
 from app.learning.hypothesis import ClassAsked
 from app.learning.predictors.predictor_classes import is_predictor_kind
-from app.learning.registry import CLASSES, class_row, hypothesis_class
+from app.learning.registry import CLASSES, class_registration, hypothesis_class
 from app.learning.student import check_student
 from app.privacy.budget.composition import Charge, Mechanism, Shares, charges
 from app.release.terms.bound_settings import bound_parameters, predictor_source
@@ -84,7 +84,9 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 
     """
     section = settings.published
-    tests = published_tests(settings, public_values, for_trees=class_row(section.kind).takes_tests)
+    tests = published_tests(
+        settings, public_values, for_trees=class_registration(section.kind).takes_tests
+    )
     hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
     return hypotheses.restricted_to(hypotheses.encode(public_values))
 
@@ -161,7 +163,7 @@ def _class_over(
 ) -> HypothesisClass:
     """Return the class of a section, by its name, over public tests and points."""
     schema = settings.data.public_schema()
-    by_cell = class_row(section.kind).splits is not None
+    by_cell = class_registration(section.kind).splits is not None
     with naming_section(name):
         return hypothesis_class(
             ClassAsked(

@@ -18,8 +18,8 @@ from app.data.feature_tests import public_tests
 from app.data.schema_columns import public_columns
 from app.errors import ConfigurationError, InvariantError
 from app.learning.ensemble import votes_by_cell
+from app.learning.enumerated.enumerated_class import refuse_size
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.enumerated_class import refuse_size
 from app.learning.registry import FEWER_POINTS, dichotomy_class, dichotomy_count_bound
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import ensemble_size_auto
@@ -27,7 +27,7 @@ from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential.relabel import DichotomyParameters
 from app.privacy.mechanisms import size_wanted
 from app.release.terms.answer_terms import (
-    answering_row,
+    answering_registration,
     answers_asked,
     calibrate_answers,
     check_calibration,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
     from app.ledger.entries.entry_kinds import ReleaseOpened
-    from app.privacy.answering_rows import Calibration
     from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.mechanism_registration import Calibration
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
@@ -181,7 +181,7 @@ def ensemble_size(
     """
     settings = configuration.settings
     given = settings.answers.ensemble
-    row, asked = answering_row(settings), answers_asked(settings)
+    row, asked = answering_registration(settings), answers_asked(settings)
     if row.own_size is not None:
         size = given if isinstance(given, int) else row.own_size(asked)
         row.refuse_size(asked, (size, row_count, sampled_row_count))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
     from app.release.terms.privacy_unit import Unit

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from app.learning.registry import class_row
+from app.learning.registry import class_registration
 from app.ledger.entries.fold import JOINT
-from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.account import ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
-from app.privacy.stability.decision_table import DECISIONS_MOVED
+from app.privacy.mechanism_registration import Explained, in_short
+from app.privacy.stability.cell_table import DECISIONS_MOVED
 from app.release.classifier.learner_table import chosen_learner
-from app.release.terms.answer_terms import answering_row
+from app.release.terms.answer_terms import answering_registration
 from app.release.terms.privacy_unit import IN_WORDS, opened_count
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def shares_in_words(
 
     """
     learner = chosen_learner(settings, row_count=row_count, opened=opened).row.learner
-    drawn = class_row(settings.published.kind).drawn
+    drawn = class_registration(settings.published.kind).drawn
     meaning = learner.meaning if settings.generations is None else PART
     classifier = (meaning, learner.formula.format(drawn=drawn))
     return {**SHARES, Mechanism.CLASSIFIER: classifier}
@@ -116,7 +116,7 @@ def shares_in_words(
 def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
-        is_redrawn = answering_row(release.configuration.settings).is_printed
+        is_redrawn = answering_registration(release.configuration.settings).is_printed
         words = IN_WORDS[release.configuration.settings.data.unit]
         meaning, formula = words.redrawn if is_redrawn else words.cut
         yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)

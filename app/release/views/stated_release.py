@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 

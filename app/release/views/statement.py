@@ -15,12 +15,12 @@ import msgspec
 
 from app.ledger.entries.fold import JOINT
 from app.ledger.releases import total
-from app.privacy.answering_rows import in_short
 from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
+from app.privacy.mechanism_registration import in_short
 from app.release.classifier.learner_table import chosen_learner, rare_in_words, smallest_share
 from app.release.composed_budget import composed_view
-from app.release.terms.answer_terms import answering_row, calibration_piece
+from app.release.terms.answer_terms import answering_registration, calibration_piece
 from app.release.terms.privacy_unit import IN_WORDS
 from app.release.views.parameters_in_words import shares_in_words
 
@@ -56,7 +56,7 @@ EXPONENTIAL_OF_ROWS: Final = "Lemma L: the exponential mechanism over the rows' 
 RELABEL: Final = "the exponential mechanism over a class fixed without the records"
 STATISTICS: Final = (
     "private multiplicative weights over public cells, composed exactly",
-    "app/privacy/query_release/proof.md",
+    "app/privacy/multiplicative_weights/proof.md",
 )
 RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
 SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
@@ -302,7 +302,7 @@ def _limits(stated: Stated) -> Iterator[Line]:
         "one_record",
         "Limits",
         words.some_votes
-        if answering_row(stated.settings).is_printed
+        if answering_registration(stated.settings).is_printed
         else f"{words.one_vote}: {ONE_VOTE_PROOF}.",
     )
 
@@ -318,7 +318,7 @@ def _theorem(stated: Stated, mechanism: Mechanism) -> tuple[str, str]:
         return learner.theorem, learner.proof
     if mechanism is Mechanism.STATISTICS:
         return STATISTICS
-    row = answering_row(settings, stated.state.release)
+    row = answering_registration(settings, stated.state.release)
     return row.theorem + (SCORES if settings.answers.output == "score" else ""), row.proof
 
 

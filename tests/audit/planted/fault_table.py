@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from app.auditing.bounds_by_mechanism import broken_conditions, exact_bound
 from app.auditing.laws import proof_conditions
-from app.auditing.mechanisms import broken_conditions, exact_bound
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.planted_systems import (
     NOISY_VOTE,

@@ -9,7 +9,7 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.auditing.mechanisms import exact_bound
+from app.auditing.bounds_by_mechanism import exact_bound
 from tests.audit.planted.planted_systems import (
     NOISY_VOTE,
     ONE_THRESHOLD,

@@ -24,7 +24,7 @@ from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
 from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.certified import certified_table as certified
-from app.privacy.stability.certified.certified_row import CertifiedParameters
+from app.privacy.stability.certified.certified_registration import CertifiedParameters
 from app.privacy.voting import query_decision
 from app.privacy.voting.query_decision import Outcome, Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tally, tally
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import Answering
+    from app.privacy.mechanism_registration import Answering
 
 DELTA = Fraction(1, 10**6)
 QUERIES_MAX = 10**12

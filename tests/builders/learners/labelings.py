@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import HypothesisList
+    from app.learning.enumerated.hypothesis_list import HypothesisList
 
 
 def labelings(hypotheses: HypothesisList, values: NDArray[np.float64]) -> NDArray[np.generic]:

@@ -21,10 +21,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.database.open_database import MIGRATIONS
 from app.ledger.database.sqlite import create_owner_only, writing_engine
 from app.ledger.entries import checkpoint
-from app.ledger.key_counts import KeyCount
 from tests.builders.ledger.releases import (
     create,
     middle_of_life,

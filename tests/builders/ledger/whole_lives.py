@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import (
     GenerationAppended,
@@ -23,7 +24,6 @@ from app.ledger.entries.entry_kinds import (
     threshold_noise_name,
 )
 from app.ledger.entries.fold import CELL, REPLAYED_BY
-from app.ledger.key_counts import KeyCount
 from app.ledger.ledger import RELEASE_SECRET, AnswerRow, AskedVector, RecordedAnswer
 from tests.builders.ledger.releases import (
     SECRET,

@@ -18,7 +18,7 @@ from app.privacy.stability.certified import certified_table as certified
 from app.privacy.stability.certified.certificate import NODE_ONE
 from app.privacy.stability.certified.certified_table import CertifiedTable
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 from app.release import drawing as draw_ensemble
 from app.release.terms.answer_terms import calibration_piece, checked_piece
 from tests.builders.release.svt_release import CERTIFIED, NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
 
 CalibrationT = TypeVar(
     "CalibrationT", ProfileTable, CertifiedTable, SvtCalibration, NoisyVoteCalibration, VoteTable

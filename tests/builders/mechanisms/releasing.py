@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.noise.discrete_laplace import DiscreteLaplace
-from app.privacy.query_release.mechanism import Parameters
+from app.privacy.multiplicative_weights.mechanism import Parameters
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from tests.builders.mechanisms.prescribed import PrescribedLaplace
 

@@ -10,7 +10,7 @@ import numpy as np
 from app.data.persons import PersonColumn, PersonReader
 from app.data.rows import PrivateRows
 from app.release.generations.appending import Appended, append_generation
-from app.release.generations.living_opening import open_living
+from app.release.generations.generations_opening import open_living
 from app.release.progress import no_progress
 from tests.builders.release.growing_release import GrowingRelease
 from tests.builders.release.rows_of_persons import PERSON
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.ledger.ledger import Ledger
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
 
 PERSON_COUNT = 60
 FIRST = {f"a{number}": 1 + number % 5 for number in range(PERSON_COUNT)}

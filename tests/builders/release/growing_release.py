@@ -13,7 +13,7 @@ from app.answering.generations.generations_answerer import LivingAnswerer
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.appending import append_generation
-from app.release.generations.living_opening import open_living
+from app.release.generations.generations_opening import open_living
 from app.release.generations.tick import Ticker
 from app.release.progress import no_progress
 from tests.builders.release.small_release import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
 
 GROWS: Final = {
     "generations__quorum": "1",

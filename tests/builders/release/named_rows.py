@@ -9,7 +9,7 @@ import numpy as np
 
 from app.ledger.entries.generations import generations_of
 from app.release.generations.appending import append_generation
-from app.release.generations.living_opening import open_living
+from app.release.generations.generations_opening import open_living
 from app.release.generations.slots import Slots, read_slots
 from app.release.generations.waiting_requests import identity_of
 from app.release.progress import no_progress
@@ -19,7 +19,7 @@ from tests.builders.release.small_release import private_rows, seeded_noise
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
 
 NAMED = {"data__id": "record"}
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from app.main import open_from_settings
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.privacy.voting.keyed_permutation import KEY_BYTES, Slots
+from app.privacy.voting.keyed_slots import KEY_BYTES, Slots
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
 from benchmarks.measuring.many_rows import (

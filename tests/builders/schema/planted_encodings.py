@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from app.data.field_values import CellError, number_in
-from app.data.sources.cells import (
+from app.data.sources.column_values import (
     NUMBER_TYPES,
     CategoricalColumn,
     LabelColumn,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from app.data.sources.cells import Cells
+    from app.data.sources.column_values import Cells
 
 
 def block_typed(patch: pytest.MonkeyPatch) -> None:

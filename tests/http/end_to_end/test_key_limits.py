@@ -12,7 +12,7 @@ import pytest
 
 from app.cli import run
 from app.http.access.keys import read_keys
-from app.ledger.key_counts import KeyCount
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from tests.builders.server.http_release import SmallRelease, agreed, split

@@ -33,7 +33,7 @@ from app.http.problems import INTERNAL_DETAIL
 from app.http.protocols.v2_grpc.calls import ENDING, METHODS, SERVICE
 from app.http.protocols.v2_grpc.inference_server import InferenceServer
 from app.http.protocols.v2_grpc.messages import DESCRIPTORS, MESSAGES
-from app.ledger.key_counts import KeyCount
+from app.ledger.api_key_counts import KeyCount
 from app.main import NO_GRPC, Server
 from app.settings.settings import demo_settings
 from tests.http.doubles import KEY_RING, KEYS

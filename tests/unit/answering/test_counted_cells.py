@@ -15,9 +15,9 @@ from app.estimator.memory_release import MemoryRelease
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
-from app.privacy.answering_rows import RULE_KEY
+from app.privacy.mechanism_registration import RULE_KEY
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.stability.decision_table import DECISIONS_MOVED, DecisionTable
+from app.privacy.stability.cell_table import DECISIONS_MOVED, DecisionTable
 from app.privacy.voting.query_decision import Phase
 from app.release.terms.answer_terms import check_pieces, read_calibration
 from app.release.views.budget import budget_view

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.answering.batch_decisions import Deferred
 from app.answering.queries import Asker, Fresh, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
-from app.ledger.key_counts import KeyCount
+from app.ledger.api_key_counts import KeyCount
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from tests.builders.ledger.faulty_ledger import FaultyLedger

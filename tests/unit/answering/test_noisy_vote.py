@@ -26,10 +26,10 @@ from app.errors import (
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.privacy.answering_rows import RULE_KEY
+from app.privacy.mechanism_registration import RULE_KEY
 from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
-from app.privacy.noisy_vote.answering_row import NOISY_VOTE as COUNTS
+from app.privacy.noisy_vote.answering_registration import NOISY_VOTE as COUNTS
 from app.privacy.voting.query_decision import Phase
 from app.release.terms import answer_terms
 from tests.builders.ledger.faulty_ledger import FaultyLedger

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.auditing.event_bounds import ROUNDING
 from app.auditing.hypothesis_draws import (
     ROWS_OF_A_PERSON,
     audit_draws,
@@ -22,7 +23,6 @@ from app.auditing.hypothesis_draws import (
     rows_wanted,
     scored_tree_bound,
 )
-from app.auditing.outcome_events import ROUNDING
 from app.data.persons import WEIGHT_UNITS, Persons
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.exponential.mechanism import Parameters

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.auditing.audit import AuditReport
+from app.auditing.event_bounds import ROUNDING, Bound
 from app.auditing.hypothesis_draws import DrawReport
-from app.auditing.outcome_events import ROUNDING, Bound
 from app.auditing.sampling import Sampled
 
 CLAIM = 1.0

@@ -9,13 +9,13 @@ import pytest
 
 from app.auditing.audit import report_on
 from app.auditing.audited_mechanism import Audited
+from app.auditing.bounds_by_mechanism import AUDITED, broken_conditions, exact_bound
 from app.auditing.laws.proof_conditions import ANSWERS_PAID, DECISIONS_PAID
-from app.auditing.mechanisms import AUDITED, broken_conditions, exact_bound
-from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.mechanism_registration import AnswersAsked
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.paper.paper_pipeline import PaperTargets
-from app.privacy.stability import decision_table
+from app.privacy.stability import cell_table
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.query_decision import Parameters, Sequel
 from tests.builders.release.small_release import seeded_noise
@@ -87,7 +87,7 @@ def test_a_cell_decided_twice_is_caught(name: str) -> None:
 def test_a_table_for_one_decision_is_caught() -> None:
     """Its two decisions show half as much again as the claim."""
     audited = audited_row("profile-of-cells")
-    made = decision_table.calibrate(epsilon=EPSILON, delta=DELTA, decisions=1)
+    made = cell_table.calibrate(epsilon=EPSILON, delta=DELTA, decisions=1)
     faulty = replace(audited.parameters, answering=stability.HitProfile(made.thresholds))
     short = replace(audited, parameters=faulty)
     assert exact_bound(short).epsilon > 1.2 * float(EPSILON)

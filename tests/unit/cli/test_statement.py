@@ -10,7 +10,7 @@ import pytest
 
 from app.cli import run
 from app.cli.statement import PAGE_COLUMNS
-from app.release.terms.answer_terms import answering_row
+from app.release.terms.answer_terms import answering_registration
 from tests.builders.release.svt_release import NOISY_VOTE, SVT, changed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_a_release_that_is_open_is_stated_by_its_ledger(
     mechanisms = document["deployment"]["implementation"]["mechanisms"]
     assert [each["status"] for each in mechanisms] == ["charged", "charged", "reserved"]
     assert document["answers"] == {"queries": 4, "cutoff": 2, "ensemble": 5}
-    piece = release.ledger.private(answering_row(release.configuration.settings).piece)
+    piece = release.ledger.private(answering_registration(release.configuration.settings).piece)
     assert piece is not None
     assert document["answers_table"]["sha256"] == sha256(piece).hexdigest()
     assert document["answers_table"] == before

@@ -12,7 +12,7 @@ import pytest
 from app.data.feature_tests import public_tests
 from app.data.field_values import CellError, day_in, iso_date
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature, Schema
-from app.data.sources.cells import Values, source_columns
+from app.data.sources.column_values import Values, source_columns
 from app.data.vectors import encode, parse_features
 from app.errors import InvalidFeaturesError
 

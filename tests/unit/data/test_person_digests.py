@@ -18,10 +18,10 @@ from app.data.field_values import ERRORS, CellError
 from app.data.person_digests import identifier_digests, text_digests
 from app.data.persons import PersonColumn
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.cells import SourceDigests, Values
+from app.data.sources.column_values import SourceDigests, Values
 
 if TYPE_CHECKING:
-    from app.data.sources.cells import Cells
+    from app.data.sources.column_values import Cells
 
 KEY = b"a secret of the database"
 WHO = PersonColumn(name="who", key=KEY, missing=frozenset({"", "?"}))

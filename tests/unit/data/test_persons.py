@@ -14,7 +14,7 @@ import pytest
 from app.data.field_values import CellError
 from app.data.persons import WEIGHT_UNITS, PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows, fingerprint
-from app.data.sources import cells, parquet_source
+from app.data.sources import column_values, parquet_source
 from app.data.sources.sources import read_rows
 from app.errors import DataError, InvariantError
 from tests.builders.schema.schemas import PEOPLE
@@ -176,7 +176,7 @@ def test_persons_are_looked_up_some_blocks_at_a_time(
     """How many rows are looked up together shows in nothing."""
     source, query = write_table(tmp_path, TABLE, format_name)
     whole = read_rows(source, PEOPLE, query=query, person=WHO)
-    monkeypatch.setattr(cells, "ROWS_LOOKED_UP_TOGETHER", 1)
+    monkeypatch.setattr(column_values, "ROWS_LOOKED_UP_TOGETHER", 1)
     monkeypatch.setattr(parquet_source, "ROWS_PER_BATCH", 2)
     rows = read_rows(source, PEOPLE, query=query, person=WHO)
     assert fingerprint(rows, KEY) == fingerprint(whole, KEY)

@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from app.data.persons import WEIGHT_UNITS, Persons
 from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.encoding.encoded_rows import ROWS_PER_PART, weighed_parts
-from app.learning.lists.boxes import axes_of, box_class
-from app.learning.lists.thresholds import ThresholdClass
+from app.learning.enumerated.boxes import axes_of, box_class
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import all_errors, unit_tests

@@ -12,10 +12,10 @@ from app.errors import InvariantError, LedgerCorruptError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.enumerated.enumerated_class import EnumeratedClass
+from app.learning.enumerated.learners import side_scores
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.enumerated_class import EnumeratedClass
-from app.learning.lists.learners import side_scores
 from app.learning.registry import hypothesis_class
 from app.learning.trees import canonical_learner
 from app.learning.trees.packed_trees import PackedTrees, leaf_scores, reached_leaves

@@ -11,9 +11,9 @@ from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner
+from app.learning.enumerated.enumerated_class import EnumeratedHypothesis
 from app.learning.hypothesis import ClassAsked
 from app.learning.learner_seeds import student_seed
-from app.learning.lists.enumerated_class import EnumeratedHypothesis
 from app.learning.registry import hypothesis_class
 from app.learning.student import ConstantStudent, EstimatorStudent, check_student, fit_student
 from app.learning.trees.tree import Tree

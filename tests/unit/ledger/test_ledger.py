@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.database.statements import read_head
-from app.ledger.entries import replay
+from app.ledger.entries import newest_entries
 from app.ledger.entries.chain import GENESIS, Head
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.entries.fold import EMPTY
@@ -59,11 +59,11 @@ def test_a_state_is_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def overtaken(connection: Connection, release_number: int) -> Head:
         head = read_head(connection, release_number)
-        monkeypatch.setattr(replay, "read_head", read_head)
+        monkeypatch.setattr(newest_entries, "read_head", read_head)
         answer_many(writer, batches=1, batch_size=1)
         return head
 
-    monkeypatch.setattr(replay, "read_head", overtaken)
+    monkeypatch.setattr(newest_entries, "read_head", overtaken)
     assert reader.read_state() == before
     assert reader.read_state() == writer.read_state() != before
 

@@ -16,9 +16,9 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger.keys import key_blocks
-from app.ledger.keys.key_blocks import ITEM_BYTES, item_of, items_in
-from app.ledger.keys.recorded_keys import every_block
+from app.ledger.answer_index import key_blocks
+from app.ledger.answer_index.key_blocks import ITEM_BYTES, item_of, items_in
+from app.ledger.answer_index.recorded_keys import every_block
 from app.ledger.ledger import AnswerRow, Ledger, RecordedAnswer, Transaction
 from app.ledger.verification import verify
 from tests.builders.ledger.old_ledgers import write_old_ledger
@@ -38,7 +38,7 @@ ANSWERS = 90
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_blocks, "NEWEST_MAX", NEWEST)
     monkeypatch.setattr(key_blocks, "IMAGE_LEVELS", 1)
-    monkeypatch.setattr("app.ledger.keys.recorded_keys.IMAGE_LEVELS", 1)
+    monkeypatch.setattr("app.ledger.answer_index.recorded_keys.IMAGE_LEVELS", 1)
 
 
 def long_ledger(path: Path) -> Ledger:

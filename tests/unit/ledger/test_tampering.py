@@ -20,11 +20,11 @@ from unittest.mock import patch
 import pytest
 
 from app.errors import ConclaveError
+from app.ledger.answer_index import key_blocks
 from app.ledger.database.tables import metadata
 from app.ledger.entries import checkpoint
 from app.ledger.entries.chain import entry_hash
 from app.ledger.entries.entry_kinds import EVENT_TYPES
-from app.ledger.keys import key_blocks
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from tests.builders.ledger.releases import url_of

@@ -11,10 +11,10 @@ import pytest
 from app.planning.from_settings import plan_request, warn_of_cells
 from app.planning.output.plan_sentences import summary
 from app.planning.plan import plan_release
-from app.privacy.noisy_vote.answering_row import NOISY_BIT
-from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
-from app.privacy.stability.answering_row import PROFILE
-from app.privacy.stability.certified.certified_row import CERTIFIED
+from app.privacy.noisy_vote.answering_registration import NOISY_BIT
+from app.privacy.sparse_vector.answering_registration import SPARSE_VECTOR
+from app.privacy.stability.answering_registration import PROFILE
+from app.privacy.stability.certified.certified_registration import CERTIFIED
 from app.settings.settings import load_settings
 from tests.builders.schema import plan_requests
 

@@ -20,7 +20,7 @@ from app.errors import InvariantError
 from app.privacy.noisy_vote.vote_table import half_table
 from app.privacy.stability.certified.certified_table import CertifiedTable, check
 from app.privacy.stability.hit_table import find_thresholds
-from app.privacy.stability.threshold_inequality import (
+from app.privacy.stability.table_inequality import (
     MARGIN,
     WORD_RANGE,
     precise_context,

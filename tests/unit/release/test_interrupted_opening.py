@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.data.plane.streamed_rows import fingerprint_by
+from app.data.streaming.streamed_rows import fingerprint_by
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
     MachineError,
     ReleaseMismatchError,
 )
-from app.privacy.answering_rows import BY_CUTOFF, ORDER_KEY
+from app.privacy.mechanism_registration import BY_CUTOFF, ORDER_KEY
 from app.privacy.stability.hit_table import calibrate
 from app.release import drawing, opening
 from app.release.progress import no_progress

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app.answering.queries import Fresh
-from app.data.plane.streamed_rows import fingerprint_by
 from app.data.rows import PrivateRows
+from app.data.streaming.streamed_rows import fingerprint_by
 from app.errors import (
     ConfigurationError,
     LedgerUnavailableError,

@@ -24,7 +24,7 @@ from app.data.vectors import encode
 from app.errors import InvariantError, LedgerCorruptError
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.threshold_inequality import (
+from app.privacy.stability.table_inequality import (
     MARGIN,
     WORD_RANGE,
     precise_context,
@@ -34,7 +34,7 @@ from app.release.progress import no_progress
 from app.release.simulation import simulate
 from app.release.statistics.opening_table import open_at_once
 from app.release.terms import answer_terms
-from app.release.terms.answer_terms import answering_row, check_pieces
+from app.release.terms.answer_terms import answering_registration, check_pieces
 from tests.builders.ledger.releases import tamper
 from tests.builders.mechanisms.planted_calibrations import PLANTED, Planted
 from tests.builders.release.learning import POINTS, learned
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-    from app.privacy.answering_rows import Calibration
+    from app.privacy.mechanism_registration import Calibration
     from tests.builders.release.small_release import SmallRelease
 
 SHARES = {f"privacy__shares__{name}": "0.3" for name in ("relabel", "answers", "classifier")}
@@ -269,7 +269,7 @@ def test_a_restart_decides_nothing_about_a_table_that_was_checked(
     """It compares a digest; without one, or with that of a weaker check, it decides as before."""
     release = changed(small_release, changes)
     release.open().ledger.close()
-    row = answering_row(release.settings(), release.ledger().read_state().release)
+    row = answering_registration(release.settings(), release.ledger().read_state().release)
     decided: list[object] = []
     monkeypatch.setitem(MECHANISMS, row.name, replace(row, check=decided.append))
     release.open().ledger.close()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.answering.answers import Answer
-    from app.data.validate import Schema
+    from app.data.vectors_and_schema import Schema
     from app.http.protocols.v2_body import Inference
 
 DESCRIPTORS: Final = Path(__file__).with_name("grpc_predict_v2.binpb")

@@ -7,5 +7,6 @@ table, which needs fewer votes if the cutoff T is at most 5.
 * ``certificate.py`` decides the theorem's conditions, in integers.
 * ``certificate_search.py`` finds a certificate and the neighbouring probabilities that it accepts,
   in floating point.
-* ``certified_row.py`` has the mechanism's entry in the table ``app/privacy/mechanisms.py``.
+* ``certified_registration.py`` has the mechanism's entry in the table
+  ``app/privacy/mechanisms.py``.
 """

@@ -52,7 +52,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from app.errors import invariant
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

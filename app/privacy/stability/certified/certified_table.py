@@ -68,7 +68,7 @@ from app.privacy.stability.certified.certificate_search import (
 )
 from app.privacy.stability.hit_table import ENTRY_COUNT_MAX, HELD_BELOW_THRESHOLD, TABLES_KEPT
 from app.privacy.stability.profile_parameters import CUTOFF_KEY, DELTA_KEY, EPSILON_KEY
-from app.privacy.stability.threshold_inequality import (
+from app.privacy.stability.table_inequality import (
     WORD_RANGE,
     precise_context,
     rounding_error,

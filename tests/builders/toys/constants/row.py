@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.learning.cells.cell_class import CellClass, CellSplits
-from app.learning.cells.class_row import CELLS
+from app.learning.cells.class_registration import CELLS
 from app.release.classifier.classifier_document import NodeDocument
 from app.release.classifier.written_hypotheses import Written
 

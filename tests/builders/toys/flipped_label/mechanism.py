@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from app.noise.source import NoiseSource
-    from app.privacy.answering_rows import AnswersAsked
+    from app.privacy.mechanism_registration import AnswersAsked
 
 WORDS = 1 << 64
 ROUNDING = 1e-9

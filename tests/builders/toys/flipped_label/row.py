@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.mechanisms import AuditedRow
-from app.auditing.outcome_events import Bound, counting_bound
+from app.auditing.bounds_by_mechanism import AuditRegistration
+from app.auditing.event_bounds import Bound, counting_bound
 from app.auditing.sampling import flip
 from app.noise.scripted import ScriptedNoise
 from app.planning.capacity import Capacity
-from app.planning.mechanisms.planning_row import PlannedRow
+from app.planning.mechanisms.planning_registration import PlanningRegistration
 from app.planning.mechanisms.release_sizes import resolve_ensemble_size
 from app.planning.plan_result import Verdict
 from app.planning.trial.forecast import Forecast
-from app.privacy.answering_rows import AnsweringRow, Explained
+from app.privacy.mechanism_registration import Explained, MechanismRegistration
 from tests.builders.toys.flipped_label import mechanism
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
-    from app.privacy.answering_rows import State
     from app.privacy.budget.sampled_budget import PipelineBudget
+    from app.privacy.mechanism_registration import State
     from app.privacy.voting.votes import Tally
 
 NAME: Final = "flipped-label"
@@ -43,7 +43,7 @@ def _step(
     return replace(state, answered_count=state.answered_count + 1), label
 
 
-FLIPPED: Final = AnsweringRow(
+FLIPPED: Final = MechanismRegistration(
     mechanism=NAME,
     theorem="a word decides whether the label is kept",
     proof="tests/builders/toys/flipped_label/mechanism.py",
@@ -100,7 +100,7 @@ def _beside_leaves(
     return np.full(len(leads), float(limit))
 
 
-PLANNED_FLIPPED: Final = PlannedRow(
+PLANNED_FLIPPED: Final = PlanningRegistration(
     row=FLIPPED,
     plan=_plan,
     key="flipped_label",
@@ -134,7 +134,7 @@ def _kept(audited: Audited) -> int:
     return low
 
 
-AUDITED_FLIPPED: Final = AuditedRow(
+AUDITED_FLIPPED: Final = AuditRegistration(
     called=lambda _: "flipped label",
     bound=_bound,
     conditions=lambda audited: {DECIDED: _kept(audited) == audited.answering.kept_words},  # type: ignore[attr-defined]  # its own

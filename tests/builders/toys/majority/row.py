@@ -10,20 +10,20 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.auditing.outcome_events import Bound
-from app.learning.trees.region_tables import tell_nobody
+from app.auditing.event_bounds import Bound
+from app.learning.trees.upper_level_weights import tell_nobody
 from app.noise.discrete_laplace import DiscreteLaplace
-from app.privacy.published_learners import PublishedLearner
+from app.privacy.learner_properties import PublishedLearner
 from app.release.classifier.classifier_document import NodeDocument
-from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.release.classifier.learner_registration import ClassifierAsked, LearnerRegistration
 from app.release.classifier.written_hypotheses import Written
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.data.plane.streamed_rows import AnyRows
     from app.data.schema import Schema
-    from app.learning.trees.region_tables import Told
+    from app.data.streaming.streamed_rows import AnyRows
+    from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
     from app.settings.settings import Settings
@@ -80,6 +80,6 @@ def smallest_share(_: ClassifierAsked) -> float:
     return 0.5
 
 
-PUBLISHED_MAJORITY: Final = LearnerRow(
+PUBLISHED_MAJORITY: Final = LearnerRegistration(
     learner=MAJORITY, prepare=prepare, smallest_share=smallest_share
 )

@@ -28,7 +28,7 @@ from app.release.generations.waiting_requests import (
     take_down,
 )
 from app.release.progress import no_progress
-from app.release.terms import padding
+from app.release.terms import answer_time_padding
 from tests.builders.release.growing_release import MINUTE, GrowingRelease
 from tests.builders.release.named_rows import NamedRelease, named, place_of, slots_of
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask, private_rows
@@ -291,7 +291,7 @@ def grains_of_ticks(
     """
     clock, work = WorkClock(), [0.0]
     patch.setattr(tick, "time", clock)
-    patch.setattr(padding, "time", clock)
+    patch.setattr(answer_time_padding, "time", clock)
     place = "prepare_changes" if is_at_once else "read_slots"
     real = getattr(tick, place)
 

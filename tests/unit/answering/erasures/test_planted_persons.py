@@ -20,7 +20,7 @@ from app.errors import InvariantError
 from app.learning.chunks import chunk_offsets
 from app.ledger.entries.generations import generations_of
 from app.noise.scripted import ScriptedNoise
-from app.release.generations import appending, living_opening
+from app.release.generations import appending, generations_opening
 from app.release.generations.person_batches import Batch
 from app.release.generations.slots import Slots, drawn_slots
 from tests.builders.release.growing_persons import FIRST, PersonsRelease, keyed_rows
@@ -246,8 +246,8 @@ def test_a_size_by_the_number_of_rows_shows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault 21: k by n, where n counts rows, is another in a life with more copies of a row."""
-    real, rows = vars(living_opening)["ensemble_parameters"], [0]
-    refuse = living_opening.refuse_living
+    real, rows = vars(generations_opening)["ensemble_parameters"], [0]
+    refuse = generations_opening.refuse_living
 
     def noting(configuration: Any, given: PrivateRows, *more: Any) -> Any:
         rows[0] = len(given.labels)
@@ -260,7 +260,7 @@ def test_a_size_by_the_number_of_rows_shows_them(
         assert wanted is not None
         return replace(found, size=min(wanted.size, given["row_count"]))
 
-    monkeypatch.setattr(living_opening, "refuse_living", noting)
-    monkeypatch.setattr(living_opening, "ensemble_parameters", by_rows)
+    monkeypatch.setattr(generations_opening, "refuse_living", noting)
+    monkeypatch.setattr(generations_opening, "ensemble_parameters", by_rows)
     plain = life(tmp_path / "plain")
     assert life(tmp_path / "copies", copies=900) != plain

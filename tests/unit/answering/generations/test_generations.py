@@ -27,7 +27,7 @@ from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.voting.query_decision import Phase
-from app.release.generations import cohort, tick
+from app.release.generations import first_labelling, tick
 from app.release.generations.appending import append_generation
 from app.release.generations.labelling import given_labels, pooled_by
 from app.release.generations.slots import read_slots
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.hypothesis import Hypothesis
     from app.noise.source import NoiseSource
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
     from tests.builders.release.growing_release import GrowingAnswerer
 
 
@@ -470,9 +470,9 @@ def test_a_cohort_is_drawn_from_all_rows_at_its_least_epsilon(
     ((parameters, row_count),) = drawn
     assert parameters.epsilon == paid[1] < paid[0]
     assert row_count == parameters.row_count == sum(each.slots for each in members)
-    monkeypatch.setattr(cohort, "_at_least", lambda greatest, _: greatest)
+    monkeypatch.setattr(first_labelling, "_at_least", lambda greatest, _: greatest)
     with pytest.raises(InvariantError, match="pays for the draw"):
-        cohort.draw_for_cohort(configuration, ledger, seeded_noise(1))
+        first_labelling.draw_for_cohort(configuration, ledger, seeded_noise(1))
 
 
 def test_one_labelling_is_pooled_for_all_generations(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from app.ledger.entries.entry_kinds import GenerationsJoined
 from app.ledger.entries.generations import Generations, generations_of
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting import query_decision
-from app.release.generations.living_release import LivingRelease
+from app.release.generations.generations_release import LivingRelease
 from app.release.generations.tick import Kept, Ticker
 from tests.builders.ledger.outside_audit import faults_in
 from tests.builders.release.growing_release import GrowingRelease

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from app.auditing.generations.living_game import LivingGame
-from app.auditing.generations.living_rules import (
+from app.auditing.generations.adversary_game import LivingGame
+from app.auditing.generations.generation_rules import (
     AT_A_FLIP,
     BY_ONE,
     HITS_ARE_PAID,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing import audit as auditing
+from app.auditing.event_bounds import Bound
 from app.auditing.hypothesis_draws import audit_draws
-from app.auditing.outcome_events import Bound
 from app.cli import run
 from app.cli.audit import audited_releases
 from tests.audit.planted.planted_servers import counter_lost_at_restart

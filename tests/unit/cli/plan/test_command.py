@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.cli import run
-from app.privacy.stability import decision_table
+from app.privacy.stability import cell_table
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 PROFILE = {"--epsilon": "4", "--delta": "1e-6", "--cutoff": "2"}
@@ -154,7 +154,7 @@ def test_a_table_of_decisions_is_printed_without_a_cutoff(
     given = ("--profile", "--epsilon", "0.9", "--delta", "1e-6", "--decisions", "2")
     assert run(plan(*given, "--json")) == 0
     document = json.loads(capsys.readouterr().out)
-    table = decision_table.calibrate(epsilon=Fraction(9, 10), delta=Fraction(1, 10**6))
+    table = cell_table.calibrate(epsilon=Fraction(9, 10), delta=Fraction(1, 10**6))
     assert document["threshold"] == [str(each) for each in table.thresholds]
     assert run(plan(*given, "--cutoff", "5")) == 2
     problem = "does not go with --decisions, which needs none"

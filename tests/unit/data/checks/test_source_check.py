@@ -10,7 +10,7 @@ import pytest
 from app.data.checks.dead_features import ALL_MISSING, NO_CATEGORY, ON_ONE_BOUND, dead_features
 from app.data.checks.source_check import Finding, Misfit, SourceReport, check_source
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources.cells import NearNames
+from app.data.sources.column_values import NearNames
 from app.data.sources.sources import ROWS_PER_BLOCK, read_rows
 from app.data.vectors import encode
 from app.errors import DataError

@@ -17,7 +17,7 @@ from app.data.field_values import ERRORS, CellError
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources import csv_records, csv_source
 from app.data.sources.arrow_texts import ArrowTexts, divided
-from app.data.sources.cells import SourceColumn, column_reader, source_columns
+from app.data.sources.column_values import SourceColumn, column_reader, source_columns
 from app.data.sources.csv_dialect import CsvDialect
 from app.data.sources.sources import read_rows
 from app.errors import DataError

@@ -11,7 +11,7 @@ import pytest
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources import database_source
-from app.data.sources.cells import Values, source_columns
+from app.data.sources.column_values import Values, source_columns
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, Block, Blocks, collect
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import compute, csv, parquet
 
 from app.data.rows import fingerprint
-from app.data.sources.cells import source_columns
+from app.data.sources.column_values import source_columns
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.data.sources.sources import open_source, read_rows
 from app.data.sources.stored_files import object_storage

@@ -13,7 +13,7 @@ import pytest
 
 from app.data.field_values import CellError
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources.cells import (
+from app.data.sources.column_values import (
     CategoricalColumn,
     LabelColumn,
     NumericColumn,
@@ -24,7 +24,7 @@ from app.data.vectors import encode, encode_keys, parse_features, replay_key
 from tests.builders.schema.golden_tables import encoded_rows
 
 if TYPE_CHECKING:
-    from app.data.sources.cells import ColumnReader
+    from app.data.sources.column_values import ColumnReader
 
 TOKENS = frozenset({"", "?", "99.0"})
 AMOUNT = NumericColumn(NumericFeature(name="amount", lower=-10.0, upper=1000.0), TOKENS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.data.schema import NumericFeature, Schema
-from app.data.sources.cells import REMEMBERED_CELLS_MAX
+from app.data.sources.column_values import REMEMBERED_CELLS_MAX
 from app.data.sources.sources import ROWS_PER_BLOCK, read_rows
 from app.errors import DataError
 from tests.builders.schema.schemas import PEOPLE

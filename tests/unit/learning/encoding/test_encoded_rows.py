@@ -12,8 +12,8 @@ from app.learning.encoding import encoded_rows
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn, parts, predicted
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import dichotomy_class
 from app.learning.trees.regions import MergedRows
 from app.learning.trees.tree_class import TreeClass

@@ -12,7 +12,7 @@ from sklearn.utils import all_estimators
 from app.errors import ConfigurationError
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from tests.builders.learners.enumeration import unit_tests

@@ -9,7 +9,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from app.learning.estimators.batched_cart import fit_cart
-from app.learning.estimators.packed_cuts import PackedCuts
+from app.learning.estimators.tree_votes import PackedCuts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

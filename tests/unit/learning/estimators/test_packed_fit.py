@@ -10,7 +10,7 @@ from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators import packed_fit
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble, joined
 from app.learning.estimators.packed_fit import block_fit_of
 from app.learning.hypothesis import ClassAsked

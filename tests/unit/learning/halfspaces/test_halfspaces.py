@@ -12,6 +12,8 @@ import pytest
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.enumerated.enumerated_class import SIZE_MAX
+from app.learning.enumerated.hypothesis_list import count_errors
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
 from app.learning.halfspaces.halfspaces import (
     VALUES_PER_BLOCK,
@@ -22,8 +24,6 @@ from app.learning.halfspaces.halfspaces import (
     over,
 )
 from app.learning.halfspaces.lattice import Lattice, public_grid, used_lattice
-from app.learning.lists.enumerated_class import SIZE_MAX
-from app.learning.lists.hypothesis_list import count_errors
 
 GENERATOR_SEED = 5
 COLUMNS = (

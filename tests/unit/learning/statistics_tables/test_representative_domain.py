@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.learning.lists.boxes import Axis, box_class, box_dichotomies
+from app.learning.enumerated.boxes import Axis, box_class, box_dichotomies
 from app.learning.statistics_tables.representative_domain import (
     GRID_POINT_COUNT_MAX,
     LABEL_COUNT_MAX,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.lists.hypothesis_list import HypothesisList
+    from app.learning.enumerated.hypothesis_list import HypothesisList
 
 CUTS = {0: [1.0, 2.0, 3.0], 2: [10.0, 20.0]}
 

@@ -12,7 +12,7 @@ from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import Learner, counted_ensemble, counted_learner
-from app.learning.lists.thresholds import ThresholdClass
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.trees import counted_fit, tree_class
 from app.learning.trees.cell_counts import CountedRows, cell_tables, merged_tables
 from app.learning.trees.counted_fit import CountedTrees

@@ -10,8 +10,8 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import hypothesis_class
 from app.learning.trees import canonical_learner
 from app.learning.trees.learners import fit_trees

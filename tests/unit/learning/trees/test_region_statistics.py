@@ -6,13 +6,13 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from app.learning.trees.region_tables import (
+from app.learning.trees.regions import MergedRows, RegionStatistics, exact_outcomes
+from app.learning.trees.upper_level_weights import (
     multiset_count,
     multiset_rank,
     multiset_ranks,
     multisets,
 )
-from app.learning.trees.regions import MergedRows, RegionStatistics, exact_outcomes
 
 
 def test_statistics_are_those_of_the_rows() -> None:

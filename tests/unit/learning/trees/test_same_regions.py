@@ -11,9 +11,9 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest, evaluate
-from app.learning.trees.region_tables import excluded_literals, first_descriptions, multisets
 from app.learning.trees.tree_class import TreeClass
 from app.learning.trees.tree_distribution import TreeWeights
+from app.learning.trees.upper_level_weights import excluded_literals, first_descriptions, multisets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.learning.trees.class_row import refuse_long_search, search_seconds
+from app.learning.trees.class_registration import refuse_long_search, search_seconds
 from app.learning.trees.tree_class import TreeClass
 from tests.builders.learners.enumeration import unit_tests
 

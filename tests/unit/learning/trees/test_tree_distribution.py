@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from app.learning.trees import region_tables, regions
-from app.learning.trees.region_tables import PAIR_DEPTH, multiset_count
+from app.learning.trees import regions, upper_level_weights
 from app.learning.trees.tree_class import TreeClass
 from app.learning.trees.tree_distribution import Path, TreeSize, TreeWeights, draw_log_error
+from app.learning.trees.upper_level_weights import PAIR_DEPTH, multiset_count
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import pearson, unit_tests
 from tests.builders.learners.exact_recursion import ARITHMETIC, ExactRecursion
@@ -144,9 +144,9 @@ def test_deep_trees_are_drawn_as_often_as_they_weigh(depth: int) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (region_tables, "THREAD_COUNT_MAX", 1),
-        (region_tables, "PAIRS_PER_BATCH", 1),
-        (region_tables, "SIDES_PER_BLOCK", 1),
+        (upper_level_weights, "THREAD_COUNT_MAX", 1),
+        (upper_level_weights, "PAIRS_PER_BATCH", 1),
+        (upper_level_weights, "SIDES_PER_BLOCK", 1),
         (regions, "SINGLE_PRECISION_MAX", 0),
     ],
 )

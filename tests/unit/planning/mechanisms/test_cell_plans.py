@@ -10,8 +10,8 @@ from app.planning.output.plan_document import plan_document
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.ensemble_size import approximate_decisions
-from app.privacy.noisy_vote.decision_votes import DecisionNoise, DecisionVotes
-from app.privacy.stability.decision_table import DecisionTable
+from app.privacy.noisy_vote.cell_vote_table import DecisionNoise, DecisionVotes
+from app.privacy.stability.cell_table import DecisionTable
 from tests.builders.schema.plan_requests import asking, request
 
 CELLS = 24

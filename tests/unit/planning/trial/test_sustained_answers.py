@@ -12,8 +12,8 @@ import pytest
 from app.planning.from_settings import plan_settings
 from app.planning.output.sustained_sentences import sustained_document, sustained_lines
 from app.planning.plan import Plan
-from app.planning.trial.planned_answers import planned_trial
 from app.planning.trial.sustained_answers import COMPANIES, Sustained, sustained, sustained_answers
+from app.planning.trial.trial_from_settings import planned_trial
 from app.planning.trial.trial_size import Trial
 from app.settings.settings import Settings, load_settings
 

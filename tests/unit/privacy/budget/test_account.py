@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.account import Account, Draw, account_of, left_for_answers, log_moment
 from app.privacy.budget.composition import (
     WITHHELD_PART,
@@ -25,13 +24,14 @@ from app.privacy.budget.composition import (
 )
 from app.privacy.budget.sampled_budget import joint_budget
 from app.privacy.exponential import mechanism as exponential
+from app.privacy.mechanism_registration import AnswersAsked
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.noisy_gradient import calibration as noise_calibration
-from app.privacy.noisy_vote import decision_votes, vote_table
+from app.privacy.noisy_vote import cell_vote_table, vote_table
 from app.privacy.noisy_vote.vote_table import VoteTable
 from app.privacy.paper.paper_pipeline import PaperTargets
-from app.privacy.stability import decision_table, hit_table
-from app.privacy.stability.decision_table import DecisionTable
+from app.privacy.stability import cell_table, hit_table
+from app.privacy.stability.cell_table import DecisionTable
 from app.privacy.stability.hit_table import ProfileTable
 from tests.builders.mechanisms.drawing import DELTA, ROW_COUNT, small_class
 
@@ -384,12 +384,12 @@ def test_a_descent_at_another_account_is_in_proportion() -> None:
 def test_counted_decisions_share_an_account() -> None:
     """38 and 46 at shares .1 and .9, where shares that add up take 41 and 50."""
     for draws, expected in (((RELABEL,), (38, 46)), (BOTH, (55, 66))):
-        made = decision_table.calibrate(epsilon=Fraction(1), delta=MILLIONTH, draws=draws)
-        decision_table.check(made)
+        made = cell_table.calibrate(epsilon=Fraction(1), delta=MILLIONTH, draws=draws)
+        cell_table.check(made)
         assert (made.distance_at(0.01), made.distance_at(1e-4)) == expected
         assert DecisionTable.from_plain(made.to_plain()) == made
     with pytest.raises(InvariantError, match="the draws of their account"):
-        decision_table.check(replace(made, draws=(*BOTH, RELABEL)))
+        cell_table.check(replace(made, draws=(*BOTH, RELABEL)))
     row = MECHANISMS["profile-of-cells"]
     assert row.is_of(made, asked(BOTH))
     assert not row.is_of(made, asked((RELABEL,)))
@@ -397,14 +397,14 @@ def test_counted_decisions_share_an_account() -> None:
 
 def test_the_noisy_vote_of_cells_gains_nothing_and_loses_nothing() -> None:
     """Its order is so high that a draw costs its share: 28 votes, added up or jointly."""
-    joint = decision_votes.calibrate_table(epsilon=Fraction(1), delta=MILLIONTH, draws=BOTH)
-    decision_votes.check_table(joint)
+    joint = cell_vote_table.calibrate_table(epsilon=Fraction(1), delta=MILLIONTH, draws=BOTH)
+    cell_vote_table.check_table(joint)
     own = left_for_answers(Fraction(1), BOTH)
-    alone = decision_votes.calibrate_table(epsilon=own, delta=MILLIONTH)
+    alone = cell_vote_table.calibrate_table(epsilon=own, delta=MILLIONTH)
     assert (joint.lead_at(0.01), joint.lead_at(1e-4)) == (28, 56)
     assert (alone.lead_at(0.01), alone.lead_at(1e-4)) == (28, 56)
     row = MECHANISMS["noisy-bit-of-cells"]
     assert row.is_of(joint, asked(BOTH))
     assert not row.is_of(alone, asked(BOTH))
     with pytest.raises(InvariantError, match="the draws of their account"):
-        decision_votes.check_table(replace(joint, draws=(*BOTH, RELABEL)))
+        cell_vote_table.check_table(replace(joint, draws=(*BOTH, RELABEL)))

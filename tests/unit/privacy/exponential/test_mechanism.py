@@ -14,7 +14,7 @@ import pytest
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.encoded_rows import Tally
-from app.learning.lists.thresholds import ThresholdClass
+from app.learning.enumerated.thresholds import ThresholdClass
 from app.learning.trees.cell_counts import CountedRows
 from app.learning.trees.tree import Tree
 from app.noise.scripted import ScriptedNoise, seeded_words

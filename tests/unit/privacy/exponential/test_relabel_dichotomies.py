@@ -22,7 +22,7 @@ from app.privacy.exponential.relabel import DichotomyParameters, Relabelled, dra
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.learning.enumerated.enumerated_class import EnumeratedClass
 
 COLUMNS = (PublicColumn(bounds=(0.0, 10.0)),)
 GRID = 2000

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.auditing.event_bounds import ROUNDING
 from app.auditing.hypothesis_draws import rows_wanted, scored_tree_bound
-from app.auditing.outcome_events import ROUNDING
 from app.errors import InvariantError
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words

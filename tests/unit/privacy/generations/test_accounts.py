@@ -19,7 +19,7 @@ from app.privacy.generations.accounts import (
     open_account,
     open_certified_account,
 )
-from app.privacy.generations.joint_table import JointInequality, joint_thresholds
+from app.privacy.generations.shared_table import JointInequality, joint_thresholds
 from app.privacy.stability.certified.certified_table import calibrate as certify
 from app.privacy.stability.hit_table import ProfileTable, calibrate
 

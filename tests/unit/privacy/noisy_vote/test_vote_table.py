@@ -13,7 +13,7 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.noisy_vote.bit_vote import Parameters
 from app.privacy.noisy_vote.vote_table import VoteTable, calibrate, check, quick
-from app.privacy.stability.threshold_inequality import (
+from app.privacy.stability.table_inequality import (
     MARGIN,
     WORD_RANGE,
     precise_context,

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.privacy.stability import decision_table
-from app.privacy.stability.decision_table import DecisionTable, calibrate, check
-from app.privacy.stability.threshold_inequality import WORD_RANGE, Entry, Excess, Inequality
+from app.privacy.stability import cell_table
+from app.privacy.stability.cell_table import DecisionTable, calibrate, check
+from app.privacy.stability.table_inequality import WORD_RANGE, Entry, Excess, Inequality
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,8 +93,8 @@ def test_a_table_of_one_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patch:
         patch.setattr(Inequality, "_left_sides", forward)
         # Undecorated: what is made here is nobody else's.
-        faulty = decision_table._calibrated.__wrapped__(EPSILON, DELTA, 2, ())
-        decision_table._check.__wrapped__(faulty)
+        faulty = cell_table._calibrated.__wrapped__(EPSILON, DELTA, 2, ())
+        cell_table._check.__wrapped__(faulty)
     with pytest.raises(InvariantError, match="stay within R"):
         check(faulty)
     assert worst_delta(faulty, 2) > float(DELTA)
@@ -122,4 +122,4 @@ def test_budgets_without_a_table_are_refused_by_name() -> None:
     with pytest.raises(ConfigurationError, match="epsilon"):
         calibrate(epsilon=Fraction(1, 10**5), delta=DELTA)
     with pytest.raises(ConfigurationError, match="delta"):
-        decision_table.calibrate(epsilon=EPSILON, delta=Fraction(1, 1 << 70))
+        cell_table.calibrate(epsilon=EPSILON, delta=Fraction(1, 1 << 70))

@@ -32,7 +32,7 @@ from app.privacy.stability.profile_parameters import (
     RELEASE_DELTA_PER_HIT_MIN,
     choose_ln_ratio,
 )
-from app.privacy.stability.threshold_inequality import ALPHA_MAX, WORD_RANGE
+from app.privacy.stability.table_inequality import ALPHA_MAX, WORD_RANGE
 from proofs.build import SOURCES, check_file
 from proofs.certificate import (
     TableNumbers,

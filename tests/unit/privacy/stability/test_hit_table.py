@@ -27,7 +27,7 @@ from app.privacy.stability.probability_curve import (
     logit_of,
     point,
 )
-from app.privacy.stability.threshold_inequality import WORD_RANGE, Inequality
+from app.privacy.stability.table_inequality import WORD_RANGE, Inequality
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 CASES = VECTORS["profile_without_safety_factor"]

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.chunks import chunk_offsets
-from app.privacy.voting.keyed_permutation import KEY_BYTES, UNIT_COUNT_MAX, Slots, chunk_of_slots
+from app.privacy.voting.keyed_slots import KEY_BYTES, UNIT_COUNT_MAX, Slots, chunk_of_slots
 
 KEY = bytes(range(KEY_BYTES))
 COUNTS = (1, 2, 3, 7, 97, 1000, 65_536, 65_537)

@@ -19,10 +19,10 @@ from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
 from app.planning.output.plan_sentences import summary
 from app.privacy.budget.composition import Mechanism
+from app.privacy.learner_properties import LEARNERS, PublicNumbers, learner_of
 from app.privacy.noisy_gradient.descent import score_bins
-from app.privacy.published_learners import LEARNERS, PublicNumbers, learner_of
 from app.release.classifier.kernel import kernel_draw
-from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
+from app.release.classifier.learner_registration import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
     DIVISION_KEY,

@@ -12,7 +12,7 @@ import pytest
 
 from app.data.vectors import parse_features
 from app.learning.registry import CLASSES
-from app.privacy.published_learners import LEARNERS as KNOWN
+from app.privacy.learner_properties import LEARNERS as KNOWN
 from app.release.classifier.onnx.onnx_model import to_onnx
 from conclave_client import load_classifier
 from tests.builders.release.every_learner import (

@@ -22,7 +22,7 @@ from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import WAVE_COUNT
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.kernel import KernelDraw, kernel_draw
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_registration import ClassifierAsked
 from app.release.classifier.published_classifier import (
     WAVES_VERSION,
     PublishedClassifier,

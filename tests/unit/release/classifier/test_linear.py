@@ -17,7 +17,7 @@ from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.voting.query_decision import Phase
-from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
+from app.release.classifier.learner_registration import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import chosen_learner
 from app.release.classifier.linear import LinearDraw, linear_draw
 from app.release.classifier.publish_at_once import check_learnable

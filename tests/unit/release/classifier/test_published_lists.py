@@ -14,8 +14,8 @@ from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.schema_columns import public_columns
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
+from app.learning.enumerated.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.learning.hypothesis import ClassAsked
-from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.learning.registry import dichotomy_class, hypothesis_class
 from app.learning.trees.tree import Tree
 from app.ledger.entries.entry_kinds import ClassifierPublished

@@ -18,7 +18,7 @@ from app.ledger.verification import verify
 from app.main import learn_from_settings
 from app.noise.scripted import ScriptedNoise
 from app.release.generations.appending import shares_of
-from app.release.generations.batch_contribution import Part, generation_draw, mean_share
+from app.release.generations.classifier_contribution import Part, generation_draw, mean_share
 from app.release.generations.score_inputs import (
     PublicInputs,
     known_inputs,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.ledger import Ledger
-    from app.release.generations.living_release import LivingRelease
+    from app.release.generations.generations_release import LivingRelease
     from tests.builders.release.growing_release import GrowingAnswerer
 
 PUBLISHES: Final = {

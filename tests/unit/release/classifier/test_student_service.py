@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.release.classifier.published_code import PublishedStudent
+from app.release.classifier.published_predictor import PublishedStudent
 from tests.builders.release.opened_release import changed
 from tests.builders.release.served import fresh, published, run, serving
 from tests.builders.release.small_release import STABLE, SmallRelease, ask

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from app.auditing.audit import audited_answers
-from app.auditing.mechanisms import broken_conditions
+from app.auditing.bounds_by_mechanism import broken_conditions
 from app.cli.audit.neighbours import audited_claim
 from app.cli.verify import verify
 from app.errors import (

@@ -13,7 +13,7 @@ import structlog
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError
 from app.learning.ensemble import fit_ensemble
-from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
 from app.release.terms import answer_time
 from app.release.terms.answer_time import (
     LEARNERS_FITTED,

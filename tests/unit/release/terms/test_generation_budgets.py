@@ -15,7 +15,7 @@ from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.budget.composition import Mechanism
 from app.privacy.generations import accounts
-from app.release.generations import fitting, living_opening
+from app.release.generations import fitting, generations_opening
 from app.release.generations.appending import append_generation
 from app.release.generations.labelling import Labelled, draw_labels
 from app.release.terms.answer_terms import (
@@ -226,7 +226,9 @@ def _kept_altered(
 
     pieces = {"calibration_piece": calibration_piece, "checked_piece": recorded}
     for name, piece in pieces.items():
-        monkeypatch.setattr(living_opening, name, lambda table, piece=piece: piece(altered(table)))
+        monkeypatch.setattr(
+            generations_opening, name, lambda table, piece=piece: piece(altered(table))
+        )
 
 
 def test_a_start_refuses_a_table_of_generations_that_nobody_checked(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, ReleaseMismatchError
-from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
+from app.learning.enumerated.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.release.classifier.published_classifier import publish_drawn, read_published
 from app.release.terms.bound_settings import bound_parameters, check_bound, predictor_source

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.privacy.learner_properties import LEARNERS
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.published_learners import LEARNERS
 from app.release.views import statement
 from app.release.views.statement import OUTSIDE, Line, statement_document
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import AnsweringRow
-    from app.privacy.published_learners import PublishedLearner
+    from app.privacy.learner_properties import PublishedLearner
+    from app.privacy.mechanism_registration import MechanismRegistration
 
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize("row", [*MECHANISMS.values(), *LEARNERS.values()])
-def test_every_row_names_its_theorem_and_its_proof(row: AnsweringRow | PublishedLearner) -> None:
+def test_every_row_names_its_theorem_and_its_proof(
+    row: MechanismRegistration | PublishedLearner,
+) -> None:
     """A row of either table says what proves its claim; the file is there, and is a proof."""
     assert row.theorem
     assert "## Claim" in (ROOT / row.proof).read_text("utf-8")

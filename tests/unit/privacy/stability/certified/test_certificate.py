@@ -24,7 +24,7 @@ from app.privacy.stability.certified.certificate import (
     pays_pair,
 )
 from app.privacy.stability.certified.certified_table import calibrate
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.account import Account, Draw
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.mechanism_registration import AnswersAsked
 from app.privacy.mechanisms import MECHANISMS
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.stability.certified.certificate import (
@@ -33,7 +33,7 @@ from app.privacy.stability.certified.certified_table import (
     check,
     factor_below,
 )
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -28,7 +28,7 @@ from app.privacy.stability.certified.certified_table import (
     factor_holds,
     within_polygon,
 )
-from app.privacy.stability.threshold_inequality import WORD_RANGE
+from app.privacy.stability.table_inequality import WORD_RANGE
 
 Step = tuple[Chance, Chance]
 

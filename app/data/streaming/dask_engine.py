@@ -1,0 +1,359 @@
+"""The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
+
+Functions are sent to the workers, and rows stay there. The server receives only summaries, counts
+that are already added up, feature tests and trees. A worker computes a pure function of the source.
+Therefore, if a worker is lost, the cluster computes its results again on another worker.
+
+A task costs the scheduler about a millisecond, even if it does little. Therefore one message
+requests all parts, and one task counts in all parts that a thread of a worker has in memory.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import reduce
+from itertools import pairwise
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, cast
+
+from distributed import Client
+
+from app.data.streaming.engine import Held
+from app.errors import ConclaveError, ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from distributed import Future
+
+    from app.data.streaming.engine import Counting, CountsT, GivenT, Item, JoinedT, PartT, ResultT
+
+ADDRESS: Final = "engine.address"
+CONNECT_SECONDS: Final = 20
+LOOK_SECONDS: Final = 2.0
+TO_COME: Final = ("pending", "lost")
+"""Of a result that is computed, or computed again since its worker ended."""
+LOOKS_WITHOUT_WORKERS_MAX: Final = 15
+SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
+
+
+class DaskEngine:
+    """An engine that keeps parts of the rows in the memory of a Dask cluster's workers.
+
+    Args:
+        address: the address of the Dask scheduler.
+        workers: the number of workers that must be connected before anything is read; None for one.
+
+    """
+
+    def __init__(self, address: str, workers: int | None = None) -> None:
+        """Connect to the Dask scheduler, and wait for its workers.
+
+        Raises:
+            ConfigurationError: no scheduler answers at the address, or too few workers connect.
+
+        """
+        self._address = address
+        try:
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client.wait_for_workers(workers or 1, timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            problem = f"no scheduler with {workers or 1} workers at {address}: {error}"
+            raise ConfigurationError(ADDRESS, " ".join(problem.split())) from None
+
+    def read(
+        self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
+    ) -> Held[PartT]:
+        """Read every part of the rows on the workers; the first invalid row ends the reading.
+
+        Args:
+            read: a pure function that returns a part, given its item.
+            items: one item per part, for example the part's number and file.
+            done: a function that is called with each item whose part is read, in any order.
+
+        """
+        futures = self._map(read, items)
+        for place in self._completed(futures):
+            done(items[place])
+        return Held(cast("list[PartT]", futures))
+
+    def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
+        """Join the parts of the rows that each worker has in memory to one part.
+
+        Args:
+            join: a function that joins several parts.
+            held: the parts in memory.
+
+        """
+        by_worker = self._by_worker(cast("list[Future]", held.parts))
+        joined = [self._submit(join, parts, near=worker) for worker, parts in by_worker.items()]
+        for _ in self._completed(joined):
+            pass
+        held.parts.clear()
+        return Held(cast("list[JoinedT]", joined))
+
+    def completed(
+        self,
+        complete: Callable[[PartT, GivenT], PartT],
+        held: Held[PartT],
+        given: Sequence[GivenT],
+    ) -> Held[PartT]:
+        """Add to each part of the rows, on its worker, a value that was computed from all parts.
+
+        Args:
+            complete: a pure function that returns a part with its value.
+            held: the parts in memory, which are freed.
+            given: the value of each part, in order.
+
+        """
+        futures = cast("list[Future]", held.parts)
+        workers = self._holders(futures)
+        completed = [
+            self._submit(complete, future, known, near=worker)
+            for future, known, worker in zip(futures, given, workers, strict=True)
+        ]
+        for _ in self._completed(completed):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", completed))
+
+    def counted(
+        self,
+        countings: Sequence[Counting[PartT, CountsT, ResultT]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Return counts of the rows; the workers make and add them up, and send no row.
+
+        Args:
+            countings: the counts to make, one per result.
+            held: the parts of the rows in memory.
+            done: a function that is called with the number of results so far.
+
+        """
+        counts = [
+            self._map(_counted, countings, [parts] * len(countings), near=worker)
+            for worker, parts in self._by_thread(cast("list[Future]", held.parts))
+        ]
+        while len(counts) > 1:
+            odd = counts[-1:] if len(counts) % 2 else []
+            pairs = zip(counts[::2], counts[1::2], strict=False)
+            counts = [self._map(_merged, countings, *pair) for pair in pairs] + odd
+        for count, _ in enumerate(self._completed(counts[0]), start=1):
+            done(count)
+        totals = cast("list[CountsT]", self._asked(lambda: self._client.gather(counts[0])))
+        return [each.finished(total) for each, total in zip(countings, totals, strict=True)]
+
+    def divided(
+        self,
+        cut: Callable[[PartT, slice], PartT],
+        join: Callable[[list[PartT]], PartT],
+        held: Held[PartT],
+        size: int,
+    ) -> tuple[Held[PartT], list[slice]]:
+        """Move packed rows between workers, once, so that each worker has whole chunks.
+
+        Args:
+            cut: a function that returns some chunks of a part.
+            join: a function that joins the same chunks of several parts.
+            held: the parts in memory, which are freed if there are several.
+            size: the number of chunks.
+
+        Returns:
+            The new parts, and the consecutive chunks of each.
+
+        """
+        futures = cast("list[Future]", held.parts)
+        ends = [size * place // len(futures) for place in range(len(futures) + 1)]
+        ranges = [slice(*pair) for pair in pairwise(ends)]
+        if len(futures) == 1:
+            return held, ranges
+        workers = self._holders(futures)
+        pieces = [
+            self._map(cut, [future] * len(ranges), ranges, near=worker)
+            for future, worker in zip(futures, workers, strict=True)
+        ]
+        joined = [
+            self._submit(join, list(some), near=worker)
+            for some, worker in zip(zip(*pieces, strict=True), workers, strict=True)
+        ]
+        pieces.clear()
+        for _ in self._completed(joined):
+            pass
+        held.parts.clear()
+        return Held(cast("list[PartT]", joined)), ranges
+
+    def mapped(
+        self,
+        functions: Sequence[tuple[int, Callable[[PartT], ResultT]]],
+        held: Held[PartT],
+        done: Callable[[int], None],
+    ) -> list[ResultT]:
+        """Run each function on the worker that has its part of the rows, and return the results.
+
+        Args:
+            functions: each function with the index of its part.
+            held: the parts in memory.
+            done: a function that is called with the index of each finished function.
+
+        """
+        runs, parts = [run for _, run in functions], [held.parts[place] for place, _ in functions]
+        futures = self._map(_run, runs, parts)
+        for place in self._completed(futures):
+            done(place)
+        return cast("list[ResultT]", self._asked(lambda: self._client.gather(futures)))
+
+    def close(self) -> None:
+        """Delete the rows of this engine from the cluster's memory.
+
+        If the cluster ended, there is nothing to delete. Errors of the library are ignored, so that
+        they do not hide the reason why the opening of the release ended.
+        """
+        with suppress(Exception):
+            self._client.close(timeout=CONNECT_SECONDS)
+
+    def _holders(self, futures: Sequence[Future]) -> list[str]:
+        """Return the address of a worker that holds each result; empty where none does."""
+        holders = self._asked(lambda: self._client.who_has(list(futures)))
+        return [min(holders.get(future.key) or [""]) for future in futures]
+
+    def _by_worker(self, futures: Sequence[Future]) -> dict[str, list[Future]]:
+        """Return the results that each worker holds, by its address."""
+        held: dict[str, list[Future]] = {}
+        for future, worker in zip(futures, self._holders(futures), strict=True):
+            held.setdefault(worker, []).append(future)
+        return dict(sorted(held.items()))
+
+    def _by_thread(self, futures: Sequence[Future]) -> list[tuple[str, list[Future]]]:
+        """Return results in groups, as many for each worker as it has threads."""
+        threads = self._asked(self._client.nthreads)
+        return [
+            (worker, parts[first :: threads.get(worker, 1)])
+            for worker, parts in self._by_worker(futures).items()
+            for first in range(min(threads.get(worker, 1), len(parts)))
+        ]
+
+    def _map(
+        self, function: Callable[..., object], *given: Sequence[object], near: str = ""
+    ) -> list[Future]:
+        """Let workers run a function on the elements of sequences, asked for in one message."""
+        return self._asked(
+            lambda: self._client.map(
+                function,
+                *given,
+                pure=False,
+                workers=[near] if near else None,
+                allow_other_workers=bool(near),
+            )
+        )
+
+    def _submit(self, function: Callable[..., object], *given: object, near: str = "") -> Future:
+        """Let a worker run a function, near a worker where one is named."""
+        return self._asked(
+            lambda: self._client.submit(
+                function,
+                *given,
+                pure=False,
+                workers=[near] if near else None,
+                allow_other_workers=bool(near),
+            )
+        )
+
+    def _completed(self, futures: Sequence[Future]) -> Iterator[int]:
+        """Yield the place of each result that is done, as they come.
+
+        Raises:
+            ConclaveError: what a function raised.
+            ConfigurationError: the scheduler is lost, or all workers are.
+
+        """
+        ended: SimpleQueue[int] = SimpleQueue()
+        _watch(futures, range(len(futures)), ended)
+        pending, lost, looks = len(futures), list[int](), 0
+        while pending:
+            place = _next(ended)
+            if place is None:
+                looks = 0 if self._has_workers() else looks + 1
+                if looks > LOOKS_WITHOUT_WORKERS_MAX:
+                    raise self._lost("has no worker any more")
+                _watch(futures, lost, ended)
+                lost = []
+            elif futures[place].status in TO_COME:
+                lost.append(place)
+            else:
+                self._refuse_failed(futures[place])
+                pending -= 1
+                yield place
+
+    def _has_workers(self) -> bool:
+        """Return whether the cluster has a worker.
+
+        Raises:
+            ConfigurationError: the scheduler is lost.
+
+        """
+        if self._client.status != "running":
+            raise self._lost("is gone")
+        return bool(self._asked(self._client.nthreads))
+
+    def _refuse_failed(self, future: Future) -> None:
+        """Raise what a function raised; anything but our own errors is the cluster's failure."""
+        status = future.status
+        if status == "finished":
+            return
+        if status == "cancelled" or self._client.status != "running":
+            raise self._lost("is gone")
+        error = future.exception(timeout=CONNECT_SECONDS) if status == "error" else None
+        if isinstance(error, ConclaveError):
+            raise error
+        kind = "" if error is None else f" ({type(error).__name__})"
+        raise self._lost(f"did not finish its work{kind}")
+
+    def _asked(self, ask: Callable[[], ResultT]) -> ResultT:
+        """Return what the cluster replies.
+
+        Raises:
+            ConfigurationError: it does not.
+
+        """
+        try:
+            return ask()
+        except Exception:  # noqa: BLE001 -- whatever the library says of a lost connection
+            raise self._lost("is gone") from None
+
+    def _lost(self, problem: str) -> ConfigurationError:
+        """Return the error of a cluster that ended before the opening did."""
+        return ConfigurationError(
+            ADDRESS, f"the cluster at {self._address} {problem}; {SAME_CHARGE}"
+        )
+
+
+def _watch(futures: Sequence[Future], places: Iterable[int], ended: SimpleQueue[int]) -> None:
+    """Let the places of results come into a queue once they are done, failed or lost."""
+    for place in places:
+        futures[place].add_done_callback(lambda _, place=place: ended.put(place))
+
+
+def _next(ended: SimpleQueue[int]) -> int | None:
+    """Return what comes next out of a queue; None where nothing does for a while."""
+    try:
+        return ended.get(timeout=LOOK_SECONDS)
+    except Empty:
+        return None
+
+
+def _counted(counting: Counting[PartT, CountsT, ResultT], parts: list[PartT]) -> CountsT:
+    """Return the sum of the counts of some parts."""
+    return reduce(counting.merged, map(counting.of, parts))
+
+
+def _merged(
+    counting: Counting[PartT, CountsT, ResultT], first: CountsT, second: CountsT
+) -> CountsT:
+    """Return the sum of two counts."""
+    return counting.merged(first, second)
+
+
+def _run(function: Callable[[PartT], ResultT], part: PartT) -> ResultT:
+    """Return the result of a function on a part."""
+    return function(part)

@@ -1,0 +1,368 @@
+"""Reading and writing of the index of recorded answers, on the caller's connection.
+
+The index finds recorded answers by keyed hash. It has a short unsorted list of newest items, and
+several levels of sorted blocks of items.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from app.errors import LedgerCorruptError
+from app.ledger.answer_index.key_blocks import (
+    IMAGE_LEVELS,
+    KeyImage,
+    NoBlocks,
+    block_of,
+    item_of,
+    numbers_in,
+)
+from app.ledger.database.driver import fetch_all, insert_rows
+from app.ledger.database.statements import RecordedAnswer, checked_answer, checked_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+SEARCHED_MAX: Final = 256
+"""Rows that one statement asks for by their keys."""
+
+BEHIND_MAX: Final = 10_000
+"""Answers of other servers that are added one by one; beyond, the image is read anew."""
+
+_FIELDS: Final = ", ".join(RecordedAnswer.__struct_fields__)
+_NEWEST: Final = (
+    "SELECT vector_digest, query_id FROM newest_answers WHERE release_number = ? ORDER BY query_id"
+)
+_ONE_NEWEST: Final = (
+    "SELECT query_id FROM newest_answers WHERE release_number = ? AND vector_digest = ?"
+)
+_FORGET_NEWEST: Final = "DELETE FROM newest_answers WHERE release_number = ?"
+_FIRST_BLOCKS: Final = (
+    "SELECT level, block, body FROM key_blocks WHERE release_number = ? AND level <= ?"
+)
+_EVERY_BLOCK: Final = (
+    "SELECT level, block, body FROM key_blocks WHERE release_number = ? "
+    "AND (level > ? OR (level = ? AND block > ?)) ORDER BY level, block LIMIT 64"
+)
+_SOME_BLOCKS: Final = (
+    "SELECT block, body FROM key_blocks "
+    "WHERE release_number = ? AND level = ? AND block >= ? AND block < ?"
+)
+_ONE_BLOCK: Final = (
+    "SELECT body FROM key_blocks WHERE release_number = ? AND level = ? AND block = ?"
+)
+_DEPTH: Final = "SELECT MAX(level) FROM key_blocks WHERE release_number = ?"
+_PUT_BLOCK: Final = (
+    "INSERT INTO key_blocks (release_number, level, block, body) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (release_number, level, block) DO UPDATE SET body = excluded.body"
+)
+_BLOCKS_ASKED: Final = (
+    "WITH asked (level, block) AS (VALUES {asked}) "
+    "SELECT key_blocks.level, key_blocks.block, body FROM asked CROSS JOIN key_blocks "
+    "WHERE key_blocks.level = asked.level AND key_blocks.block = asked.block "
+    "AND release_number = ?"
+)
+_NEWEST_ASKED: Final = (
+    "WITH asked (digest) AS (VALUES {asked}) "
+    "SELECT query_id FROM asked CROSS JOIN newest_answers "
+    "WHERE newest_answers.vector_digest = asked.digest AND release_number = ?"
+)
+_ANSWERS_ASKED: Final = (
+    f"WITH asked (number) AS (VALUES {{asked}}) SELECT vector_digest, {_FIELDS} "  # noqa: S608 -- names of columns
+    "FROM asked CROSS JOIN answers WHERE answers.query_id = asked.number AND release_number = ?"
+)
+_ONE_ANSWER: Final = (
+    f"SELECT vector_digest, {_FIELDS} FROM answers WHERE release_number = ? AND query_id = ?"  # noqa: S608 -- as above
+)
+_EARLIER_ASKED: Final = (
+    f"WITH asked (digest) AS (VALUES {{asked}}) SELECT vector_digest, {_FIELDS} "  # noqa: S608 -- as above
+    "FROM asked CROSS JOIN answers WHERE answers.vector_digest = asked.digest "
+    "AND release_number = ? AND qualifier IS NULL"
+)
+_IS_EARLIER: Final = "SELECT qualifier FROM answers WHERE release_number = ? AND query_id = ?"
+_FOLLOWING: Final = (
+    "SELECT sequence, vector_digest FROM answers WHERE release_number = ? AND query_id > ? "
+    "ORDER BY query_id"
+)
+_ONE: Final = "(?)"
+_TWO: Final = "(?, ?)"
+
+
+class StoredBlocks:
+    """The stored index blocks of one release, inside a transaction."""
+
+    def __init__(self, connection: Connection, release_number: int) -> None:
+        """Store the connection with which blocks of the index are read."""
+        self._connection = connection
+        self._release_number = release_number
+
+    def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
+        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
+        at = (self._release_number, level, first, first + count)
+        return {
+            _number(block): checked_bytes(body)
+            for block, body in fetch_all(self._connection, _SOME_BLOCKS, at)
+        }
+
+
+def read_image(connection: Connection, release_number: int, answered: int) -> KeyImage:
+    """Return the stored newest items and first levels of the index.
+
+    Args:
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
+
+    Raises:
+        LedgerCorruptError: a block does not consist of whole items.
+
+    """
+    blocks = fetch_all(connection, _FIRST_BLOCKS, (release_number, IMAGE_LEVELS))
+    return KeyImage(
+        answered=answered,
+        earlier=earlier_count(connection, release_number, answered),
+        depth=_depth(connection, release_number),
+        newest=b"".join(item_of(*each) for each in newest_digests(connection, release_number)),
+        bodies={
+            (_number(level), _number(block)): checked_bytes(body) for level, block, body in blocks
+        },
+    )
+
+
+def caught_up(
+    image: KeyImage | None, connection: Connection, release_number: int, answered: int
+) -> KeyImage:
+    """Return the in-memory index of answers, brought up to date with other servers' answers.
+
+    Args:
+        image: an earlier copy of the index; None to read it from the database.
+        connection: a connection inside a transaction with the write lock.
+        release_number: the number of the release in the database.
+        answered: the number of the release's newest answer.
+
+    """
+    if image is None or not 0 <= answered - image.answered <= BEHIND_MAX:
+        return read_image(connection, release_number, answered)
+    if answered > image.answered:
+        for digests in _following(connection, release_number, image.answered):
+            image.add(digests)
+            if image.is_full:
+                image.seal(NoBlocks())
+        image.depth = _depth(connection, release_number)
+    return image
+
+
+def keep(
+    image: KeyImage, connection: Connection, release_number: int, digests: Sequence[bytes]
+) -> None:
+    """Add the answers of an entry to the index, and move items to blocks if that is due.
+
+    Raises:
+        SQLAlchemyError: the database refused the write.
+
+    """
+    image.add(digests)
+    if not image.is_full:
+        return
+    changed = image.seal(StoredBlocks(connection, release_number))
+    fetch_all(connection, _FORGET_NEWEST, (release_number,))
+    rows = [(release_number, level, block, body) for (level, block), body in changed.items()]
+    insert_rows(connection, _PUT_BLOCK, rows)
+
+
+def find_recorded(
+    connection: Connection,
+    release_number: int,
+    vector_digests: Sequence[bytes],
+    image: KeyImage | None = None,
+) -> list[tuple[bytes, RecordedAnswer]]:
+    """Return the recorded answers to some vectors, by the vectors' keyed hashes.
+
+    Args:
+        connection: a connection inside a transaction.
+        release_number: the number of the release that answered.
+        vector_digests: the keyed digests of the vectors, 32 bytes each.
+        image: the writer's in-memory copy of the index, up to date in this transaction; None to
+            read the database.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+        TypeError: a row has a value of a wrong type.
+        LedgerCorruptError: the index has a key whose answer is missing.
+
+    """
+    if image is not None and len(vector_digests) == 1:
+        return _find_one(connection, release_number, vector_digests[0], image)
+    numbers: list[int] = []
+    if image is None:
+        found = _asked(connection, _NEWEST_ASKED, _ONE, release_number, vector_digests)
+        numbers += [_number(number) for (number,) in found]
+        levels = range(1, _depth(connection, release_number) + 1)
+    else:
+        numbers += image.candidates_of(vector_digests)
+        levels = range(IMAGE_LEVELS + 1, image.depth + 1)
+    numbers += _in_blocks(connection, release_number, vector_digests, levels)
+    wanted = set(vector_digests)
+    rows = [*_answers(connection, release_number, numbers)]
+    if image is None or image.earlier:
+        rows += _asked(connection, _EARLIER_ASKED, _ONE, release_number, vector_digests)
+    return [
+        (checked_bytes(digest), checked_answer(values))
+        for digest, *values in rows
+        if digest in wanted
+    ]
+
+
+def _find_one(
+    connection: Connection, release_number: int, digest: bytes, image: KeyImage
+) -> list[tuple[bytes, RecordedAnswer]]:
+    """Find one vector: the deepest level first, which has most keys, and no further than it is."""
+    at = (release_number, digest)
+    found = _matching(connection, release_number, digest, image.candidates(digest))
+    for level in range(image.depth, IMAGE_LEVELS, -1):
+        if found:
+            return found
+        place = (release_number, level, block_of(digest, level))
+        for (body,) in fetch_all(connection, _ONE_BLOCK, place):
+            numbers = numbers_in(checked_bytes(body), digest)
+            found = _matching(connection, release_number, digest, numbers)
+    if not found and image.earlier:
+        rows = _asked(connection, _EARLIER_ASKED, _ONE, release_number, at[1:])
+        return [(digest, checked_answer(values)) for _, *values in rows]
+    return found
+
+
+def _matching(
+    connection: Connection, release_number: int, digest: bytes, numbers: Iterable[int]
+) -> list[tuple[bytes, RecordedAnswer]]:
+    """Return the answer with that very digest, of those whose key begins alike."""
+    for number in numbers:
+        rows = fetch_all(connection, _ONE_ANSWER, (release_number, number))
+        if not rows:
+            raise LedgerCorruptError(f"answer {number} is missing from the answers table")
+        stored, *values = rows[0]
+        if stored == digest:
+            return [(digest, checked_answer(values))]
+    return []
+
+
+def _in_blocks(
+    connection: Connection, release_number: int, digests: Sequence[bytes], levels: Iterable[int]
+) -> list[int]:
+    """Return the numbers in the stored blocks of some levels whose keys are those of digests."""
+    asked: dict[tuple[int, int], list[bytes]] = {}
+    for level in levels:
+        for digest in digests:
+            asked.setdefault((level, block_of(digest, level)), []).append(digest)
+    places = list(asked)
+    found: list[int] = []
+    for begin in range(0, len(places), SEARCHED_MAX):
+        some = places[begin : begin + SEARCHED_MAX]
+        values = [each for place in some for each in place]
+        rows = _one_statement(connection, _BLOCKS_ASKED, _TWO, release_number, values)
+        for in_level, block, body in rows:
+            for digest in asked[_number(in_level), _number(block)]:
+                found += numbers_in(checked_bytes(body), digest)
+    return found
+
+
+def _answers(
+    connection: Connection, release_number: int, numbers: Sequence[int]
+) -> list[tuple[object, ...]]:
+    rows = list(_asked(connection, _ANSWERS_ASKED, _ONE, release_number, sorted(set(numbers))))
+    missing = set(numbers) - {row[1] for row in rows}
+    if missing:
+        raise LedgerCorruptError(f"answer {min(missing)} is missing from the answers table")
+    return rows
+
+
+def _asked(
+    connection: Connection,
+    statement: str,
+    mark: str,
+    release_number: int,
+    values: Sequence[bytes] | Sequence[int],
+) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of every value that has one, ``SEARCHED_MAX`` values at a time."""
+    for begin in range(0, len(values), SEARCHED_MAX):
+        some = values[begin : begin + SEARCHED_MAX]
+        yield from _one_statement(connection, statement, mark, release_number, some)
+
+
+def _one_statement(
+    connection: Connection,
+    statement: str,
+    mark: str,
+    release_number: int,
+    values: Sequence[bytes] | Sequence[int],
+) -> Sequence[tuple[object, ...]]:
+    # Few sizes, and so few statements to prepare; NULL fills one up and finds nothing.
+    width = mark.count("?")
+    count = len(values) // width
+    size = 1 << (count - 1).bit_length()
+    filled = (*values, *[None] * (width * (size - count)), release_number)
+    return fetch_all(connection, _text(statement, mark, size), filled)
+
+
+@lru_cache(maxsize=64)
+def _text(statement: str, mark: str, count: int) -> str:
+    return statement.format(asked=", ".join([mark] * count))
+
+
+def earlier_count(connection: Connection, release_number: int, answered: int) -> int:
+    """Return the number of answers that are older than the index of answers.
+
+    Early versions recorded answers without this index.
+    """
+    low, high = 0, answered
+    while low < high:
+        middle = (low + high + 1) // 2
+        rows = fetch_all(connection, _IS_EARLIER, (release_number, middle))
+        if rows and rows[0][0] is None:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def newest_digests(connection: Connection, release_number: int) -> list[tuple[bytes, int]]:
+    """Return the keyed hashes and numbers of the newest answers, in order."""
+    rows = fetch_all(connection, _NEWEST, (release_number,))
+    return [(checked_bytes(digest), _number(number)) for digest, number in rows]
+
+
+def every_block(connection: Connection, release_number: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield every block of the index: level, number and items."""
+    level = block = -1
+    while page := fetch_all(connection, _EVERY_BLOCK, (release_number, level, level, block)):
+        for row in page:
+            level, block = _number(row[0]), _number(row[1])
+            yield level, block, checked_bytes(row[2])
+
+
+def _following(connection: Connection, release_number: int, after: int) -> Iterator[list[bytes]]:
+    """Yield the digests of the answers after a number, an entry's together."""
+    digests: list[bytes] = []
+    current: object = None
+    for sequence, digest in fetch_all(connection, _FOLLOWING, (release_number, after)):
+        if sequence != current and digests:
+            yield digests
+            digests = []
+        current = sequence
+        digests.append(checked_bytes(digest))
+    if digests:
+        yield digests
+
+
+def _depth(connection: Connection, release_number: int) -> int:
+    ((deepest,),) = fetch_all(connection, _DEPTH, (release_number,))
+    return 0 if deepest is None else _number(deepest)
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a number of a key's place is a whole number")
+    return value

@@ -1,0 +1,66 @@
+"""One table of unstable answers' probabilities that keeps the budgets of several batches.
+
+The table is for generations (batches of rows) with different budgets. Its first threshold is the
+largest first threshold that any of the budgets needs. Each later threshold is the smallest one
+below its predecessor that *every* budget's inequality accepts. Theorem G applies to such a table,
+since each budget's inequality holds for all pairs of neighbouring thresholds:
+``app/privacy/generations/accounts_proof.md``. The theorem would not apply to the larger of two
+tables, threshold by threshold, because the inequality of each table accepts only that table's own
+steps.
+
+The inequality limits how far two neighbouring probabilities of an unstable answer may differ.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.errors import invariant
+from app.privacy.stability.hit_table import extended
+from app.privacy.stability.probability_curve import CurveInequality
+from app.privacy.stability.profile_parameters import first_threshold
+from app.privacy.stability.table_inequality import Entry, Excess, Inequality
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.privacy.generations.accounts import ProfileAccount
+
+
+class JointInequality(Inequality):
+    """The inequality that a table of probabilities must meet for several budgets at once.
+
+    It limits how far the probabilities of an unstable answer may differ between two neighbouring
+    distances, for each budget.
+    """
+
+    def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
+        """Prepare each budget's inequality; logarithms are computed by the first one."""
+        invariant(len(accounts) > 0, "a joint table serves one account at least")
+        self._each = [
+            Inequality(alpha=account.alpha, ln_ratio=account.ln_ratio) for account in accounts
+        ]
+
+    def excess(self, previous: Entry, following: Entry) -> Excess:
+        """Return the largest violation of the inequality over all budgets, with its slope."""
+        found = [inequality.excess(previous, following) for inequality in self._each]
+        return max(found, key=lambda excess: excess.value)
+
+
+def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
+    """Return the thresholds of a stability table that keeps every batch's budget.
+
+    A stability table has one threshold for each distance; the distance of a query is the number of
+    votes that may change without changing the leading label. An answer is unstable if a random
+    64-bit integer is below the threshold.
+
+    Args:
+        accounts: the privacy accounts of all generations that may vote together; the table keeps
+            the cutoff, Renyi order and price of each account.
+
+    """
+    inequality = JointInequality(accounts)
+    first = max(first_threshold(each.delta_release, each.cutoff) for each in accounts)
+    strictest = min(accounts, key=lambda account: account.ln_ratio)
+    curve = CurveInequality(float(strictest.alpha), float(strictest.ln_ratio))
+    return extended(inequality, curve, first)

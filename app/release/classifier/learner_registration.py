@@ -1,0 +1,101 @@
+"""The interface that every learner of a published classifier has in ``learner_table.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from app.learning.trees.upper_level_weights import tell_nobody
+from app.privacy.exponential.scored_tree import NEWEST_DIVISION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.schema import Schema
+    from app.data.streaming.streamed_rows import AnyRows
+    from app.learning.hypothesis import HypothesisClass
+    from app.learning.trees.upper_level_weights import Told
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.learner_properties import PublishedLearner
+    from app.release.classifier.written_hypotheses import Written
+    from app.settings.settings import Settings
+
+
+FIRST_INPUTS: Final = 1
+NEWEST_INPUTS: Final = 2
+"""Versions of the rule by which public numbers and points give a score its inputs.
+
+By the first there are tests of `bins` as configured, and waves; by the second there are numbers
+too, values that many points share have cuts, and `bins` that are not configured follow n.
+"""
+
+
+class ClassifierDraw(Protocol):
+    """The interface of a random draw of a classifier, whose parameters are public."""
+
+    def worth(self, source: str) -> str:
+        """Return a text on the accuracy to expect; ``source`` names the origin of the inputs."""
+        ...
+
+    def written(
+        self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
+    ) -> Written:
+        """Return a drawn classifier in its published form; its budget was charged before.
+
+        Args:
+            schema: the public schema.
+            rows: the private rows.
+            noise: the source of randomness.
+            told: a function that is told the progress of a long draw, in public numbers.
+
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierAsked:
+    """The public values that fix a classifier's draw: settings, budget, points, number of rows.
+
+    Attributes:
+        settings: the whole configuration.
+        charge: the classifier's share of epsilon and delta.
+        public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
+        row_count: the public number n of rows, or of persons.
+        is_first: whether nothing is charged yet; then a draw that would take hours is refused.
+        inputs: the version of the rule that selects a score's inputs.
+        division: the version of the rule that divides epsilon between a tree and its leaves.
+
+    """
+
+    settings: Settings
+    charge: Charge
+    public_values: NDArray[np.float64]
+    row_count: int
+    is_first: bool = False
+    inputs: int = NEWEST_INPUTS
+    division: int = NEWEST_DIVISION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerRegistration:
+    """An entry of the table of learners: how a classifier is drawn, and how rare a label may be.
+
+    Attributes:
+        learner: the public facts about the learner, with its name.
+        prepare: a function that returns the draw for given public numbers and points, and raises an
+            error if the draw would be impossible.
+        smallest_share: a function that returns the fraction of the rows that a label needs to
+            exceed the noise; with an empty ``public_values`` it returns a bound on this fraction.
+        drawn_class: a function that returns the hypothesis class of the draw for given public
+            points; None if the learner has no class.
+
+    """
+
+    learner: PublishedLearner
+    prepare: Callable[[ClassifierAsked], ClassifierDraw]
+    smallest_share: Callable[[ClassifierAsked], float]
+    drawn_class: Callable[[Settings, NDArray[np.float64]], HypothesisClass] | None = None

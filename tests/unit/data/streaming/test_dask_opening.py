@@ -1,0 +1,163 @@
+"""A cluster draws what this process draws, byte for byte, and its end is one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from distributed import LocalCluster
+
+from app.data.streaming import dask_engine
+from app.errors import ConfigurationError, DataError
+from app.ledger.ledger import open_ledger
+from app.privacy.voting.keyed_slots import KEY_BYTES
+from tests.builders.release.parts_release import PRIVATE, PartsRelease, write_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from app.release.progress import Progress
+
+
+STAGE = "fitting learners"
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> PartsRelease:
+    """Rows in three parts, and a release on them."""
+    return write_parts(tmp_path_factory.mktemp("dask") / "release", depth=3, relabelled=False)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """A scheduler and two workers in this process."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as running:
+        yield running
+
+
+def _of(cluster: LocalCluster) -> dict[str, str]:
+    return {
+        "CONCLAVE_ENGINE__NAME": "dask",
+        "CONCLAVE_ENGINE__ADDRESS": cluster.scheduler_address,
+        "CONCLAVE_ENGINE__WORKERS": "2",
+    }
+
+
+def test_a_cluster_draws_the_same_bytes(parts: PartsRelease, cluster: LocalCluster) -> None:
+    """Fingerprint, slots, hypothesis and learners are those of the local engine."""
+    assert parts.drawn(ledger="dask.db", environment=_of(cluster)) == parts.drawn(ledger="local.db")
+
+
+def test_a_cluster_numbers_persons_alike(tmp_path: Path, cluster: LocalCluster) -> None:
+    """Whose rows lie on both workers: the same persons, weights, slots and learners."""
+    named = write_parts(tmp_path / "release", persons=66_000)
+    of_cluster = named.drawn(ledger="dask.db", environment=_of(cluster))
+    assert of_cluster == named.drawn(ledger="local.db")
+    assert len(of_cluster["permutation"]) == KEY_BYTES
+
+
+def test_a_refusal_comes_from_the_workers(parts: PartsRelease, cluster: LocalCluster) -> None:
+    """A field that does not fit is named as ever, by column and row."""
+    text = parts.config.read_text()
+    narrow = parts.folder / "narrow.toml"
+    narrow.write_text(text.replace('classes = ["no", "yes"]', 'classes = ["no", "maybe"]'))
+    refused = PartsRelease(parts.folder, parts.rows, narrow)
+    with pytest.raises(DataError, match='column "label", row') as caught:
+        refused.open(ledger="refused.db", environment=_of(cluster))
+    assert "yes" not in str(caught.value)
+
+
+def test_nobody_at_the_address_is_one_line(parts: PartsRelease) -> None:
+    """It names the setting, before anything is charged."""
+    nowhere = {"CONCLAVE_ENGINE__NAME": "dask", "CONCLAVE_ENGINE__ADDRESS": "nowhere"}
+    with pytest.raises(ConfigurationError, match=r"engine\.address: no scheduler") as caught:
+        parts.open(ledger="nowhere.db", environment=nowhere)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("stage", ["reading rows", STAGE])
+def test_a_worker_that_ends_loses_nothing_but_time(parts: PartsRelease, stage: str) -> None:
+    """What it held is computed again on the other: the same bytes, under the same charges."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as shrinking:
+        ended: list[str] = []
+
+        def end(stage: str, done: int, total: int | None) -> None:
+            del total
+            if done and not ended:
+                ended.append(stage)
+                shrinking.sync(shrinking.workers[0].close, nanny=False)
+
+        drawn = parts.drawn(
+            ledger=f"{stage[:3]}.db", environment=_of(shrinking), progress=_once(end, stage)
+        )
+    assert ended
+    assert drawn == parts.drawn(ledger=f"{stage[:3]}-local.db")
+    assert len(_charges(parts, f"{stage[:3]}.db")) == len(_charges(parts, f"{stage[:3]}-local.db"))
+
+
+def test_workers_that_all_end_are_one_line(
+    parts: PartsRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster without a worker ends the opening, and the next start goes on."""
+    monkeypatch.setattr(dask_engine, "LOOK_SECONDS", 0.1)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as emptied:
+        environment = {**_of(emptied), "CONCLAVE_ENGINE__WORKERS": "1"}
+
+        def end(stage: str, done: int, total: int | None) -> None:
+            del stage, done, total
+            emptied.sync(emptied.workers[0].close, nanny=False)
+
+        with pytest.raises(ConfigurationError, match="has no worker any more") as caught:
+            parts.open(
+                ledger="emptied.db", environment=environment, progress=_once(end, "reading rows")
+            )
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scheduler_that_ends_charges_nothing_twice(parts: PartsRelease) -> None:
+    """The opening ends with one line, and the next one draws under the same charge."""
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as ending:
+        environment = {**_of(ending), "CONCLAVE_ENGINE__WORKERS": "1"}
+
+        def end(stage: str, done: int, total: int | None) -> None:
+            del done, total
+            if stage == STAGE:
+                ending.close()
+
+        with pytest.raises(ConfigurationError, match="is gone") as caught:
+            parts.open(ledger="ended.db", environment=environment, progress=_once(end, STAGE))
+    assert "\n" not in str(caught.value)
+    charged = _charges(parts, "ended.db")
+    drawn = parts.drawn(ledger="ended.db")
+    assert charged
+    assert all(drawn[name] for name in PRIVATE)
+    assert _charges(parts, "ended.db") == charged
+
+
+def _once(progress: Progress, wanted: str) -> Progress:
+    """Return a progress that calls another where a stage has come to something, once."""
+    called: list[str] = []
+
+    def note(stage: str, done: int, total: int | None) -> None:
+        if not called and stage == wanted and done:
+            called.append(stage)
+            progress(stage, done, total)
+
+    return note
+
+
+def _charges(parts: PartsRelease, name: str) -> list[dict[str, object]]:
+    """Return the charges in a ledger."""
+    ledger = open_ledger(f"sqlite:///{parts.folder / name}", create=False)
+    entries = ledger.public_entries(0, 100)
+    ledger.close()
+    return [entry for entry in entries if entry["kind"] == "ShareCharged"]
