@@ -42,7 +42,7 @@ class PlanRequest:
         targets: the accuracy target alpha, the failure probability beta and the number m of new
             answers of the ensemble.
         cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
-            the noise rule ``paper`` has its own cutoff.
+            calibration ``paper`` has its own cutoff.
         ensemble_size: the number k of models; None if it follows from the noise parameters or the
             number of rows.
         class_count: the number L of labels, at least 2.

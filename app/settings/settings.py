@@ -259,7 +259,7 @@ class Settings(Section):
           weights at the whole epsilon;
         * with noisy gradient descent at a large delta, because its cost in the joint budget then
           exceeds its own share;
-        * with the noise rule ``certified``, because its classifier would have to wait in a joint
+        * with calibration ``certified``, because its classifier would have to wait in a joint
           budget.
         """
         if self.privacy.accounting is not None:

@@ -306,7 +306,7 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
     The threshold's noise is prescribed: its draws give 1, 2, 3 and so on.
 
     Args:
-        audited: the mechanism under audit, with the noise rule ``svt`` (sparse vector).
+        audited: the mechanism under audit, with calibration ``svt`` (sparse vector).
         queries: whether each query's answer is unstable; queries after the end of the run are left
             out.
 

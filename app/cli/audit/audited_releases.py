@@ -110,7 +110,7 @@ def audit_releases(
         pairs: the pairs of neighbouring data sets; None for all pairs that fit the mechanism.
 
     Returns:
-        The report; None for the noise rule ``paper``, which would need too many rows.
+        The report; None for calibration ``paper``, which would need too many rows.
 
     Raises:
         ConclaveError: the reason why a release could not open.

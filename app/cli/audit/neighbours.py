@@ -107,7 +107,7 @@ def audited_claim(settings: Settings) -> Claim:
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     """Return the pairs of neighbouring data sets that reveal most about the configured mechanism.
 
-    There are none for the noise rule ``paper``, whose chunks need too many rows.
+    There are none for calibration ``paper``, whose chunks need too many rows.
 
     Raises:
         ConfigurationError: no parameters fit the budget.

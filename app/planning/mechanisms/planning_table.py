@@ -109,7 +109,7 @@ def calibrations(
         known: noise parameters that are already computed for this budget, or None.
 
     Returns:
-        The noise parameters by the name of the noise rule (``svt`` by variant), and for
+        The noise parameters by the name of the calibration (``svt`` by variant), and for
         ``noisy-vote``; a mechanism for which no parameters fit the budget is left out.
 
     """

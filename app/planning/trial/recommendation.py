@@ -174,7 +174,7 @@ def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) ->
 
     The shares are not changed if the release uses a random sample of its rows, if its relabelling
     rule is drawn from the labellings of the rows themselves (``hypotheses.grid = "private"``), or
-    if its noise rule is ``paper``.
+    if its calibration is ``paper``.
     """
     relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
     budget = request.budget
