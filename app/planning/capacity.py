@@ -8,7 +8,7 @@ from the noise that the release would use:
 * In a stability test, every query is assumed to have the fraction f. Each answer is unstable with a
   probability p, so the T-th unstable answer is answer number T/p on average, where T is the cutoff.
   With calibration ``profile`` the answers are independent, and T/p is the exact mean. With the
-  calibration ``svt`` (sparse vector), queries between two unstable answers share the threshold's
+  calibration ``svt`` (sparse vector) queries between two unstable answers share the threshold's
   noise, and the mean is at least T/p, since 1/p is convex in p.
 * If each public cell is answered only once, no number of unstable answers ends the voting.
 * A noisy vote answers m queries whatever the votes are. The figure is the largest m whose noise
