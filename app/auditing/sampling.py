@@ -11,8 +11,6 @@ distinguish. A *stretch* is a number of consecutive queries with the same votes.
 the number of votes above half for the audited label; the leads on the two data sets differ by the
 number of votes that one record can change, and the data set with the larger lead may be another in
 each stretch.
-
-Each adversary repeats one query, with a lead (votes above half for the audited label) of its own.
 """
 
 from __future__ import annotations

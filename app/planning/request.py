@@ -181,7 +181,7 @@ class PlanRequest:
     def asked_of(
         self, row: MechanismRegistration, epsilon: Fraction
     ) -> tuple[AnswersAsked, Fraction]:
-        """Return the public numbers and the epsilon with which another mechanism would answer.
+        """Return the parameters, and the epsilon, with which another mechanism would answer.
 
         Args:
             row: the entry of the other mechanism in the table of answering mechanisms.
@@ -189,7 +189,7 @@ class PlanRequest:
                 a joint budget with them.
 
         Returns:
-            The public numbers of the other mechanism, and the epsilon of its answers and of the
+            The parameters of the other mechanism, and the epsilon of its answers and of the
             draws that share a joint budget with them.
 
         """

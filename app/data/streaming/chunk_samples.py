@@ -234,7 +234,7 @@ class SampleFit:
     secret: bytes = field(repr=False)
 
     def of(self, samples: ChunkSamples) -> bytes:
-        """Return the trained models as bytes, from a part that holds these chunks as a whole."""
+        """Return the models of some chunks as bytes, trained on the chunks' sampled rows."""
         own = self.sampling.cut(samples, self.chunks)
         offsets = self.sampling.offsets(own, self.chunks)
         with ONE_AT_A_TIME:

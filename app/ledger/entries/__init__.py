@@ -6,7 +6,7 @@
   follow the earlier entries, when it is written and when it is read.
 * ``generations.py`` does the same for the entries of a release that accepts further batches of
   rows.
-* ``entry_rules.py`` has the error for such an entry, and the rules for answers with scores.
+* ``illegal_entries.py`` defines the error for such an entry, and when an answer with scores is one.
 * ``checkpoint.py`` stores the state at an entry, for a fast start.
 * ``newest_entries.py`` computes the newest state from a known state and the later entries, and
   checks the later answers.

@@ -46,7 +46,8 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
     threshold_noise_name,
 )
-from app.ledger.entries.entry_rules import (
+from app.ledger.entries.generations import Generations
+from app.ledger.entries.illegal_entries import (
     OUTPUT,
     SCORE,
     IllegalError,
@@ -55,7 +56,6 @@ from app.ledger.entries.entry_rules import (
     exact,
     illegal_scores,
 )
-from app.ledger.entries.generations import Generations
 from app.privacy.learner_properties import LEARNERS
 
 

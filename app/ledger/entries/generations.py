@@ -29,7 +29,7 @@ from app.ledger.entries.entry_kinds import (
     labelling_name,
     slots_name,
 )
-from app.ledger.entries.entry_rules import IllegalError, allow, exact
+from app.ledger.entries.illegal_entries import IllegalError, allow, exact
 from app.privacy.generations.accounts import ProfileAccount
 from app.privacy.stability.profile_parameters import hits_hold
 

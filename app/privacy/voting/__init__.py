@@ -3,10 +3,13 @@
 * ``tallies.py`` lets all models vote on a batch of queries, and counts the votes.
 * ``votes.py`` computes a query's leading label and its distance to instability from the vote
   counts.
-* ``keyed_slots.py`` assigns rows to slots by a secret key, if the rows are read as a stream.
+* ``keyed_slots.py`` permutes rows by a secret key, if the rows are read as a stream: a row's slot
+  is
+  its place in the permuted order, which decides the chunk in which it votes.
 * ``query_decision.py`` takes one step of a release's answers by its mechanism, and computes the
   phase that follows: ``ensemble``, ``classifier`` or ``halted``; ``query_decision_proof.md`` has
   its proof.
-* ``answering_mechanism.py`` has the interface of the mechanisms.
+* ``answering_mechanism.py`` has the interface of the mechanisms; ``answering_mechanism_proof.md``
+  shows why a claim about one step is a claim about a whole run.
 * ``knowledge_transfer.py`` makes a training set for a student model from the answers.
 """

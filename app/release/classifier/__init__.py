@@ -16,9 +16,10 @@ The document and its predictions:
 * ``classifier_document.py`` has the structure of the JSON document, and reads it.
 * ``published_classifier.py`` writes every hypothesis as a document, and predicts with a document.
   Three forms have their own module: ``published_scores.py`` (scores from feature tests and cosine
-  features), ``grid.py`` (cells) and ``published_predictor.py`` (a user's predictor, or a fitted
-  scikit-learn student).
-* ``written_hypotheses.py`` writes a hypothesis of each class into the document.
+  features), ``grid.py`` (cells, next to the learner that draws them) and
+  ``published_predictor.py`` (a user's predictor, or a fitted scikit-learn student).
+* ``written_hypotheses.py`` has one function for each hypothesis class, which writes the class's
+  part of the document; ``published_classifier.py`` calls it.
 * ``export_formats.py`` has the two formats for download: the JSON document, and the ONNX model of
   ``onnx/``.
 """

@@ -3,7 +3,8 @@
 The mechanisms get these parameters and never see the settings. Settings that cannot be served are
 refused here, before anything is charged.
 
-* ``configuration.py`` has the whole configuration: charges, hypothesis classes, tests, learner.
+* ``configuration.py`` has :class:`Configuration`, all public parameters together: charges,
+  hypothesis classes, feature tests, learner. The file ``conclave.toml`` is read in ``app/settings/``.
 * ``answer_terms.py`` makes the parameters of the answers: budget, noise and mechanism.
 * ``accounting.py`` decides whether shares are added up, or answers and draws share one account.
 * ``draw_parameters.py`` makes the parameters of the models: their number k, and relabelling.
@@ -16,5 +17,6 @@ refused here, before anything is charged.
 * ``answer_time.py`` measures the time of an answer on made-up rows, and refuses answers that take
   too long.
 * ``work_limits.py`` refuses training and draws that would take hours.
-* ``answer_time_padding.py`` makes the time of an evaluation a multiple of a public constant.
+* ``answer_time_padding.py`` computes how long a reply waits, so that its time is a multiple of a
+  public constant and reveals no vote; ``app/answering/`` waits by it.
 """

@@ -64,7 +64,7 @@ class Stated:
         state: the state that the ledger entries determine; an empty state before the release is
             opened.
         openings: the first entries of all releases in the ledger.
-        calibration: the noise parameters of the answers; None if answers have no share.
+        calibration: the noise parameters of the answers; None if answers have no share of epsilon.
         audit: the result of an audit; None if no report is given.
         version: the version of the program.
 
