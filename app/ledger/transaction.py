@@ -226,6 +226,7 @@ class Transaction:
 
         Raises:
             InvariantError: the answers do not follow from the ledger.
+            LedgerCorruptError: a value is of a wrong type.
             LedgerUnavailableError: the database did not take them.
 
         """
@@ -234,23 +235,9 @@ class Transaction:
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
         head = self.append(_released(vector_digests, given, self._state.generations))
-        is_label = given[0].precision is None
-        fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
-        # Python's sqlite3 looks for an adapter of every bytes and bool, and of none of these.
-        blobs = map(bytearray, vector_digests), map(bytearray, vectors)
-        qualified = map(bytearray, qualifiers or repeat(b"", count))
-        labels = [answer.label for answer in given]
-        stable = [int(answer.stable) for answer in given]
-        further = [map(attrgetter(name), given) for name in fields[len(_LABEL_FIELDS) :]]
-        at = repeat(self._release_number, count), repeat(head.sequence, count)
-        placed = list(zip(*at, *blobs, qualified, numbers, labels, stable, *further, strict=True))
-        self._in_database(
-            insert_rows,
-            self._connection,
-            _insert_answers(fields),
-            placed,
-            types=_answer_types(fields),
-        )
+        at = self._release_number, head.sequence
+        columns = vector_digests, vectors, given, qualifiers or [b""] * count
+        self._in_database(_insert_answers, self._connection, at, *columns)
         self._in_database(
             keep, self._recorded(), self._connection, self._release_number, vector_digests
         )
@@ -552,8 +539,30 @@ def _type_of(column: Column[object]) -> str:
     return str(column.type.compile(_POSTGRESQL)).lower()
 
 
+def _insert_answers(
+    connection: Connection,
+    at: tuple[int, int],
+    vector_digests: Sequence[bytes],
+    vectors: Sequence[bytes],
+    given: Sequence[RecordedAnswer],
+    qualifiers: Sequence[bytes],
+) -> None:
+    """Insert the answers of the entry at a release's number and its own."""
+    is_label = given[0].precision is None
+    fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
+    # Python's sqlite3 looks for an adapter of every bytes and bool, and of none of these.
+    blobs = [map(bytearray, each) for each in (vector_digests, vectors, qualifiers)]
+    numbers = [answer.query_id for answer in given]
+    labels = [answer.label for answer in given]
+    stable = [int(answer.stable) for answer in given]
+    further = [map(attrgetter(name), given) for name in fields[len(_LABEL_FIELDS) :]]
+    places = [repeat(each, len(given)) for each in at]
+    rows = list(zip(*places, *blobs, numbers, labels, stable, *further, strict=True))
+    insert_rows(connection, _insertion(fields), rows, types=_answer_types(fields))
+
+
 @lru_cache
-def _insert_answers(fields: tuple[str, ...]) -> str:
+def _insertion(fields: tuple[str, ...]) -> str:
     """Return the statement that inserts an answer of some fields; the others are null."""
     columns = (*_PLACED, *fields)
     marks = ", ".join("?" for _ in columns)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import InvariantError, LedgerUnavailableError
+from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import EnsembleFitted
 from app.ledger.ledger import RELEASE_SECRET, Ledger, Transaction
 from app.ledger.verification import verify
@@ -21,8 +21,11 @@ from tests.builders.ledger.releases import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from app.errors import ConclaveError
+    from app.ledger.ledger import AnswerRow
 
 
 class CallerError(Exception):
@@ -173,19 +176,24 @@ def middle_of_life_of_small_pieces(path: Path) -> Ledger:
     return ledger
 
 
-def test_swallowed_failure_is_not_committed(tmp_path: Path) -> None:
+def test_swallowed_failure_is_not_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A caller that goes on after a failed write does not get a half transaction."""
     ledger = middle_of_life(tmp_path / "swallowed.db")
+    first = answer(ledger, 10)
+    no_vector = answer(ledger, 11)._replace(vector=None)  # type: ignore[arg-type]  # -- the point
     with pytest.raises(LedgerUnavailableError):
-        swallow(ledger)
+        swallow(ledger, [first, no_vector], LedgerCorruptError)
+    monkeypatch.setattr(Transaction, "_refuse_recorded", lambda *_: None)
+    same_key = answer(ledger, 11)._replace(vector_digest=first.vector_digest)
+    with pytest.raises(LedgerUnavailableError):
+        swallow(ledger, [first, same_key], InvariantError)  # by the database
     assert ledger.read_state().answered == 9
     verify(ledger)
 
 
-def swallow(ledger: Ledger) -> None:
+def swallow(ledger: Ledger, rows: Sequence[AnswerRow], error: type[ConclaveError]) -> None:
     """Append answers of which the second is refused, and carry on as if nothing were."""
-    with ledger.transaction() as transaction:
-        first = answer(ledger, 10)
-        broken = answer(ledger, 11)._replace(vector=None)  # type: ignore[arg-type]  # -- the point
-        with pytest.raises(InvariantError):
-            transaction.record_answers([first, broken])
+    with ledger.transaction() as transaction, pytest.raises(error):
+        transaction.record_answers(rows)
