@@ -4,7 +4,8 @@ The mechanisms get these parameters and never see the settings. Settings that ca
 refused here, before anything is charged.
 
 * ``configuration.py`` has :class:`Configuration`, all public parameters together: charges,
-  hypothesis classes, feature tests, learner. The file ``conclave.toml`` is read in ``app/settings/``.
+  hypothesis classes, feature tests, learner. The file ``conclave.toml`` is read in
+  ``app/settings/``.
 * ``answer_terms.py`` makes the parameters of the answers: budget, noise and mechanism.
 * ``accounting.py`` decides whether shares are added up, or answers and draws share one account.
 * ``draw_parameters.py`` makes the parameters of the models: their number k, and relabelling.
