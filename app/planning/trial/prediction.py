@@ -47,7 +47,7 @@ class Prediction:
 def as_printed(
     row: MechanismRegistration, request: PlanRequest, agreement: Agreement
 ) -> Forecast | None:
-    """Return the forecast with the papers' own constants; None if they need more rows."""
+    """Return the forecast with the papers' constants; None if there are too few rows for these."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

@@ -57,7 +57,7 @@ class PipelineBudget:
         answers_delta: the delta for which the answering mechanism's noise is set.
         copies: the number of sampled rows that may be copies of one record; above 1 only if the
             sample is drawn with replacement.
-        copies_delta: the probability that a record has more copies than that.
+        copies_delta: the probability that a record has more than ``copies`` copies in the sample.
         account: the privacy account that the answers share with random draws, relabelling among
             them; None if shares of epsilon are added up.
 
