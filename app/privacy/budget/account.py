@@ -101,7 +101,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with ``factor`` times its epsilon, and with the noise for this epsilon."""
+        """Return the draw with its epsilon times ``factor``, and the noise for the new epsilon."""
         separation = self.squared_separation
         return replace(
             self,

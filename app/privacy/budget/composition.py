@@ -7,8 +7,8 @@ are charged their shares as well, and count as one mechanism with the sum of the
 number is rational, so the sum equals the budget without rounding.
 
 Exponential mechanisms are drawn with integer weights, at a cost in delta that is far below
-``2**-20`` of the release's delta. This part of delta is withheld from the answers and divided
-evenly among the exponential mechanisms that have a share.
+``2**-20`` of the release's delta. A ``2**-20`` part of the release's delta is withheld from the
+answers and divided evenly among the exponential mechanisms that have a share.
 """
 
 from __future__ import annotations

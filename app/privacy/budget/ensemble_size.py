@@ -77,7 +77,7 @@ class ApproximateProfile:
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
@@ -166,14 +166,20 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability at which m queries use up a tenth of the cutoff, at most 1/100."""
+    """Return the largest probability of an unstable answer for queries that deserve an answer.
+
+    At this probability m queries use up a tenth of the cutoff, or less if it is limited to 1/100.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability at which m queries use up the whole cutoff, at most 1/100."""
+    """Return the largest probability of an unstable answer at which m queries can be answered.
+
+    At this probability m queries use up the whole cutoff, or less if it is limited to 1/100.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -208,7 +214,7 @@ class HitTest(Protocol):
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         ...
 
 

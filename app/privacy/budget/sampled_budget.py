@@ -148,8 +148,8 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
-    The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
-    the cost of the draws.
+    The noise of the answers is set for the whole epsilon of the account, and leaves room in this
+    epsilon for the cost of the draws.
 
     Args:
         relabel: the charge for relabelling; None if rows keep their labels.

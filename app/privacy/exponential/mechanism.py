@@ -5,12 +5,12 @@
 7, step 6).
 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, delta_truncation
-being the cost of rounding the weights to integers (truncation). Here epsilon is the whole share,
-which includes the cost of numerical error: if every weight is correct up to a factor e^(+-eta), the
-mechanism runs at epsilon - 4 eta. In a joint privacy account (``app.privacy.budget.account``) it
-runs at epsilon - 8 eta, so that its likelihood ratios have range epsilon, and truncation costs the
-account at most delta_truncation. If a column names the person of each row, replace-one replaces all
-rows of a person, and n counts persons.
+being a bound on the cost of rounding the weights to integers (truncation). Here epsilon is the
+whole share, which includes the cost of numerical error: if every weight is correct up to a factor
+e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account
+(``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have
+range epsilon, and truncation costs the account at most delta_truncation. If a column names the
+person of each row, replace-one replaces all rows of a person, and n counts persons.
 
 **Proof.** The score has sensitivity 1 and the weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
