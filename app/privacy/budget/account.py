@@ -13,7 +13,8 @@ whatever queries are asked.
 ``app/privacy/budget/account_proof.md``.
 
 **Inputs and outputs.** In: shares of epsilon and a Renyi order, exact rationals, all public. Out:
-the logarithm of the moment that the draws use up, exact.
+the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that the draws use up,
+exact.
 
 **Utility.** At the Renyi order of the answers' own share, a draw costs at most its share, so an
 account is never worse than shares that are added up.

@@ -234,7 +234,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of models at which agreement of two thirds makes an answer stable."""
+    """Return the number of models at which agreement of two thirds of them makes answers stable."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 

@@ -83,7 +83,7 @@ class ProfileAccount:
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         alpha: alpha_g, the generation's order of Renyi divergence.
         ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the logarithm of the
-            moment that the budget allows.
+            moment of order alpha_g of the likelihood ratio that the budget allows.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
         delta_svt: the part of delta that covers the unstable answers.

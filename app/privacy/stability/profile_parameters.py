@@ -9,7 +9,8 @@ A stability table has one threshold for each distance; the distance of a query i
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
 
-``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
+``taken`` is the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that random
+draws in the same privacy account use up.
 """
 
 from __future__ import annotations
