@@ -12,7 +12,7 @@ only the leading 64 bits of the uniform number and of the table's entries are co
 distribution is exact. No floating-point number is used.
 
 Up to a scale of 512, a draw takes two random words and two table look-ups; each further digit takes
-as many again. The time of a draw hardly depends on the drawn value.
+two more of both. The time of a draw hardly depends on the drawn value.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def exponential_bounds(exponent: Fraction, scale_bits: int) -> tuple[int, int]:
         scale_bits: the number of binary digits after the point that the result keeps.
 
     Returns:
-        ``(low, high)``; their difference is some tens.
+        ``(low, high)``; the difference ``high - low`` is a few tens.
 
     """
     halvings = (exponent.numerator // exponent.denominator).bit_length()

@@ -51,7 +51,8 @@ class ScriptedNoise:
         """Return the next ``count`` of the given random words.
 
         Raises:
-            InvariantError: fewer words are left, or one of them is not a 64-bit word.
+            InvariantError: fewer than ``count`` words are left, or one of them is not a 64-bit
+                word.
 
         """
         drawn = list(islice(self._words, count))

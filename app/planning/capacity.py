@@ -7,12 +7,12 @@ from the noise that the release would use:
 
 * In a stability test, every query is assumed to have the fraction f. Each answer is unstable with a
   probability p, so the T-th unstable answer is answer number T/p on average, where T is the cutoff.
-  With calibration ``profile`` the answers are independent, and T/p is the exact mean. With the
-  calibration ``svt`` (sparse vector) queries between two unstable answers share the threshold's
-  noise, and the mean is at least T/p, since 1/p is convex in p.
+  With calibration ``profile`` (independent noise for each query) the answers are independent, and
+  T/p is the exact mean. With the calibration ``svt`` (sparse vector) queries between two unstable
+  answers share the threshold's noise, and the mean is at least T/p, since 1/p is convex in p.
 * If each public cell is answered only once, no number of unstable answers ends the voting.
 * A noisy vote answers m queries whatever the votes are. The figure is the largest m whose noise
-  lets such a label lose to another label at most once in a hundred queries.
+  lets the label with the fraction f lose to another label at most once in a hundred queries.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Capacity:
         lead: the number of votes by which the first label leads the second.
         distance: the number of votes that may change before another label can win; None for a noisy
             vote.
-        unstable_probability: the probability that such a query's answer is unstable; None for a
-            noisy vote, which has no unstable answers.
-        answers: the average number of the answer at which the ensemble stops, or for a noisy vote
-            the number of answers that it could give; limited neither by the configured m nor by the
-            number of queries.
+        unstable_probability: the probability that the answer to a query with this lead is unstable;
+            None for a noisy vote, which has no unstable answers.
+        answers: the mean number of answers until the ensemble stops, or for a noisy vote the number
+            of answers that it could give; the configured m and the number of queries do not limit
+            this number.
         labels: the number of these answers that are stable, so that they carry a label.
 
     """
@@ -71,7 +71,7 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
     Args:
         calibration: the noise parameters of the noisy vote.
-        agreement: the fraction of the votes for this label, for the result.
+        agreement: the fraction of the votes for this label, copied to the result.
         lead: the number of votes by which this label leads every other label.
 
     """
@@ -91,7 +91,7 @@ def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
 
     Args:
         test: the stability test with its noise parameters.
-        agreement: the fraction of the votes for this label, for the result.
+        agreement: the fraction of the votes for this label, copied to the result.
         lead: the number of votes by which this label leads the second label on every query.
 
     """

@@ -31,8 +31,8 @@ class Curve:
 
     Attributes:
         agreement: the fraction of the votes for the first label.
-        points: pairs of the parameter's value and the number of answers, by increasing value; the
-            planned release is one of them.
+        points: pairs of the parameter's value and the number of answers, by increasing value; one
+            of the points is the planned release.
 
     """
 
@@ -63,7 +63,8 @@ def panels(
 
     Args:
         request: the planned release.
-        rows_needed: the number of rows around which rows vary, if the number of rows is not known.
+        rows_needed: the number of rows around which the plotted numbers of rows lie, if the planned
+            number is not known.
         progress: a function that is called with the number of computed points and the number of all
             points.
 

@@ -54,20 +54,22 @@ class Plan:
         excess_errors: for each drawn rule, by mechanism, a bound on its error rate above that of
             the best rule, which fails with probability at most beta; empty if the number of rows is
             unknown.
-        votes_needed: the number k of votes that each mechanism needs at this budget, by its name.
+        votes_needed: the number k of votes that each mechanism needs at this budget, by the
+            mechanism's name.
         capacities: the number of answers for several fractions of agreeing models; empty if the
             release gives no answers by vote.
-        others: the number of labels that each mechanism would give with these k votes at this
+        others: the number of labels that each mechanism would give with the planned k votes at this
             budget, if nine tenths of the models agree, by the mechanism's name.
         changes: the number of labels for other values of epsilon, cutoff and number of rows, if
             nine tenths of the models agree.
         reasons: the reasons why the release cannot work, as sentences.
-        advice: the settings to change in this case, as sentences.
+        advice: the settings to change if the release cannot work, as sentences.
         notes: further notes on the plan, as sentences.
-        calibrations: the noise parameters of each mechanism at this budget, by its name.
+        calibrations: the noise parameters of each mechanism at this budget, by the mechanism's
+            name.
         prediction: the forecast from trials on made-up records; None without a trial.
-        unpredicted: the reason why no trial was possible; empty if there was one or none was asked
-            for.
+        unpredicted: the reason why no trial was possible; empty if there was a trial or if no trial
+            was requested.
 
     """
 
@@ -96,8 +98,8 @@ class Plan:
     def publishes_at_once(self) -> bool:
         """Whether a classifier may be published at once, which is better than online answers.
 
-        This is False if the models are of another kind than the class of rules, and for a release
-        that grows, which ``conclave learn`` does not support.
+        This is False if the models are of another kind than the rules, and for a release that
+        grows, which ``conclave learn`` does not support.
         """
         return not (self.request.with_estimator or self.request.is_growing)
 

@@ -19,13 +19,14 @@ class Stability:
     A query's distance is the number of votes that may change before another label wins.
 
     Attributes:
-        calibration: the noise parameters: the table of Theorem A, or the scales and threshold of
-            the sparse vector technique.
+        calibration: the noise parameters: a table of probabilities of unstable answers, or the
+            scales and threshold of the sparse vector technique.
         wanted_probability: the largest probability of an unstable answer at which a query is worth
             answering.
-        wanted_distance: the distance at which the test gives this probability.
-        wanted_agreement: the fraction of two labels' votes for the first label at this distance;
-            above 1 if not even all votes suffice.
+        wanted_distance: the distance at which an answer is unstable with probability
+            ``wanted_probability``.
+        wanted_agreement: the fraction of two labels' votes for the first label at
+            ``wanted_distance``; above 1 if not even all votes suffice.
         largest_probability: the probability of an unstable answer at which m queries reach the
             cutoff.
         unanimous_distance: the distance of k unanimous votes.
@@ -48,9 +49,9 @@ class NoisyLead:
 
     Attributes:
         calibration: the noise parameters.
-        wanted_probability: the largest probability of another label at which a query is worth
-            answering.
-        wanted_lead: the lead in votes at which another label has this probability.
+        wanted_probability: the largest probability that the noise changes the label at which a
+            query is worth answering.
+        wanted_lead: the lead in votes at which the noise changes the label with this probability.
         wanted_agreement: the fraction of two labels' votes for the first label at this lead; above
             1 if not even all votes suffice.
 

@@ -59,8 +59,8 @@ class PlanRequest:
         with_student: whether a classifier trained on the answers (a student) follows them.
         with_scores: whether answers are scores, so that the votes are counted by score bin and not
             by label.
-        with_estimator: whether the models are of another kind than the class of rules, so that they
-            cannot be listed.
+        with_estimator: whether the models are of another kind than the class of rules, so that the
+            possible models cannot be listed.
         after: what happens after answer m.
         on_cutoff: what happens after unstable answer T.
         learner: the name of the method that learns the classifier; None if the classifier has no

@@ -1,9 +1,10 @@
 """Decimal arithmetic with directed rounding, so that every error is on the safe side.
 
 To bound a sum, product or quotient of positive numbers from above, use upper bounds of the numbers
-that are added, multiplied or divided, use lower bounds of divisors, and round every operation up. A
-lower bound is computed the other way round. The decimal contexts ``UP`` and ``DOWN`` round up and
-down, and have :data:`~app.privacy.stability.table_inequality.DIGITS` digits.
+that are added, multiplied or divided, use lower bounds of divisors, and round every operation up.
+For a lower bound, use lower bounds of those numbers and upper bounds of divisors, and round every
+operation down. The decimal contexts ``UP`` and ``DOWN`` round up and down, and have
+:data:`~app.privacy.stability.table_inequality.DIGITS` digits.
 
 The module also writes parameters as strings without loss and reads them back, and computes the
 optimal composition of equal pure mechanisms, rounded up.
@@ -17,7 +18,7 @@ Claim: ``count`` mechanisms, each ``epsilon_each``-private and chosen adaptively
 and no smaller delta holds for all such mechanisms (Kairouz, Oh, Viswanath 2015, Theorem 3.3; in
 this form, for every epsilon, Murtagh and Vadhan 2016, Theorem 1.5). The reason is that every pure
 mechanism is a function of the randomised response to one bit, so the worst case is ``count``
-randomised responses, of which ``l`` are false.
+randomised responses, of which ``l`` give the wrong bit.
 """
 
 from __future__ import annotations

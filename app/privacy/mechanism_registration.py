@@ -9,7 +9,8 @@ for auditing.
 Relabelling gives each private row the label that a privately drawn rule predicts, before the models
 are trained.
 
-Some mechanisms compare votes with a noisy threshold.
+Some mechanisms compare a query's distance (the number of votes that may change without changing the
+leading label) with a noisy threshold.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersAsked:
-    """The public numbers of a configuration on which its answers depend.
+    """The public numbers of a configuration on which the noise of its answers depends.
 
     Attributes:
         relabel: the share of epsilon and delta charged for relabelling; None if rows keep their
@@ -112,7 +113,7 @@ class AnswersAsked:
             T.
         is_by_cutoff: whether the stability table uses the Renyi order and the split of delta that
             make it shortest at T, as the release's first entry says. A generation, which computes
-            its own T from the table, uses the older rule for both.
+            its own T from the table, uses the older rule for the order and the split.
 
     """
 

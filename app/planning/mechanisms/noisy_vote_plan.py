@@ -1,6 +1,7 @@
 """Planning of noisy votes: whether the winning label's lead in votes exceeds the noise.
 
-The document contains the lead in votes with which a label wins despite the noise.
+The module also writes the noise as a JSON document, with the lead in votes at which a label wins
+despite the noise.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     """Return the parameters of the paper's theorem, and whether there are enough rows.
 
     One mechanism on a random sample of the rows relabels and answers (Algorithm 3 of Nandi and
-    Bassily, ``docs/algorithms.md``), so it gets the shares of epsilon of both. If the configuration
-    sets the number k of models, it is used in place of the paper's k.
+    Bassily, ``docs/algorithms.md``), so it gets the shares of epsilon of relabelling and of
+    answers. If the configuration sets the number k of models, it is used in place of the paper's k.
 
     Raises:
         ConfigurationError: the paper's parameters do not keep the privacy that the paper claims.

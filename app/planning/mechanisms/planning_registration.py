@@ -33,17 +33,19 @@ class PlanningRegistration:
             models and a given lead in votes.
         forecast: returns the number of labels with k votes and at most m answers, given the
             measured agreement of models.
-        beside_leaves: returns the same number if a fraction of the queries reaches a tree leaf on
-            which few models agree; None if it follows from the probability of unstable answers.
+        beside_leaves: returns the forecast number of labels if a fraction of the queries reaches a
+            tree leaf on which few models agree; None if it follows from the probability of unstable
+            answers.
         variants: functions that compute the noise of each variant of the mechanism that a plan
             compares, by name.
         quick: computes the noise approximately, for computations with many values.
         takes_cutoff: whether the operator may choose the cutoff T.
-        cutoff_compared_max: the largest cutoff T for which a comparison computes the noise, which
-            takes too long for larger ones; None for no limit.
-        is_always_compared: whether plans of other mechanisms compare this mechanism too.
-        fewer_votes: a sentence that this mechanism would need only k votes; empty for the usual
-            sentence.
+        cutoff_compared_max: the largest cutoff T for which a comparison computes the noise, because
+            the computation takes too long for a larger T; None for no limit.
+        is_always_compared: whether a plan for another mechanism shows this mechanism for
+            comparison.
+        fewer_votes: a sentence that this mechanism would need only k votes; empty for the sentence
+            that other mechanisms use.
 
     """
 
@@ -62,7 +64,10 @@ class PlanningRegistration:
     fewer_votes: str = ""
 
     def is_compared_by(self, request: PlanRequest) -> bool:
-        """Return whether a plan compares this mechanism with others: always, or if configured."""
+        """Return whether a plan compares this mechanism with others.
+
+        It does if the mechanism could answer the queries, and is always compared or configured.
+        """
         if not self.variants or not request.may_serve(self.row):
             return False
         return self.is_always_compared or request.row is self.row

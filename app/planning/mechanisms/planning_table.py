@@ -109,8 +109,9 @@ def calibrations(
         known: noise parameters that are already computed for this budget, or None.
 
     Returns:
-        The noise parameters by the name of the calibration (``svt`` by variant), and for
-        ``noisy-vote``; a mechanism for which no parameters fit the budget is left out.
+        The noise parameters by the name of the mechanism's calibration, or ``noisy-vote``; the
+        sparse vector technique (``svt``) has one entry for each variant. A mechanism for which no
+        parameters fit the budget is left out.
 
     """
     found: dict[str, Weighed] = {}

@@ -42,7 +42,7 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the least useful number of rows in a chunk: one if models label public cells."""
+    """Return the smallest number of rows at which a chunk is useful; one if models label cells."""
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 

@@ -59,7 +59,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return how likely, in percent, epsilon lets a guess become that was 50 % likely before."""
+    """Return the largest probability, in percent, to which epsilon lets a chance of 50 % rise."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

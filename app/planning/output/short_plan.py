@@ -155,11 +155,11 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return a text on labels so rare that no answer may give them; empty if it is unknown.
+    """Return a text on labels so rare that no answer may give them; empty if none is known.
 
     Args:
         request: the configured release.
-        bounds: the bound on the excess error rate of each drawn rule, by mechanism.
+        bounds: for each drawn rule, by mechanism, a bound on its error rate above the best rule's.
         classes: the names of the labels.
         label_shares: the frequency of each label in a public sample; None without a sample.
 

@@ -3,15 +3,15 @@
 **From few models to k votes.** A query's lead among the k votes is estimated as k times its
 relative lead among the models of the trial. A trial trains fewer models than k, so the estimated
 leads vary too much. The probability of an unstable answer falls about exponentially with the
-distance (the votes that may change before another label wins); with a local slope a and an
-additional variance ``s^2``, its mean is too large by a factor of ``e^(a^2 s^2 / 2)``. The forecast
-divides by this factor.
+distance (the votes that may change before another label wins); if a is the local slope of the
+probability's logarithm and ``s^2`` the additional variance of the estimated distance, the mean
+probability is too large by a factor of ``e^(a^2 s^2 / 2)``. The forecast divides by this factor.
 
 **One number for many rules.** The forecast gives a number of answers for each made-up labelling
 rule. Under some rules few answers may be unstable, and under others so many that the ensemble soon
 stops; a mean or median may then lie where no rule lies. So the printed number is the one that is
 most likely to be right within a factor of two, with the fraction of rules for which it is right,
-and with the middle number of the other rules.
+and with the median number of the other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
 """
@@ -252,10 +252,10 @@ def tested_beside_leaves(
 
 
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
-    """Return the mean number of answers before the unstable answers or all answers run out.
+    """Return the mean number of answers until unstable answer T or answer m ends them.
 
-    Let N be the number of the answer that is unstable answer T, N' the number of the answer that
-    would be unstable answer T + 1, and u the probability of an unstable answer. Then
+    Count all answers from 1. Let N be the number at which unstable answer T comes, N' the number at
+    which unstable answer T + 1 would come, and u the probability of an unstable answer. Then
     ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``.
 
     Args:

@@ -7,7 +7,7 @@ trial uses the same people.
 **Labelling rules.** The rule that will relabel the rows depends on their private labels. So labels
 are made up: every feature has a random effect on them, a few effects much larger than the others,
 and the rest is chance. From these labels a rule is drawn in the same way as the release draws it.
-The seeds of rules are fixed too.
+The seeds of the rules are fixed, like those of the people.
 
 The module also reads the public frequencies of features from the schema.
 """
@@ -213,7 +213,7 @@ def made_up_labels(
     """Return made-up labels whose log-odds are sums of one effect per feature.
 
     Args:
-        values: encoded features of n made-up people, shape ``(n, d)``, none missing.
+        values: encoded features of n made-up people, shape ``(n, d)``; no value is missing.
         are_codes: whether each feature is categorical.
         class_count: the number L of labels, at least 2.
         drawn: the source of random effects and random labels.
@@ -266,7 +266,7 @@ def _people_count(searched: HypothesisClass) -> int:
 def column_laws(schema: Schema) -> tuple[ColumnLaw, ...]:
     """Return one distribution per feature: by public frequencies, or uniform.
 
-    Frequencies that do not add up to 1 are scaled; no value is missing.
+    Frequencies that do not add up to 1 are scaled. Made-up records have no missing values.
     """
     return tuple(
         _number(feature) if isinstance(feature, NumericFeature) else _category(feature)

@@ -24,8 +24,8 @@ class Prediction:
     Attributes:
         own: the forecast of the release as configured.
         by_mechanism: the forecast of each mechanism at its budget with its number k of models and
-            cutoff T, for ``paper`` with the papers' constants; None for a mechanism with more
-            chunks than rows.
+            cutoff T, for calibration ``paper`` with the papers' constants; None for a mechanism
+            with more chunks than rows.
         cliff: the risk of small tree leaves; None if no leaf is a risk.
         best: the recommended settings; None if no other settings could be tried.
         hypothesis_count: the number of made-up rules.
@@ -47,7 +47,7 @@ class Prediction:
 def as_printed(
     row: MechanismRegistration, request: PlanRequest, agreement: Agreement
 ) -> Forecast | None:
-    """Return the forecast with the papers' own constants; None if they need more rows."""
+    """Return the forecast with the papers' constants; None if there are too few rows for these."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

@@ -117,11 +117,11 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
 
 def picked(choices: Sequence[Choice]) -> Choice:
-    """Return the choice with the largest mean ratio to the best one, among choices with one k.
+    """Return the choice with the largest mean ratio to the best one, among choices of equal k.
 
-    Of choices with exactly equal ratios, it is the one that the leaf with the least agreement harms
-    least. Nearly equal ratios are not treated as equal, because even a difference of a thousandth
-    may hide a mechanism that gives only a tenth of the labels under some rules.
+    Of choices with exactly equal ratios, the result is the one that the leaf with the least
+    agreement harms least. Nearly equal ratios are not treated as equal, because even a difference
+    of a thousandth may hide a mechanism that gives only a tenth of the labels under some rules.
     """
     parts = parts_of_best([choice.forecast for choice in choices]).tolist()
     return max(zip(parts, choices, strict=True), key=lambda each: (each[0], _safety(each[1])))[1]

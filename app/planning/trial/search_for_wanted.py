@@ -57,8 +57,8 @@ class Attempt:
 
     Attributes:
         request: the tried release.
-        choice: its mechanism, number k of models, cutoff T and shares of epsilon; None if no choice
-            could be tried.
+        choice: the tried release's mechanism, number k of models, cutoff T and shares of epsilon;
+            None if no choice could be tried.
         labels: the number of labels that nine in ten made-up rules give, or without a trial the
             number of labels if nine in ten models agree; None if no number was wanted.
         loss: the bound on the excess error of the drawn rule; None if there is none.
@@ -80,10 +80,11 @@ class Offer:
     Attributes:
         wanted: the wanted answers and accuracy.
         own: the result at the configured epsilon and number of rows, with the best settings found.
-        by_epsilon: the release with the least epsilon that gives the wanted result, else with the
-            largest epsilon tried.
+        by_epsilon: the release with the least epsilon that gives the wanted result; if there is
+            none, the release with the largest epsilon tried.
         by_rows: the release with the fewest rows that gives the wanted result at the configured
-            epsilon, else with the most rows tried; None if the present number of rows suffices.
+            epsilon; if there is none, the release with the most rows tried; None if the present
+            number of rows suffices.
         published_epsilon: the epsilon at which a classifier that is published at once has the
             wanted accuracy; None if none may be published, or no accuracy is wanted.
 

@@ -3,8 +3,8 @@
 If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability
 ``1 - e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label
 if not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
-almost none, and disagree in between. A leaf counts as a risk if queries of this leaf, as frequent
-as its rows, halve the number of answers while the models agree on all other queries.
+almost none, and disagree in between. A leaf counts as a risk if queries that reach it, as frequent
+as the rows in it, halve the number of answers while the models agree on all other queries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cliff:
             number of answers.
         leaf_shares: the smallest and the largest fraction of people in such leaves.
         tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
-            answer has such a fraction of people, at most a few of them.
+            answer is given by such a fraction of people; at most a few tests are named.
         labels: the number of labels with the worst of these leaves.
         hypotheses_at_risk: the fraction of the made-up rules that give less than half of the mean
             number of labels.

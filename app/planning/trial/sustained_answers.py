@@ -2,9 +2,10 @@
 
 In every period one generation of rows is added, which can pay for T unstable answers. If G
 generations vote and a fraction u(G) of the answers is unstable, each unstable answer is charged to
-all G generations. A period brings T new units and an unstable answer uses G units, so
-``T (1 - u(G)) / (G u(G))`` stable answers per period can continue for ever. If clients ask less,
-more generations vote and u falls; if they ask more, fewer and fewer generations vote.
+all G generations. If a unit is one unstable answer charged to one generation, a period brings T new
+units and an unstable answer uses G units, so ``T (1 - u(G)) / (G u(G))`` stable answers per period
+can continue for ever. If clients ask less, more generations vote and u falls; if they ask more,
+fewer and fewer generations vote.
 
 u(G) is measured on made-up people (``agreement.py``), for G times as many votes as one generation
 has. It holds if all generations get their labels from the same relabelling rule (``pooled``,

@@ -9,11 +9,12 @@ the draws. The answers and the draws together are (epsilon, delta)-differentiall
 replacement of one record, epsilon being that of the account, whenever the draws are made and
 whatever queries are asked.
 
-**Proof.** One moment of all outputs, in the induction of Theorem A:
+**Proof.** One moment of all outputs, in the induction of Theorem A (on stability tables):
 ``app/privacy/budget/account_proof.md``.
 
 **Inputs and outputs.** In: shares of epsilon and a Renyi order, exact rationals, all public. Out:
-the logarithm of the moment that the draws use up, exact.
+the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that the draws use up,
+exact.
 
 **Utility.** At the Renyi order of the answers' own share, a draw costs at most its share, so an
 account is never worse than shares that are added up.
@@ -29,11 +30,8 @@ delta in the account.
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.
 
-In a joint privacy account the cost of answers is computed together with that of the draws of a
-relabelling rule and of a classifier.
-
-The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with that of
-the answers.
+The random draws in a joint privacy account are those of a relabelling rule and of a classifier,
+whose cost is computed together with that of the answers.
 """
 
 from __future__ import annotations
@@ -78,8 +76,8 @@ class Draw:
             interval of length epsilon, and not only within distance epsilon of zero.
         squared_separation: for a noisy gradient descent ``G^2``, the largest squared distance by
             which one record moves it, in variances of its noise; None for another draw. If the draw
-            also has a bounded range, public numbers decide later which of the two kinds it is, and
-            it costs the larger of both costs.
+            also has a bounded range, public numbers decide later which of the two kinds the draw
+            is, and the draw costs the larger of both costs.
 
     """
 
@@ -104,7 +102,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with ``factor`` times its epsilon, and with the noise for that."""
+        """Return the draw with its epsilon times ``factor``, and the noise for the new epsilon."""
         separation = self.squared_separation
         return replace(
             self,

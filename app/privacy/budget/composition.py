@@ -7,8 +7,8 @@ are charged their shares as well, and count as one mechanism with the sum of the
 number is rational, so the sum equals the budget without rounding.
 
 Exponential mechanisms are drawn with integer weights, at a cost in delta that is far below
-``2**-20`` of the release's delta. This part of delta is withheld from the answers and divided
-evenly among the exponential mechanisms that have a share.
+``2**-20`` of the release's delta. A ``2**-20`` part of the release's delta is withheld from the
+answers and divided evenly among the exponential mechanisms that have a share.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ def charges(
         delta: the release's delta, in (0, 1).
         shares: the fractions of epsilon.
         delta_shares: the fractions of delta, after the withheld part is subtracted, for answers,
-            statistics and a classifier that is learned with noise. By default the answers get all
-            of it, or nine tenths if statistics has a share, which then gets one tenth.
+            statistics and a classifier that is learned with noise. By default the answers get the
+            whole remaining delta, or nine tenths of it if statistics has a share, which then gets
+            one tenth.
 
     Returns:
         One charge for each mechanism with a share of epsilon, in the order in which they are
@@ -127,8 +128,8 @@ def mechanism_epsilon(
 
     If the weights are correct up to a factor ``e^(+-eta)``, rounding costs ``4 eta``: ``2 eta`` for
     the drawn weight and ``2 eta`` for the sum of weights, counting both neighbouring data sets. The
-    range of the likelihood ratios, from smallest to largest, grows by this amount at both ends, so
-    rounding costs it ``8 eta``.
+    range of the likelihood ratios, from smallest to largest, grows by ``4 eta`` at both ends, so if
+    the share bounds this range, rounding costs ``8 eta``.
 
     Args:
         share: the epsilon that the ledger charges.

@@ -13,9 +13,10 @@ configuration, so the number k of models reveals nothing about the rows:
 
 Models that vote by public cells get one row each, so k = n.
 
-The module also computes an approximate table of these probabilities in floating point, for
-planning. It takes a fifth of the time of the exact table, and its probabilities differ from the
-exact ones by about 1e-5 (a test compares them). No release relies on the approximate table.
+The module also computes an approximate table of the probabilities of unstable answers in floating
+point, for planning. It takes a fifth of the time of the exact table, and its probabilities differ
+from the exact ones by about 1e-5 (a test compares them). No release relies on the approximate
+table.
 
 The distance of a query is the number of votes that may change without changing the leading label.
 
@@ -76,7 +77,7 @@ class ApproximateProfile:
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
@@ -165,14 +166,20 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which a tenth of the cutoff is used up."""
+    """Return the largest probability of an unstable answer for queries that deserve an answer.
+
+    At this probability m queries use up a tenth of the cutoff, or less if it is limited to 1/100.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the probability of an unstable answer at which the whole cutoff is used up."""
+    """Return the largest probability of an unstable answer at which m queries can be answered.
+
+    At this probability m queries use up the whole cutoff, or less if it is limited to 1/100.
+    """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
@@ -207,7 +214,7 @@ class HitTest(Protocol):
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         ...
 
 
@@ -227,7 +234,7 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the number of models at which agreement of two thirds makes an answer stable."""
+    """Return the number of models at which agreement of two thirds of them makes answers stable."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
@@ -247,7 +254,7 @@ def ensemble_size_auto(
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        wanted: the number of models that the noise asks for, whatever the number of rows.
+        wanted: the number of models that the noise requires, whatever the number of rows.
         hypothesis_count: the number of hypotheses among which a learner searches.
 
     Returns:

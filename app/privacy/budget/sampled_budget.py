@@ -57,7 +57,7 @@ class PipelineBudget:
         answers_delta: the delta for which the answering mechanism's noise is set.
         copies: the number of sampled rows that may be copies of one record; above 1 only if the
             sample is drawn with replacement.
-        copies_delta: the probability that a record has more copies than that.
+        copies_delta: the probability that a record has more than ``copies`` copies in the sample.
         account: the privacy account that the answers share with random draws, relabelling among
             them; None if shares of epsilon are added up.
 
@@ -148,8 +148,8 @@ def joint_budget(
 ) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, as one account; None without answers.
 
-    The noise of the answers is set for the whole epsilon of the account, and leaves room in it for
-    the cost of the draws.
+    The noise of the answers is set for the whole epsilon of the account, and leaves room in this
+    epsilon for the cost of the draws.
 
     Args:
         relabel: the charge for relabelling; None if rows keep their labels.

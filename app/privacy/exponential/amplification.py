@@ -75,8 +75,9 @@ def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
 def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
     """Return the largest epsilon of an exponential mechanism that relabels at a given cost.
 
-    The epsilon is ``2 ln(e^(cost/2) - (L - 1))``, the solution of :func:`relabelled_epsilon`
-    without an inner cost for the parameter of the exponential mechanism.
+    The epsilon is ``2 ln(e^(cost/2) - (L - 1))``, which solves the formula of
+    :func:`relabelled_epsilon`, without an inner cost, for the parameter of the exponential
+    mechanism.
 
     Args:
         cost: the epsilon that relabelling may cost, at least 0.

@@ -4,7 +4,8 @@
 (lecture notes, "private PAC learning"; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm
 7, step 6).
 
-**Claim.** (epsilon, delta_truncation)-differentially private under replace-one. Here epsilon is the
+**Claim.** (epsilon, delta_truncation)-differentially private under replace-one, delta_truncation
+being a bound on the cost of rounding the weights to integers (truncation). Here epsilon is the
 whole share, which includes the cost of numerical error: if every weight is correct up to a factor
 e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account
 (``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have

@@ -11,8 +11,9 @@ delta_inner)-private in the relabelled rows. Then the algorithm on rows relabell
 delta) is the charge of the exponential mechanism, and the hypothesis could be released. With the
 rows' own dichotomies and the exponential mechanism at parameter t, epsilon is 2 ln(L - 1 + e^(t/2))
 + 4 eta, L being the number of labels and e^(+-eta) the error of a weight, and delta is (1 + e^E) v
-(Lemma L), E being epsilon + epsilon_inner and v the truncation of the draw. In this case only
-functions of the relabelled rows are covered, so the hypothesis is never released.
+(Lemma L), E being epsilon + epsilon_inner and v the total variation distance that rounding the
+weights to integers (truncation) causes in the draw. In this case only functions of the relabelled
+rows are covered, so the hypothesis is never released.
 
 **Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the rows that both
 neighbouring data sets share; both for the transcript with a fixed client:

@@ -227,8 +227,8 @@ def weighed_rows(
 ) -> NDArray[np.float64]:
     """Return the weight of an error on each row, at most the row's own weight.
 
-    A row's result depends only on its label, its own weight and the weights of labels. It is
-    rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that sums are exact and the weights of
+    A row's result depends only on its label, its own weight and the weights of labels. The result
+    is rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that sums are exact and the weights of
     one person's rows add up to at most 1.
     """
     whole = np.array(label_weights, dtype=np.int64)[labels]

@@ -2,9 +2,9 @@
 
 **Algorithm.** Corollary G1: one stability table, of Theorem A or of Theorem C, serves for all
 generations, the batches of rows. A generation with its own budget has a privacy account, from which
-every unstable answer takes the price in the table. The generation stops voting with the unstable
-answer that uses the account up. Since all unstable answers have one price, the account is a
-counter.
+every unstable answer takes the table's price of one unstable answer. The generation stops voting
+with the unstable answer that uses the account up. Since all unstable answers have one price, the
+account is a counter.
 
 **Claim.** Consider a release in which all active generations vote and every unstable answer is
 charged to each of them. Take a generation whose account :func:`check` accepts, and which stops
@@ -24,18 +24,19 @@ T being the table's own cutoff. A generation with a larger budget pays for more,
 by ``thresholds[0]``. A generation with a smaller budget pays for few or none, so a table is made
 for the smallest budget.
 
-**Deviations.** None: no paper prints it.
+**Deviations.** None: no paper prints this algorithm.
 
 **Raises.** ``ConfigurationError``: a budget that pays for no unstable answer. ``InvariantError``:
 an account that does not satisfy the theorem.
 
-A batch of rows is a generation, and pays from this budget for the unstable answers on which it
+A batch of rows is a generation, and pays from its own budget for the unstable answers on which it
 votes.
 
 The account is the part of the privacy budget that unstable answers use up, at a fixed price for
 each.
 
-The privacy of the stability table is proved by a numeric certificate (``certificate.py``).
+The stability table of Theorem C is proved private by a numeric certificate
+(``app/privacy/stability/certified/certificate.py``).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class ProfileAccount:
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         alpha: alpha_g, the generation's order of Renyi divergence.
         ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the logarithm of the
-            moment that the budget allows.
+            moment of order alpha_g of the likelihood ratio that the budget allows.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
         delta_svt: the part of delta that covers the unstable answers.

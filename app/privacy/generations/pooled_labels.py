@@ -6,7 +6,8 @@ a cell is always the one with the largest sum of noisy counts over generations.
 
 **Claim.** The noisy counts of a generation are epsilon_r-differentially private under replace-one
 in the generation's rows. Rows of any generation may be relabelled by any labelling computed from
-such counts, at any time and without further cost (Lemma 3), provided that the cells are public.
+such counts, at any time and without further cost (Lemma 3 of the proof), provided that the cells
+are public.
 
 **Proof.** One record moves a generation's counts by two in sum, and a labelling is a function of
 noisy counts: ``app/privacy/generations/pooled_labels_proof.md``.

@@ -1,7 +1,8 @@
 """A search, in floating point, for the Renyi order that allows the most unstable answers.
 
 No claim relies on the search: ``accounts.py`` checks the order and the number of unstable answers
-exactly.
+exactly. The distance of a query is the number of votes that may change without changing the leading
+label.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def best_order(
     Renyi divergence.
 
     Args:
-        thresholds: the stability table: for each distance, the number of 64-bit words, out of
-            ``2**64``, that make an answer unstable.
-        own_order: the Renyi order for which the table was made; it is tried too.
+        thresholds: the stability table: for each distance of a query, the number of 64-bit words,
+            out of ``2**64``, that make an answer unstable.
+        own_order: the Renyi order for which the table was made; it is one of the orders tried.
         epsilon: the generation's share of epsilon for answers.
         delta_svt: the part of delta that covers the unstable answers.
 

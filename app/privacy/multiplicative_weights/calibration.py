@@ -1,9 +1,8 @@
 """The noise, threshold and number of updates of a query release.
 
 Claim: take the mechanism of ``app.privacy.multiplicative_weights.mechanism`` with U updates,
-    threshold noise
-of scale ``b1``, test noise of scale ``b2`` and noise of scale ``s`` on each noisy count. For counts
-that move by at most 1 between neighbours the mechanism is
+threshold noise of scale ``b1``, test noise of scale ``b2`` and noise of scale ``s`` on each noisy
+count. For counts that move by at most 1 between neighbours the mechanism is
 
 * *one threshold* (threshold noise drawn once): ``(1/b1 + 2U/b2 + U/s)``-differentially private,
   with delta 0;
@@ -183,8 +182,8 @@ def calibrate(budget: QueryReleaseBudget, *, update_count: int) -> QueryReleaseC
 
     Args:
         budget: the privacy budget, and the numbers of rows, queries and cells.
-        update_count: the number U of updates, at most 1024; a number above that of queries is
-            reduced to it.
+        update_count: the number U of updates, at most 1024; a number above the number of queries is
+            reduced to the number of queries.
 
     Returns:
         The variant with the smaller error; the updates need not suffice for all passes.

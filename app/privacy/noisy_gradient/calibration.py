@@ -20,8 +20,8 @@ for every x, the left side is::
     e^(-a/2) ((epsilon + q/2) U(b) - (epsilon - q/2) U(a)) / sqrt(2 pi q) - (e^epsilon - 1)/2
 
 where ``a = (epsilon - q/2)^2 / q`` and ``b = (epsilon + q/2)^2 / q`` are rational. It is computed
-in decimals, with additional digits for those that the differences lose, and a bound on all rounding
-errors is added. Proof: ``app/privacy/noisy_gradient/proof.md``.
+in decimals, with additional digits in place of those that are lost in the differences, and a bound
+on all rounding errors is added. Proof: ``app/privacy/noisy_gradient/proof.md``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 
     Args:
         epsilon: the epsilon at which delta is computed, above 0, at most 1000.
-        squared_separation: q, the squared distance of the means in variances.
+        squared_separation: q, the squared distance of the means divided by the variance.
         digits: the number of decimal places, above 0.
 
     """
@@ -80,8 +80,9 @@ def covers(
     """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
     If simple bounds already decide the answer, the long series is not computed: no noise covers a
-    very large separation q, the squared shift divided by the variance, and the noise needs a
-    delta of at most ``e^(-a/2)``, where ``a = (epsilon - q/2)^2 / q``.
+    very large separation q, the squared shift divided by the variance, and if ``epsilon > q/2``,
+    the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``, where
+    ``a = (epsilon - q/2)^2 / q``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):

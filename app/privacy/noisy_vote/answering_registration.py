@@ -3,7 +3,8 @@
 There are four entries: for two labels and for more labels, each also for releases that decide each
 public cell once.
 
-The table gives the probability of each label by its number of votes.
+With two labels the noise is a table that gives the probability of each label by its number of
+votes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ in place of the distance to instability and the stability test. If v models vote
 adaptive queries are (epsilon, delta)-differentially private under replacement of one record,
 provided that replacing a record changes v by at most 1.
 
-**Proof.** Induction over answers for a Renyi moment: ``app/privacy/noisy_vote/bit_vote_proof.md``.
+**Proof.** Induction over answers for a moment of the likelihood ratio (Renyi):
+``app/privacy/noisy_vote/bit_vote_proof.md``.
 
 **Inputs and outputs.** ``private_vote_count``: the votes for both labels, k in total, secret.
 Outcome: the index of a label, public. ``half``: half of the table, 64-bit integers, public; entry j

@@ -13,7 +13,8 @@ versions opened add noise to one count, so ``v = 1``.)
 * As normal noise: ``s^2 > 16``, there are at most 2^40 draws of noise, and two normal distributions
   of variance ``s^2 - 16``, whose means have squared distance ``m v``, are (epsilon,
   delta)-indistinguishable with a smaller delta, as ``app.privacy.noisy_gradient.calibration``
-  decides. This condition needs about a seventh less noise, except if 16 is a large part of ``s^2``.
+  decides. The condition on normal noise needs about a seventh less noise, except if 16 is a large
+  part of ``s^2``.
 
 Proof: ``app/privacy/noisy_vote/proof.md``. The smaller variance of the two conditions is used; the
 stored parameters say which condition they satisfy, and :func:`check` tests this condition. The
@@ -118,9 +119,10 @@ def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the Renyi order at which the least Gaussian noise keeps a budget.
 
     The logarithm of the left side of the module's first condition is convex in alpha, so it is
-    smallest where its derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero. With the
-    r that solves this equation, the minimum falls as alpha grows; the order returned is the one at
-    which the minimum is ``ln delta``.
+    smallest where its derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero. Here r is
+    the Renyi divergence of the module's first condition. With the r that solves this equation, the
+    minimum falls as alpha grows; the order returned is the one at which the minimum is
+    ``ln delta``.
     """
     ln_delta = math.log(delta)
     low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND

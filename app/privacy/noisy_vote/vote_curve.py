@@ -74,7 +74,7 @@ class VoteCurve:
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return the Renyi divergence that a budget allows, times ``alpha - 1``, at orders alpha.
+    """Return ``alpha - 1`` times the Renyi divergence that a budget allows, at each order alpha.
 
     The Renyi divergence is that of all answers of the run together.
     """

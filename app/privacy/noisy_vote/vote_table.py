@@ -278,9 +278,9 @@ def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[in
         is_odd: whether the number k of votes is odd.
 
     Returns:
-        Probabilities as 64-bit integers, each the smallest for which the theorem's inequality holds
-        in both orders of neighbouring entries; the last entry is the first one below ``1e-12 *
-        2**64``.
+        Probabilities as 64-bit integers, each the smallest for which the inequality of the privacy
+        proof holds in both orders of neighbouring entries; the last entry is the first one below
+        ``1e-12 * 2**64``.
 
     """
     inequality = _inequality(alpha, ln_ratio)

@@ -2,8 +2,9 @@
 
 Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018, Algorithms
 3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into shares, and
-delta-hat and the threshold for soft labels have other values. The integer T enters lambda, w and k;
-n' is rounded down, and T, k and m_o are rounded up.
+delta-hat and the threshold for soft labels are corrected. The integer T (the cutoff) enters the
+formulas of lambda (the noise scale), w (the threshold) and k (the number of models). The number n'
+of sampled rows is rounded down, and T, k and the number m_o of public queries are rounded up.
 
 The parameters are real numbers, for planning and for a release as in the papers; their privacy is
 proved in the papers.

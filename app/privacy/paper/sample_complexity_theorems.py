@@ -20,16 +20,8 @@ Theorems 4.2 and 4.3.
 
 The numbers are for planning; no promise of a release relies on them.
 
-BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth 1989.
-
-AB is Anthony and Bartlett 1999.
-
 In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
 d the VC dimension and gamma the least error rate in the hypothesis class.
-
-NB is Nandi and Bassily 2020.
-
-BTT is Bassily, Thakkar and Thakurta 2018.
 """
 
 from __future__ import annotations
@@ -277,7 +269,7 @@ def universal_queries(targets: Targets) -> Bound:
 
 
 def ensemble_realizable(targets: Targets) -> Bound:
-    """Return the row count for ``m - T`` of m answers right, realizable case (BTT Theorem 4.3).
+    """Return the row count for ``m - T`` right answers of m, realizable case (BTT Theorem 4.3).
 
     BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
     1989. T is the number of unstable answers after which the models stop.
@@ -290,7 +282,7 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 
 def ensemble_agnostic(targets: Targets) -> Bound:
-    """Return the row count for ``m - T`` of m answers right, agnostic case (BTT Theorem 4.4).
+    """Return the row count for ``m - T`` right answers of m, agnostic case (BTT Theorem 4.4).
 
     BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
     of unstable answers after which the models stop.
@@ -305,7 +297,7 @@ def ensemble_agnostic(targets: Targets) -> Bound:
 def ensemble_as_classifier(targets: Targets) -> Bound:
     """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
-    The number of rows is that of Theorem 4.4; beta is at most alpha.
+    The number of rows is that of Theorem 4.4, with beta lowered to alpha if beta is larger.
     """
     bound = _ensemble(_confident(targets), Setting.AGNOSTIC)
     return replace(bound, error=7 * targets.alpha + 3 * targets.best_error)
@@ -386,16 +378,16 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """Return the row count for a table of means, each within alpha (query release, Theorem 10).
+    """Return the row count for a table of means, each within alpha (PAP Theorem 10).
 
     In the formulas alpha is the accuracy target, beta the failure probability, m the number of
     queries, d the VC dimension, p the dual VC dimension, H~ the class restricted to the public
     points and X the set of its cells.
 
-    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with ``(d
-    ln(1/alpha) + ln(1/beta)) / alpha`` public points.  Explicitly: points for a cover at alpha/4,
-    and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with ``ln|H~| = d ln(e m/d)`` and
-    ``ln|X| = p ln(e |H~|/p)``.
+    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
+    ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  The explicit number takes the points of
+    :func:`cover_rows` at alpha/4, and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with
+    ``ln|H~| = d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     epsilon, delta = float(targets.epsilon), float(targets.delta)

@@ -25,9 +25,10 @@ r of the value (Theorem 5.14).
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
 counts the units, and unit T ends the run. Distances are those of Lemma S and the noise is that of
-the inner mechanism. All three correct errors in the paper. Theorem 5.14 prints half a bin without
-r, which is false if a value and its scores lie on different sides of an edge. It also prints T for
-the number of queries that need the second histogram, which is T - 1 with the corrected counter.
+the inner mechanism. The counter, the distances and the noise each correct an error in the paper.
+Theorem 5.14 prints half a bin without r, which is false if a value and its scores lie on different
+sides of an edge. The theorem prints T for the number of queries that need the second histogram,
+which is T - 1 with the corrected counter.
 
 **Raises.** ``InvariantError``: a precision out of range, or a step after the last unit; the state
 does not change.

@@ -7,8 +7,8 @@ replacement of one record. Proof: ``app/privacy/sparse_vector/proof.md``. Below,
 the number of unstable answers after which the models stop. There are two variants:
 
 * *Refreshed*: the threshold's noise is drawn again after each unstable answer. The queries up to
-  and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T such runs are
-  composed optimally.
+  and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T of these runs,
+  each up to one unstable answer, are composed optimally.
 * *One threshold*: the threshold's noise is drawn once. The unstable answers are
   ``(1/b1 + 2T/b2)``-private, with delta 0, and the whole delta covers the labels.
 
@@ -198,7 +198,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 

@@ -15,8 +15,6 @@ A stability table has one threshold for each distance; the distance of a query i
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold. If each public cell is answered once, every vector in it gets the
 same recorded answer, so one record can change at most two answers.
-
-The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -102,7 +100,7 @@ class DecisionTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)

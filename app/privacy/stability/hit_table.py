@@ -13,8 +13,6 @@ The table is then built from the first threshold on, entry by entry.
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
-
-The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -93,8 +91,8 @@ def find_thresholds(
 
     Returns:
         Thresholds ``P_0, P_1, ...``, each the smallest integer below its predecessor for which the
-        theorem's inequality holds in both orders; the last one is the first below ``1e-12 *
-        2**64``.
+        inequality of Theorem A (``table_inequality.py``) holds in both orders; the last one is the
+        first below ``1e-12 * 2**64``.
 
     Raises:
         ConfigurationError: the table would be too long.
@@ -207,7 +205,7 @@ class ProfileTable:
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability.
+        """Return the smallest distance at which an answer is unstable with at most this chance.
 
         The distance of a query is the number of votes that may change without changing the leading
         label. The result is the smallest distance with at most ``probability``, or the table's last
@@ -276,8 +274,8 @@ def calibrate(
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
             with that of the answers.
         is_by_cutoff: whether to use the rule of new releases for the Renyi order and the split of
-            delta, which seeks the shortest table at this T; without draws it differs from the first
-            rule.
+            delta, which seeks the shortest table at this T; without draws this rule differs from
+            the older rule.
         hits_max: the largest number of unstable answers for which ``P_0`` must be valid, if
             generations with larger budgets use the table; None for ``cutoff``.
 
@@ -365,7 +363,7 @@ def order_of(
             with that of the answers.
         slope: a factor of alpha - 1 in the rule for releases without draws.
         is_answer_priced: whether a stable answer has the price of an unstable one.
-        is_by_cutoff: whether to seek the order without draws too.
+        is_by_cutoff: whether to seek the order even if there are no draws.
 
     """
     if not draws and not is_by_cutoff:

@@ -8,8 +8,8 @@ ends at hit T; it has no end if each public cell is answered once.
 **Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any number of
 adaptive queries is (epsilon, delta)-differentially private under replace-one, provided that the
 distance moves by at most 1 between neighbours and is 0 on both whenever their answers differ.
-Without a T the table must pass ``app.privacy.stability.cell_table.check``, and one record may
-change only a limited number of queries.
+Without a cutoff T the table must pass ``app.privacy.stability.cell_table.check``, and one record
+may change only a limited number of queries.
 
 **Proof.** Renyi induction over queries and over hits left, or over changed queries left:
 ``app/privacy/stability/proof.md``.

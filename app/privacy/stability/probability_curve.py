@@ -1,8 +1,9 @@
 """A floating-point model of the probabilities of unstable answers, by distance.
 
-It approximates the integer table by which queries are answered. The search for this table starts
-from it, and planning uses it; no claim relies on it. A probability is stored as its log-odds
-(logit), so that the probability and its complement both have full relative precision near 0 and 1.
+The model approximates the integer table by which queries are answered. The search for this table
+starts from the model, and planning uses the model; no claim relies on it. A probability is stored
+as its log-odds (logit), so that the probability and its complement both have full relative
+precision near 0 and 1.
 
 The distance of a query is the number of votes that may change without changing the leading label.
 """

@@ -1,15 +1,16 @@
-"""The parameters of the theorem on stability tables, as rationals with conditions.
+"""The parameters of Theorem A, which proves stability tables private, with their conditions.
 
-The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are fixed before any table
-is built. Delta is split into two parts: one covers the release of labels that differ between two
-neighbouring data sets, and one covers the unstable answers. Every condition of the privacy claim is
-decided with every rounding on the safe side.
+The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are rationals that are
+fixed before any table is built. Delta is split into two parts: one covers the release of labels
+that differ between two neighbouring data sets, and one covers the unstable answers. Every condition
+of the privacy claim is decided with every rounding on the safe side.
 
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
 
-``taken`` is the logarithm of the moment that random draws in the same privacy account use up.
+``taken`` is the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that random
+draws in the same privacy account use up.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA
 def choose_alpha(
     epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
 ) -> Fraction:
-    """Return a good Renyi order alpha; any value above 1 would be valid.
+    """Return a Renyi order alpha by a simple rule; any value above 1 would be valid.
 
     The order is that of the Renyi divergence by which the cost of unstable answers is computed.
     """

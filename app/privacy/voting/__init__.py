@@ -4,8 +4,7 @@
 * ``votes.py`` computes a query's leading label and its distance to instability from the vote
   counts.
 * ``keyed_slots.py`` permutes rows by a secret key, if the rows are read as a stream: a row's slot
-  is
-  its place in the permuted order, which decides the chunk in which it votes.
+  is its place in the permuted order, which decides the chunk in which it votes.
 * ``query_decision.py`` takes one step of a release's answers by its mechanism, and computes the
   phase that follows: ``ensemble``, ``classifier`` or ``halted``; ``query_decision_proof.md`` has
   its proof.

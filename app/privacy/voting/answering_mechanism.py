@@ -11,7 +11,7 @@ query, before the next query is known.
 **Inputs and outputs.** ``Parameters`` are public and validate themselves; ``State`` is a frozen
 value. Each step takes one private value of a query (secret) and returns one ``Outcome`` (public).
 
-**Utility.** That of the implementation.
+**Utility.** Each implementation states its own.
 
 **Deviations.** The history enters only through the state, so that the type of the state shows
 everything on which an answer may depend.

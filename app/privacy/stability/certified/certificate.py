@@ -34,11 +34,6 @@ Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
-
-The certificate proves that a stability table (thresholds for unstable answers, by distance) is
-private.
-
-The certificate is a family of functions that proves the table's privacy (``certificate.py``).
 """
 
 from __future__ import annotations

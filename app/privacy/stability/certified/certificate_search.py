@@ -7,11 +7,11 @@ conditions (a'), (d).
 data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
 constant. An adversary who asks such queries moves the likelihood ratio z slowly up until an
 unstable answer multiplies it by r, or slowly down until an unstable answer divides it by r. Below c
-the adversary does better by the first, above c by the second, and at c both are equal. This gives a
-linear equation from node to node, :func:`_following`, for each number of unstable answers left. To
-each ``V_h`` a linear function is added that pays for labels that differ between the data sets, and
-``p_0``, the probability of an unstable answer at distance 0, is the smallest that the functions
-allow.
+the adversary does better by moving z up, above c by moving z down, and at c both are equal. This
+gives a linear equation from node to node, :func:`_following`, for each number of unstable answers
+left. To each ``V_h`` a linear function is added that pays for labels that differ between the data
+sets, and ``p_0``, the probability of an unstable answer at distance 0, is the smallest that the
+functions allow.
 
 **The ratio.** The delta ``V_T(1)`` (with a draw before the answers, the bound computed by
 :func:`_cost`) rises as r falls, so bisection finds the smallest r within delta. A draw after the
@@ -98,7 +98,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, as factors ``e^epsilon`` (in 2^-40).
+    """The private draws before and after the answers, as factors in units of ``2**-40``.
 
     The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
     that of the answers.

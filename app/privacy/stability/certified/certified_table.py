@@ -20,7 +20,7 @@ and the certificate. No private value is read here; the step reads the distance.
 is at most 5, the distance needed for the same probability is smaller than with calibration
 ``profile``.
 
-**Deviations.** None: no paper prints it.
+**Deviations.** None: no paper prints this algorithm.
 
 **With draws.** The hypothesis that relabels, drawn before the first answer, and the classifier,
 drawn after the last, may share one privacy account with the answers. All of them together are then
@@ -33,8 +33,6 @@ A stability table has one threshold for each distance; the distance of a query i
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold. The certificate is a family of functions that proves the table's
 privacy (``certificate.py``).
-
-The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations
@@ -157,7 +155,7 @@ class CertifiedTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance at which an answer is unstable with this probability."""
+        """Return the smallest distance at which an answer is unstable with at most this chance."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -385,7 +383,7 @@ def _checked_around(table: CertifiedTable) -> Around:
 
 
 def factor_holds(factor: int, epsilon: Fraction, *, is_above: bool = False) -> bool:
-    """Return whether ``factor / 2**40`` is surely at most ``e**epsilon`` (or at least).
+    """Return whether ``factor / 2**40`` is surely at most, or at least, ``e**epsilon``.
 
     Rounding never makes the result wrongly true. With ``is_above`` the function tests "at least".
     """
