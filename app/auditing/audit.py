@@ -109,7 +109,8 @@ def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditRepor
 def audit_document(report: AuditReport) -> dict[str, object]:
     """Return a report as JSON values, in the form of ``conclave audit --json``.
 
-    An infinite limit of detection is null in the document: no event could prove a violation.
+    The limit of detection is the smallest epsilon above the claim that the sampled part of the
+    audit would detect. It is null in the document if no epsilon would be detected.
     """
     sampled = report.sampled
     return {

@@ -2,6 +2,9 @@
 
 The steps of the mechanism are functions in fields, whose defaults are the functions that the server
 uses; a test replaces a function by a faulty one.
+
+The *audited label* is one fixed label; one other label gets all other votes. A *lead* is the number
+of votes above half of all votes for the audited label, which the audit varies.
 """
 
 from __future__ import annotations

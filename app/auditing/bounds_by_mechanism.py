@@ -154,5 +154,5 @@ def broken_conditions(audited: Audited) -> list[str]:
 
 
 def adversaries(audited: Audited) -> Sequence[Adversary]:
-    """Return the adversaries to run against a mechanism, chosen by public numbers only."""
+    """Return the adversaries to run against a mechanism, chosen by its public parameters."""
     return AUDITED[audited.row.name].adversaries(audited)

@@ -7,10 +7,10 @@ So each bound is wrong at most with its own false-alarm probability, however man
 are.
 
 The module also defines the queries of the adversaries, which make neighbouring data sets easy to
-distinguish. A *stretch* is a number of consecutive queries with the same votes. A query's *lead* is
-the number of votes above half for the audited label; the leads on the two data sets differ by the
-number of votes that one record can change, and the data set with the larger lead may be another in
-each stretch.
+distinguish. A *stretch* is a number of consecutive queries with the same votes. The *audited
+label* is one fixed label; one other label gets all other votes. A query's *lead* is the number of
+votes above half for the audited label; the leads on the two data sets differ by the number of votes
+that one record can change, and the data set with the larger lead may be another in each stretch.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def sample(
 
     Args:
         audited: the mechanism under audit.
-        asked: the adversaries, which depend on public numbers only.
+        asked: the adversaries; their queries depend on the mechanism's public parameters only.
         steps: the number of answers to draw, divided equally among the adversaries.
         noise: the source of randomness.
 

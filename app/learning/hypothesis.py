@@ -1,9 +1,10 @@
 """The interfaces of hypotheses, hypothesis classes and ensembles.
 
 A hypothesis is one classifier; a hypothesis class is a public set of possible classifiers. Every
-class has an entry in the table of :mod:`app.learning.registry`. The file ``class_row.py`` in the
-class's folder defines the entry. The form in which a hypothesis of the class is published is in the
-table of ``app.release.classifier.written_hypotheses`` under the same name.
+class has an entry in the table of :mod:`app.learning.registry`. The file
+``class_registration.py`` in the class's folder defines the entry. The form in which a hypothesis of
+the class is published is in the table of ``app.release.classifier.written_hypotheses`` under the
+same name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A lower bound on epsilon for the sparse vector: stable answers first, then unstable ones.
 
+The *audited label* is one fixed label; one other label gets all other votes.
+
 Many stable answers in a row show that the threshold's noise is small, and unstable answers after
 them show it too. On one data set the first queries have more votes for their label than on the
 other, and the later queries have fewer. The probabilities of the event are sums over the

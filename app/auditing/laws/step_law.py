@@ -5,8 +5,8 @@ which the outcome changes. The step is called as it is, so that a faulty step sh
 distribution; only the noise distributions that the step receives are taken from the mechanism's
 parameters.
 
-A query's *lead* is the number of votes above half for the audited label. A *random word* is a
-random 64-bit number.
+The *audited label* is one fixed label; one other label gets all other votes. A query's *lead* is
+the number of votes above half for the audited label. A *random word* is a random 64-bit number.
 """
 
 from __future__ import annotations

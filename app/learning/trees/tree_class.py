@@ -59,7 +59,8 @@ class TreeClass:
         tests: the public tests; may be empty if the depth is 0.
         depth: the number of tests between the root and a leaf, 0 or more.
         class_count: the number of labels.
-        told: a function that is called with the progress of a random draw, in public numbers.
+        told: a function that is called with the progress of a random draw: the number of finished
+            steps and the number of all steps, both public.
 
     """
 
