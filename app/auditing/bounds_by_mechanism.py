@@ -137,7 +137,8 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
 
     Args:
         audited: the mechanism under audit.
-        thorough: whether an adaptive adversary is tried too, which takes about a second.
+        thorough: whether the slower bound of an adaptive adversary is computed if the mechanism has
+            one, which takes about a second.
 
     """
     row = AUDITED[audited.row.name]

@@ -5,8 +5,8 @@ label. On one data set the last record has the other label. The event is that th
 gives the records this other label. Its probability is computed from the hypothesis class's own sums
 of weights, so that the audit sees the tables that the draw uses.
 
-**Noisy gradient descent.** Two neighbouring data sets differ in the record that changes the sum of
-gradients as much as any that is known. The noise is discrete Gaussian and so wide that its
+**Noisy gradient descent.** Two neighbouring data sets differ in one record. No other record is
+known that changes the sum of gradients more. The noise is discrete Gaussian and so wide that its
 distribution along the change is treated as normal; the error is far below the rounding of epsilon.
 The change is computed by the mechanism's own sums, at the weights where the descent starts; a
 record whose score is zero throughout changes the sum of each step as much.

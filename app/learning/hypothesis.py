@@ -364,7 +364,7 @@ class ClassRegistration:
         search_seconds: returns the estimated time of training; None for the search of a list.
         refuse_search: refuses training that would take hours.
         refuse_rows: refuses a random draw that would take hours.
-        is_quick: whether the time of training is known; it is not for code that a user wrote.
+        is_quick: whether training is known to be quick; False for code that a user wrote.
 
     """
 

@@ -4,7 +4,7 @@ The repeated adversary asks one query until the run ends: n queries with the sam
 differ on the two data sets by the votes that one record can change. The event is that fewer than T
 of the answers are unstable, or that T are, where T is the cutoff. Both probabilities are those of
 independent trials. The probability of an unstable answer is found by running the mechanism's own
-step on its random 64-bit words.
+step (the function that answers one query) on its random 64-bit words.
 
 The *audited label* is one fixed label; one other label gets all other votes.
 

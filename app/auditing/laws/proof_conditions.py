@@ -4,7 +4,8 @@ Some faults increase the true epsilon so little that it stays below the claim: o
 too many, a wrong distance (number of votes that may change before another label wins) where the
 winning label changes, or noise for too few unstable answers. Other faults, for example a random
 number with too few bits, concern outcomes that are too rare for any sample. Each condition is
-therefore checked directly, by calling the mechanism's own step, and either holds or is broken.
+therefore checked directly, by calling the mechanism's own step (the function that answers one
+query), and either holds or is broken.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The exponential mechanism over all decision trees of a depth: weights, and a random draw.
 
 The weight of a tree is ``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that
-it mislabels. The module also computes how many trees there are, and how much time and
-memory their exact weights take.
+it mislabels. The module also computes how many trees there are, and how much time and memory their
+exact weights take.
 """
 
 from __future__ import annotations
