@@ -2,6 +2,9 @@
 
 An ensemble has one model per chunk of permuted rows. The functions train these models, and read
 them from bytes after a restart.
+
+The built-in rule ``canonical`` takes the hypothesis with the fewest errors on a chunk as its model.
+The rule ``halving`` takes a hundred random hypotheses with few or no errors, which vote together.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def of_certified_words(audited: Audited) -> Checks:
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets if a public cell gets one answer."""
+    """Return which privacy conditions the stability test meets, at one answer per public cell."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 

@@ -80,7 +80,7 @@ class Trials:
 
     @property
     def largest_shown(self) -> float:
-        """The largest lower bound on epsilon that these runs could prove for any process."""
+        """The largest lower bound on epsilon that so many runs could prove for any release."""
         return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
 
 

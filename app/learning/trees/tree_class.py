@@ -300,5 +300,12 @@ class TreeClass:
 
 
 def telling(hypotheses: HypothesisClass, told: Told) -> HypothesisClass:
-    """Return a class of trees whose draw reports its progress; another class unchanged."""
+    """Return the given class; if it is a class of trees, its random draw reports its progress.
+
+    Args:
+        hypotheses: the hypothesis class. A class without trees is returned unchanged.
+        told: a function that is called with the number of finished steps and the number of all
+            steps, both public.
+
+    """
     return replace(hypotheses, told=told) if isinstance(hypotheses, TreeClass) else hypotheses

@@ -125,7 +125,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """An upper bound on the bytes of memory that a random draw needs besides its rows."""
+        """An upper bound on the bytes of memory that a random draw needs, without its rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
