@@ -83,7 +83,7 @@ def draw_bound(
     neighbouring data sets. The event is that the drawn hypothesis gives all records this label.
 
     Args:
-        parameters: the parameters of the draw, including the number of records.
+        parameters: the parameters of the drawing mechanism, including the number of records.
         point: the encoded features of all records, shape (d,) for d features; a public choice.
         rows_each: the number of rows of the person who differs; None if the unit of privacy is a
             row.
@@ -237,7 +237,7 @@ def scored_tree_bound(
     add up. The truncation of the noise is left out.
 
     Args:
-        parameters: the parameters of the draw, including the number of records.
+        parameters: the parameters of the drawing mechanism, including the number of records.
         point: the encoded features of all records, shape (d,) for d features; a public choice.
         rows_each: the number of rows, all with the same label, of the person who is replaced; None
             if the unit of privacy is a row.
