@@ -82,12 +82,12 @@ def audit(
 
     Args:
         settings: the configuration, whose classes, privacy and answering settings are used.
-        with_draws: whether the hypotheses that the release would draw at random are audited too.
+        with_draws: whether the random draws of hypotheses are audited in addition to the answers.
         steps: the number of answers to draw in the sampled part of the audit.
         noise: the source of randomness.
 
     Raises:
-        ConfigurationError: no parameters fit the budget, or the release gives no answers by vote.
+        ConfigurationError: no parameters fit the budget, or the release gives no labels by vote.
 
     """
     report = report_on(audited_answers(settings), steps=steps, noise=noise)
@@ -109,7 +109,8 @@ def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditRepor
 def audit_document(report: AuditReport) -> dict[str, object]:
     """Return a report as JSON values, in the form of ``conclave audit --json``.
 
-    An infinite limit of detection is null in the document: no event could prove a violation.
+    The limit of detection is the smallest epsilon above the claim that the sampled part of the
+    audit would detect. It is null in the document if no epsilon would be detected.
     """
     sampled = report.sampled
     return {
@@ -155,7 +156,7 @@ def audited_answers(settings: Settings) -> Audited:
     """Return the mechanism to be served, with so few voters that its noise matters.
 
     Raises:
-        ConfigurationError: no parameters fit the budget, or the release gives no answers by vote.
+        ConfigurationError: no parameters fit the budget, or the release gives no labels by vote.
 
     """
     refuse_unknown(settings)

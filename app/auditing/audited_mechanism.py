@@ -2,6 +2,9 @@
 
 The steps of the mechanism are functions in fields, whose defaults are the functions that the server
 uses; a test replaces a function by a faulty one.
+
+The *audited label* is one fixed label; one other label gets all other votes. A *lead* is the number
+of votes above half of all votes for the audited label, which the audit varies.
 """
 
 from __future__ import annotations
@@ -45,12 +48,12 @@ class Audited:
     """An answering mechanism under audit, with its claimed epsilon and delta.
 
     Attributes:
-        parameters: the public parameters, as the server's writer has them.
+        parameters: the public parameters with which a server would run the mechanism.
         epsilon: the claimed epsilon.
         delta: the claimed delta.
         ensemble_size: the number k of models, which is even; every query gets k votes.
-        draws: the random draws of hypotheses that share the claim with the answers; empty if each
-            has a share of epsilon of its own.
+        draws: the random draws of hypotheses that the claimed epsilon covers together with the
+            answers; empty if each draw has a share of epsilon of its own.
         relabel_epsilon: the epsilon of drawing the rule whose labels replace those of the rows
             before training; 0 if there is no such draw.
         votes_moved: the largest number of votes that one record can change; 1 if the record is in

@@ -137,7 +137,8 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
 
     Args:
         audited: the mechanism under audit.
-        thorough: whether an adaptive adversary is tried too, which takes about a second.
+        thorough: whether the slower bound of an adaptive adversary is computed if the mechanism has
+            one, which takes about a second.
 
     """
     row = AUDITED[audited.row.name]
@@ -154,5 +155,5 @@ def broken_conditions(audited: Audited) -> list[str]:
 
 
 def adversaries(audited: Audited) -> Sequence[Adversary]:
-    """Return the adversaries to run against a mechanism, chosen by public numbers only."""
+    """Return the adversaries to run against a mechanism, chosen by its public parameters."""
     return AUDITED[audited.row.name].adversaries(audited)

@@ -125,8 +125,8 @@ def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
     """Return the epsilon that the number of successes proves, for two success probabilities.
 
-    The likelihood ratio is monotone in the number of successes. So the events that prove most are
-    that the number is at least, or at most, a certain limit.
+    The likelihood ratio is monotone in the number of successes. So the event that proves the
+    largest epsilon is that the number is at least, or at most, a certain limit.
 
     Args:
         one: the success probability on one data set.

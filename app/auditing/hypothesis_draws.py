@@ -5,8 +5,8 @@ label. On one data set the last record has the other label. The event is that th
 gives the records this other label. Its probability is computed from the hypothesis class's own sums
 of weights, so that the audit sees the tables that the draw uses.
 
-**Noisy gradient descent.** Two neighbouring data sets differ in the record that changes the sum of
-gradients as much as any that is known. The noise is discrete Gaussian and so wide that its
+**Noisy gradient descent.** Two neighbouring data sets differ in one record. No other record is
+known that changes the sum of gradients more. The noise is discrete Gaussian and so wide that its
 distribution along the change is treated as normal; the error is far below the rounding of epsilon.
 The change is computed by the mechanism's own sums, at the weights where the descent starts; a
 record whose score is zero throughout changes the sum of each step as much.
@@ -83,7 +83,7 @@ def draw_bound(
     neighbouring data sets. The event is that the drawn hypothesis gives all records this label.
 
     Args:
-        parameters: the parameters of the draw, including the number of records.
+        parameters: the parameters of the drawing mechanism, including the number of records.
         point: the encoded features of all records, shape (d,) for d features; a public choice.
         rows_each: the number of rows of the person who differs; None if the unit of privacy is a
             row.
@@ -237,7 +237,7 @@ def scored_tree_bound(
     add up. The truncation of the noise is left out.
 
     Args:
-        parameters: the parameters of the draw, including the number of records.
+        parameters: the parameters of the drawing mechanism, including the number of records.
         point: the encoded features of all records, shape (d,) for d features; a public choice.
         rows_each: the number of rows, all with the same label, of the person who is replaced; None
             if the unit of privacy is a row.

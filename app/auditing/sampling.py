@@ -7,10 +7,10 @@ So each bound is wrong at most with its own false-alarm probability, however man
 are.
 
 The module also defines the queries of the adversaries, which make neighbouring data sets easy to
-distinguish. A *stretch* is a number of consecutive queries with the same votes. A query's *lead* is
-the number of votes above half for the audited label; the leads on the two data sets differ by the
-number of votes that one record can change, and the data set with the larger lead may be another in
-each stretch.
+distinguish. A *stretch* is a number of consecutive queries with the same votes. The *audited
+label* is one fixed label; one other label gets all other votes. A query's *lead* is the number of
+votes above half for the audited label; the leads on the two data sets differ by the number of votes
+that one record can change, and the data set with the larger lead may be another in each stretch.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Adversary:
 
 
 def flip(audited: Audited) -> Adversary:
-    """Return an adversary whose queries have different winning labels on the two data sets."""
+    """Return an adversary who repeats a query with different winning labels on the data sets."""
     return Adversary("one vote decides", (_moved(audited, -1, _at_most(audited, FLIPS)),))
 
 
@@ -114,8 +114,8 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 def ask_words(audited: Audited) -> list[Adversary]:
     """Return adversaries against the stability test, for its sampled audit.
 
-    They repeat one query, some with restarts of the server in between; one adversary varies the
-    votes.
+    All adversaries but the last repeat one query, and one of them restarts the server in between.
+    The last adversary varies the votes from query to query.
     """
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
@@ -133,7 +133,9 @@ def ask_words(audited: Audited) -> list[Adversary]:
 def ask_threshold(audited: Audited) -> list[Adversary]:
     """Return adversaries against the sparse vector technique, for its sampled audit.
 
-    They look for small noise of the threshold, restart the server, or vary the votes.
+    Some adversaries look for small noise of the threshold by stable answers, followed by queries
+    with other votes. One adversary restarts the server between queries, and one varies the votes
+    from query to query.
     """
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]
@@ -263,7 +265,7 @@ def sample(
 
     Args:
         audited: the mechanism under audit.
-        asked: the adversaries, which depend on public numbers only.
+        asked: the adversaries; their queries depend on the mechanism's public parameters only.
         steps: the number of answers to draw, divided equally among the adversaries.
         noise: the source of randomness.
 

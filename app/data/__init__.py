@@ -3,8 +3,7 @@
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners accept.
 * ``vectors_and_schema.py`` is the entry point for ``app/http``, which must not import the readers
-  of
-  private rows: it passes on the check of ``vectors.py``, and describes the schema for
+  of private rows: it passes on the check of ``vectors.py``, and describes the schema for
   ``GET /schema``.
 * ``vectors.py`` checks posted vectors, makes the bytes by which a repeated query is recognised, and
   encodes vectors as numbers, clipped to their bounds.

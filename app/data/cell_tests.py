@@ -1,7 +1,7 @@
 """Parsing of a public division of the feature space, given as the feature tests of a decision tree.
 
-The list is in preorder: a test, then everything on its false side, then everything on its true
-side. An empty text stands for a cell, which is a part of the division. For example,
+The tests are listed in preorder: a test, then everything on its false side, then everything on its
+true side. An empty text stands for a cell, which is a part of the division. For example,
 ``["age >= 40", "", "region = north", "", ""]`` has three cells.
 """
 

@@ -2,8 +2,8 @@
 
 The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
 only, never on private rows. The published classifier's cuts (thresholds) come from public points,
-which are the queries so far. ``docs/algorithms.md`` states the rule by which public points choose
-its tests.
+which are the queries so far. ``docs/algorithms.md`` has the rule by which public points determine
+the classifier's tests.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ identifier is stored only as a keyed digest, and occurs in no feature, reply or 
   release permutes the persons uniformly at random (``app/privacy/voting/votes_proof.md``).
 * A mechanism that adds over rows gives each row the weight ``floor(M / r) / M``, where r is the
   number of rows of the row's person and ``M = 2**20``. The weights of one person add up to at most
-  1, exactly. A person with more than M rows has weight 0. With rounding to the nearest multiple of
-  ``1 / M`` instead, 682 rows for M = 1024 would add up to 1.33. Noisy gradient descent divides the
-  contribution of a row by r and rounds toward zero.
+  1, exactly. A person with more than M rows has weight 0. Rounding to the nearest multiple of
+  ``1 / M`` would break this bound: with M = 1024, for example, the weights of a person's 682 rows
+  would add up to 1.33. Noisy gradient descent divides the contribution of a row by r and rounds
+  toward zero.
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ class PersonReader:
         """Return the number of the person that a value identifies.
 
         Raises:
-            CellError: the identifier is missing, or may not be unique.
+            CellError: the identifier is missing, or is of a kind that may not be unique, such as a
+                boolean or a fraction.
 
         """
         return self._found[self.identifier(value)]
@@ -189,7 +191,8 @@ class PersonReader:
         """Return the text that identifies a person, without storing it.
 
         Raises:
-            CellError: the identifier is missing, or may not be unique.
+            CellError: the identifier is missing, or is of a kind that may not be unique, such as a
+                boolean or a fraction.
 
         """
         identifier = _identifier(value)

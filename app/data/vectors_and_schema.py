@@ -1,4 +1,4 @@
-"""Checks of posted feature vectors against the public schema (the step VALIDATE).
+"""Checks of posted feature vectors against the public schema: VALIDATE, a query's first step.
 
 Code that answers requests, such as ``app/http``, imports the checks and the schema's description
 from this module, so that it never imports the readers of private rows.

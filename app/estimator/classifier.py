@@ -166,7 +166,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         wanted: the purpose of the published classifier, ``labels`` or ``ranking``; for ``ranking``,
             ``auto`` chooses a method with scores.
         calibration: the rule that sets the noise of the stability test, ``profile`` or ``svt``.
-        mechanism: the answering mechanism, ``stability`` or ``noisy-vote``.
+        mechanism: the answering mechanism: ``stability`` gives a label only if the votes pass the
+            stability test, and ``noisy-vote`` gives every query a label, chosen with noise.
         after: what happens after answer m: ``classifier`` or ``halt``.
         on_cutoff: what happens after unstable answer T: ``classifier`` or ``halt``.
         output: the kind of the ensemble's answers, ``label``, or ``score`` for the probability of

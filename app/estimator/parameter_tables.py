@@ -90,7 +90,7 @@ def tables_of(
         of_persons: whether the unit of privacy is a person.
 
     Raises:
-        ConfigurationError: a parameter asks for a step after the ensemble that needs a ledger.
+        ConfigurationError: ``after`` or ``on_cutoff`` has a value for which a ledger is needed.
 
     """
     base: Mapping[str, Mapping[str, Any]] = parameters["configuration"] or {}

@@ -51,17 +51,20 @@ def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
 def first_of_chunks(
     offsets: NDArray[np.int64], count_max: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of the first units of each chunk, and where each smaller chunk starts.
+    """Return the indices of the first units of each chunk, and where each chunk's indices start.
 
-    Which they are depends on public numbers only.  Where units are in an order at random, they
-    are a random sample of their chunk.
+    A unit is a row, or a person with all rows. The indices depend only on the sizes of the chunks
+    and on ``count_max``. If the units are in random order, the first units of a chunk are a random
+    sample of the chunk.
 
     Args:
-        offsets: where each chunk starts, shape ``(k + 1,)``.
-        count_max: units of a chunk that are kept, at least 1.
+        offsets: the index at which each chunk starts, followed by the number of units, shape
+            ``(chunks + 1,)``.
+        count_max: the largest number of units of a chunk that are kept, at least 1.
 
     Returns:
-        Ascending indices below ``offsets[-1]``, shape ``(m,)``, and offsets from 0 to m.
+        The indices of the kept units, ascending, shape ``(kept units,)``; and the position at which
+        each chunk's indices start, followed by the number of kept units, shape ``(chunks + 1,)``.
 
     """
     invariant(count_max >= 1, "a unit of each chunk is kept")
@@ -75,8 +78,8 @@ class ChunkNumbers:
     """The numbers of some consecutive chunks among all chunks of a release.
 
     Attributes:
-        first: of the first of them.
-        all_count: the number of all chunks, k.
+        first: the index of the first of these chunks among all chunks of the release.
+        all_count: the number of all chunks of the release.
 
     """
 

@@ -2,6 +2,9 @@
 
 An ensemble has one model per chunk of permuted rows. The functions train these models, and read
 them from bytes after a restart.
+
+The built-in rule ``canonical`` takes the hypothesis with the fewest errors on a chunk as its model.
+The rule ``halving`` takes a hundred random hypotheses with few or no errors, which vote together.
 """
 
 from __future__ import annotations
@@ -71,7 +74,12 @@ class Learner:
     scored: bool = False
 
     def chunk_rows(self, row_count: int) -> int:
-        """Return the number of rows that it is trained on, of a chunk of so many."""
+        """Return the number of rows on which the model of a chunk is trained.
+
+        Args:
+            row_count: the number of rows (or persons) in the chunk.
+
+        """
         return row_count if self.rows_max is None else min(row_count, self.rows_max)
 
 
@@ -176,15 +184,19 @@ def fit_chunks(
     secret: bytes,
     numbers: ChunkNumbers,
 ) -> FittedEnsemble:
-    """Return one trained model for each of some consecutive chunks: those of all chunks' fit.
+    """Return an ensemble of some consecutive chunks of a release, one trained model per chunk.
+
+    The models are the same as if all chunks of the release were trained at once.
 
     Args:
-        learner: the public choice.
-        values: encoded private rows in the order of their chunks, shape ``(m, d)``.
-        labels: in the same order, shape ``(m,)``.
-        offsets: where each chunk starts, shape ``(chunks + 1,)``.
-        secret: the release's secret, from which chunk seeds derive.
-        numbers: of these chunks.
+        learner: the public choice of the learner.
+        values: feature values of the private rows of these chunks, encoded by the public schema,
+            chunk after chunk, shape ``(rows, features)``.
+        labels: class indices for training, in the same order, shape ``(rows,)``.
+        offsets: the index at which each of these chunks starts, followed by the number of rows,
+            shape ``(chunks + 1,)``.
+        secret: the release's secret, from which the random seed of each chunk is derived.
+        numbers: the position of these chunks among all chunks of the release.
 
     """
     if learner.estimator is not None:
@@ -208,11 +220,14 @@ def fit_chunks(
 
 
 def joined_bodies(learner: Learner, bodies: Sequence[bytes]) -> bytes:
-    """Return the stored models of consecutive chunks together, as a fit of all would store them.
+    """Return one ensemble, as bytes, with the models of several ensembles, in the same order.
+
+    The bytes are those of an ensemble that was trained on all these chunks at once.
 
     Args:
-        learner: the public choice.
-        bodies: of ensembles by :func:`fit_chunks`, at least one.
+        learner: the public choice of the learner.
+        bodies: the bytes of ensembles that :func:`fit_chunks` returned, at least one; the chunks of
+            each ensemble follow those of the ensemble before it.
 
     """
     if learner.estimator is None:

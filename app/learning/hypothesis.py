@@ -1,9 +1,10 @@
 """The interfaces of hypotheses, hypothesis classes and ensembles.
 
 A hypothesis is one classifier; a hypothesis class is a public set of possible classifiers. Every
-class has an entry in the table of :mod:`app.learning.registry`. The file ``class_row.py`` in the
-class's folder defines the entry. The form in which a hypothesis of the class is published is in the
-table of ``app.release.classifier.written_hypotheses`` under the same name.
+class has an entry in the table of :mod:`app.learning.registry`. The file
+``class_registration.py`` in the class's folder defines the entry. The form in which a hypothesis of
+the class is published is in the table of ``app.release.classifier.written_hypotheses`` under the
+same name.
 """
 
 from __future__ import annotations
@@ -363,7 +364,7 @@ class ClassRegistration:
         search_seconds: returns the estimated time of training; None for the search of a list.
         refuse_search: refuses training that would take hours.
         refuse_rows: refuses a random draw that would take hours.
-        is_quick: whether the time of training is known; it is not for code that a user wrote.
+        is_quick: whether training is known to be quick; False for code that a user wrote.
 
     """
 

@@ -1,4 +1,4 @@
-"""Random seeds for models; the only module that makes numpy generators.
+"""Random seeds for models; the only module of ``app/learning/`` that makes numpy generators.
 
 No privacy claim depends on the randomness of a learner. The seed of a learner only has to be
 different for every chunk and the same after a restart.

@@ -2,7 +2,8 @@
 
 A hypothesis class over a public grid is finite and fixed without the private rows. The other kind
 of class lists every labelling that hypotheses with cuts (thresholds) at any value can give to the
-private rows. Before a row is read, public numbers bound how many labellings there can be.
+private rows. Before a row is read, a bound on the number of these labellings is computed from the
+public number of rows and the public choices of the configuration.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> Enumerate
         depends on the rows; its size must not be revealed either.
 
     Raises:
-        ConfigurationError: there may be too many labellings to list. This depends on public numbers
-            only, by :func:`dichotomy_count_bound`.
+        ConfigurationError: there may be too many labellings to list. This depends only on
+            the public bound that :func:`dichotomy_count_bound` returns.
 
     """
     row = _known(asked)

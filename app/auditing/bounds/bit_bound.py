@@ -5,6 +5,8 @@ next query by the number of answers left and the likelihood ratio of the answers
 a pair of neighbouring votes, and the adversary chooses the pair that distinguishes the two data
 sets best.
 
+The *audited label* is one fixed label; one other label gets all other votes.
+
 The choices are found by dynamic programming with interpolation, which proves nothing. The lower
 bound is then computed from the exact distribution of outcomes under these choices, in which
 likelihood ratios are rounded. The bound is valid despite the rounding, because an adversary who
@@ -57,7 +59,14 @@ def bit_bound(audited: Audited) -> Bound:
 
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
-    """Return the largest lower bound on epsilon from adversaries that adapt their queries."""
+    """Return the largest lower bound on epsilon from adversaries that adapt their queries.
+
+    Args:
+        audited: the mechanism under audit.
+        constant: the lower bound that :func:`bit_bound` returns; the adversary's choices are made
+            for a slightly larger epsilon.
+
+    """
     answers = answers_moved(audited, vote_of_bit)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])

@@ -1,10 +1,11 @@
 """A lower bound on epsilon by adaptive adversaries, if each public cell gets only one answer.
 
 An answer that the changed record does not affect has the same distribution on both data sets and
-shows nothing. So the adversary asks only for the answers that the record can affect: two, if each
-public cell is answered only once. For each of them the adversary chooses a pair of neighbouring
-votes, in either order, including votes around a tie. The outcome is an unstable answer or a stable
-label.
+shows nothing. So the adversary asks only for the answers that the record can affect. If each public
+cell is answered only once, these are two: the answer of the cell in which the record lies, and the
+answer of the cell in which its replacement lies. For each of the two answers the adversary chooses
+a pair of neighbouring votes, in either order, including votes around a tie. The outcome is an
+unstable answer or a stable label.
 
 For an epsilon, the largest value of ``P - e^epsilon Q``, where P and Q are the probabilities of an
 event on the two data sets, is found by trying every pair after every outcome. The largest epsilon

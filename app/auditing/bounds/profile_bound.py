@@ -4,7 +4,9 @@ The repeated adversary asks one query until the run ends: n queries with the sam
 differ on the two data sets by the votes that one record can change. The event is that fewer than T
 of the answers are unstable, or that T are, where T is the cutoff. Both probabilities are those of
 independent trials. The probability of an unstable answer is found by running the mechanism's own
-step on its random 64-bit words.
+step (the function that answers one query) on its random 64-bit words.
+
+The *audited label* is one fixed label; one other label gets all other votes.
 
 The adaptive adversary chooses each next query after the last answer. In a turn this adversary asks
 one query until its answer is unstable, or a certain number of times, and remembers a rounded
@@ -121,7 +123,16 @@ class _Turns:
 
 
 def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
-    """Return an adaptive adversary's lower bound, or 0 if it is no larger than ``constant``."""
+    """Return the largest lower bound on epsilon found for an adaptive adversary.
+
+    Args:
+        audited: the mechanism under audit.
+        constant: the lower bound of an adversary who repeats one query.
+
+    Returns:
+        The adaptive adversary's bound, or a bound of 0 if it is no larger than ``constant``.
+
+    """
     return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 

@@ -60,7 +60,7 @@ class WorstCase(Generic[State]):
         moves_max: the largest number of the adversary's moves; the computation stops earlier if a
             further move increases delta by no more than ``tolerance``.
         points: the number of grid points of the likelihood ratio, evenly spaced in its logarithm.
-        span: the largest absolute value of that logarithm on the grid.
+        span: the largest absolute value of the logarithm of the likelihood ratio on the grid.
         tolerance: the smallest increase of delta that counts.
 
     """

@@ -4,7 +4,8 @@ Some faults increase the true epsilon so little that it stays below the claim: o
 too many, a wrong distance (number of votes that may change before another label wins) where the
 winning label changes, or noise for too few unstable answers. Other faults, for example a random
 number with too few bits, concern outcomes that are too rare for any sample. Each condition is
-therefore checked directly, by calling the mechanism's own step, and either holds or is broken.
+therefore checked directly, by calling the mechanism's own step (the function that answers one
+query), and either holds or is broken.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def of_certified_words(audited: Audited) -> Checks:
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets if a public cell gets one answer."""
+    """Return which privacy conditions the stability test meets, at one answer per public cell."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 

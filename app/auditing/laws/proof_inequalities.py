@@ -1,12 +1,12 @@
 """The proofs' inequalities, checked on the mechanism's exact distribution.
 
-The distribution of an answer is found by calling the mechanism's step, and the number of unstable
-answers by running the mechanism. So noise that is calibrated for too few unstable answers, a table
-that is wrong for one random word, or a threshold that is too low is found, even if no adversary can
-show that it exceeds the claim. The inequalities are programmed independently of the code that
-calibrates the noise. The only values taken from that code are the Renyi order of a table and the
-certificate of another table, for which the proofs allow any choice. The inequalities are stated in
-the file ``proof.md`` of each mechanism in ``app/privacy/``.
+The distribution of an answer is found by calling the mechanism's step (the function that answers
+one query), and the number of unstable answers by running the mechanism. So noise that is calibrated
+for too few unstable answers, a table that is wrong for one random word, or a threshold that is too
+low is found, even if no adversary can show that it exceeds the claim. The inequalities are
+programmed independently of the code that calibrates the noise. The only values taken from that code
+are the Renyi order of a table and the certificate of another table, for which the proofs allow any
+choice. The inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
 
 A stability flag says whether an answer is stable.
 """

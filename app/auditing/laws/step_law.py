@@ -1,12 +1,12 @@
 """The exact distribution of one answer: the mechanism's step at every value of its noise.
 
-The outcome of a step is a monotone function of one random value, so bisection finds the value at
-which the outcome changes. The step is called as it is, so that a faulty step shows its faulty
-distribution; only the noise distributions that the step receives are taken from the mechanism's
-parameters.
+The step of a mechanism is the function that answers one query. The outcome of a step is a monotone
+function of one random value, so bisection finds the value at which the outcome changes. The step is
+called as it is, so that a faulty step shows its faulty distribution; only the noise distributions
+that the step receives are taken from the mechanism's parameters.
 
-A query's *lead* is the number of votes above half for the audited label. A *random word* is a
-random 64-bit number.
+The *audited label* is one fixed label; one other label gets all other votes. A query's *lead* is
+the number of votes above half for the audited label. A *random word* is a random 64-bit number.
 """
 
 from __future__ import annotations

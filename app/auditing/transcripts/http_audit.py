@@ -171,7 +171,8 @@ def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], p
 def served_document(report: ServedReport) -> dict[str, object]:
     """Return a report as JSON values, in the form of ``conclave audit --json``.
 
-    An infinite limit of detection is null in the document: no epsilon would be detected.
+    The limit of detection is the smallest epsilon above the claim that the audit would detect. It
+    is null in the document if no epsilon would be detected.
     """
     trials = report.plan.trials
     limit = trials.detection_limit

@@ -3,10 +3,10 @@
 The replies of a release are divided into many *channels*: a label, a counter, an error's text, a
 header, or everything together. A run gives one *reading* (value) on each channel. Some of the runs
 serve to choose an event: the readings of every channel are sorted by how much likelier they are on
-one data set than on the other, and the channel and set of readings that would prove most are
-chosen. The probabilities of this event are then bounded from the other runs, which had no part in
-the choice. So the audit needs no list of the values that may depend on a record, and it tests only
-one event for each order of the two data sets, however many channels there are.
+one data set than on the other, and the channel and set of readings that would prove the largest
+epsilon are chosen. The probabilities of this event are then bounded from the other runs, which had
+no part in the choice. So the audit needs no list of the values that may depend on a record, and it
+tests only one event for each order of the two data sets, however many channels there are.
 
 A channel with many different readings separates the runs to which an event was fitted by mere
 chance: a clock, for example, shows some seconds on one data set only. So the runs that choose are
@@ -80,7 +80,7 @@ class Trials:
 
     @property
     def largest_shown(self) -> float:
-        """The largest lower bound on epsilon that these runs could prove for any process."""
+        """The largest lower bound on epsilon that so many runs could prove for any release."""
         return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
 
 

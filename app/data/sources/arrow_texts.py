@@ -3,9 +3,9 @@
 The result for a field depends on the field's own text only. Texts are parsed together only if the
 result is proved to be the same as when each is parsed alone; every other text is parsed alone:
 
-* Of texts that consist of the characters in ``ALPHABET``, Arrow either reads the same decimal
-  numbers as the pattern in :mod:`app.data.field_values`, or refuses them. Both round to the nearest
-  float64.
+* Of texts that consist of digits, signs, points and the letters e and E (``ALPHABET``), Arrow
+  either reads the same decimal numbers as the pattern in :mod:`app.data.field_values`, or refuses
+  them. Both round to the nearest float64.
 * Names are compared byte by byte.
 """
 

@@ -142,7 +142,7 @@ def check_address(source: str) -> None:
 
 
 def has_wildcard(source: str) -> bool:
-    """Return whether a source is a path pattern with wildcards; an existing file is not."""
+    """Return whether a source is a path pattern with wildcards, and not an existing file."""
     if not any(mark in source for mark in WILDCARDS):
         return False
     return store_scheme(source) is not None or not Path(source).exists()

@@ -1,8 +1,9 @@
 """Reading and counting of private rows in parts, so that only counts are combined.
 
-A part is a file of the source, or a section of a file. What the opening of a release needs of many
-rows is computed for each part separately and then added up; the order of the parts has no effect.
-The rows of a part stay in the process that read the part.
+A part is a file of the source, or a section of a file. The counts and sums that a release needs
+when it opens are computed for each part separately and then added up; the order of the parts has no
+effect. Rows stay in the processes that read the parts: rows are moved at most once, between these
+processes, so that each process has whole chunks.
 
 * ``part_summaries.py`` reads a part, packs its rows into bytes, and computes a summary of them.
   ``fingerprint_sums.py`` computes the fingerprint of the rows, as a sum over all rows.

@@ -1,9 +1,13 @@
 """A random sample of the units of each chunk, for learners that need the rows themselves.
 
-The sample of a chunk is its rows with the first slots, or its persons with all rows.  Slots are a
-keyed permutation of positions, or of persons' numbers
-(``app/privacy/voting/keyed_slots.py``), so that which are taken depends on the key, on
-public numbers, and on no value of any row.  Rows outside the sample reach no learner.
+A unit is a row, or a person with all rows if a column names persons. A secret key puts all units of
+a release into a random order; the place of a unit in this order is its *slot*
+(``app/privacy/voting/keyed_slots.py``). A chunk consists of the units in consecutive slots, and the
+sample of the chunk consists of the units in the first of these slots. Therefore the choice of units
+depends on the key and on public sizes, and not on the values of any row. Learners get no row
+outside the samples.
+
+A part is a file of the source, or a section of a file.
 """
 
 from __future__ import annotations
@@ -37,14 +41,15 @@ ONE_AT_A_TIME: Final = Lock()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkSamples:
-    """Sampled rows of some chunks, or of a part of the rows; secret, and never shown by ``repr``.
+    """Sampled rows of some chunks or of one part; secret, and never shown by ``repr``.
 
     Attributes:
-        values: as the public schema encodes them, float64 (m, d).
-        labels: that they take, int64 (m,).
-        slots: of the rows, or of their persons, int64 (m,).
-        positions: of the rows in the public order of parts, int64 (m,).
-        summary: of the part of all rows that they were taken from, or of one such part.
+        values: feature values encoded by the public schema, float64, shape ``(rows, features)``.
+        labels: the class index of each row in the source, int64, shape ``(rows,)``.
+        slots: the slot of each row, or of its person, int64, shape ``(rows,)``.
+        positions: the index of each row among all rows of the source, int64, shape ``(rows,)``.
+        summary: the summary of the part from which the rows were taken; if they were taken from
+            several parts, of one of these parts.
 
     """
 
@@ -56,7 +61,7 @@ class ChunkSamples:
 
     @classmethod
     def joined(cls, samples: Sequence[ChunkSamples]) -> ChunkSamples:
-        """Return the rows of several samples in the order of their slots, then of the source."""
+        """Return the rows of several samples, sorted by slot, then by position in the source."""
         slots = np.concatenate([each.slots for each in samples])
         positions = np.concatenate([each.positions for each in samples])
         order = np.lexsort((positions, slots))
@@ -72,7 +77,15 @@ class ChunkSamples:
         return cls(values, labels, slots[order], positions[order], samples[0].summary)
 
     def between(self, first_slot: int, end_slot: int) -> ChunkSamples:
-        """Return a copy with only the rows of some slots; rows are in the order of slots."""
+        """Return a copy with only the rows of some consecutive slots.
+
+        The rows of this object must be sorted by slot.
+
+        Args:
+            first_slot: the first of these slots.
+            end_slot: the first slot after them.
+
+        """
         rows = slice(*np.searchsorted(self.slots, [first_slot, end_slot]).tolist())
         return ChunkSamples(
             self.values[rows].copy(),
@@ -85,14 +98,14 @@ class ChunkSamples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """The rule by which some units of each chunk are taken: those with the first slots.
+    """The rule that takes the units in the first slots of each chunk as the chunk's sample.
 
     Attributes:
-        firsts: position of each part's first row.
-        key: of the slots; secret.
-        row_count: the public n, of rows or of persons.
-        size: the number of chunks, k.
-        rows_max: units of a chunk that are taken at most.
+        firsts: the index of each part's first row among all rows, by the part's number.
+        key: the secret key from which the slots follow.
+        row_count: the public number of rows, or of persons if a column names them.
+        size: the number of chunks.
+        rows_max: the largest number of units in the sample of a chunk.
 
     """
 
@@ -103,16 +116,19 @@ class Sampling:
     rows_max: int
 
     def is_taken(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each slot whether the unit in it is in the sample of its chunk."""
+        """Return for each given slot whether its unit is in the sample of a chunk."""
         chunks = chunk_of_slots(slots, count=self.row_count, size=self.size)
         return slots - self._offsets[chunks] < self.rows_max
 
     def offsets(self, samples: ChunkSamples, chunks: slice) -> NDArray[np.int64]:
-        """Return where the sampled rows of each of some chunks begin, and the end of the last.
+        """Return the index at which each chunk's sampled rows start, and where the last ones end.
 
         Args:
-            samples: of these chunks as a whole, in the order of slots.
-            chunks: which.
+            samples: all sampled rows of the given chunks, and no others, sorted by slot.
+            chunks: the consecutive indices of the chunks.
+
+        Returns:
+            Indices of rows in ``samples``, shape ``(chunks + 1,)``.
 
         """
         bounds = self._offsets[chunks.start : chunks.stop + 1]
@@ -123,7 +139,7 @@ class Sampling:
         return found
 
     def cut(self, samples: ChunkSamples, chunks: slice) -> ChunkSamples:
-        """Return a copy that holds only the rows of some chunks."""
+        """Return a copy of sampled rows, sorted by slot, that has only the rows of some chunks."""
         first, end = self._offsets[[chunks.start, chunks.stop]].tolist()
         return samples.between(first, end)
 
@@ -138,10 +154,10 @@ class SampleReading:
     """A computation that reads one part of the rows and keeps those in the samples of chunks.
 
     Attributes:
-        reading: of parts.
-        sampling: which rows are kept.
-        numbers: of each part's distinct persons, by the part's number; None where a row is a unit
-            of its own.
+        reading: the settings by which a part is read.
+        sampling: the rule that chooses the sample of each chunk.
+        numbers: the numbers of the distinct persons of each part, by the part's number; None if a
+            row is the unit of privacy.
 
     """
 
@@ -152,8 +168,12 @@ class SampleReading:
     def of(self, numbered: tuple[int, Part]) -> ChunkSamples:
         """Return the sampled rows of one part, in the order in which they are read.
 
+        Args:
+            numbered: the number of the part, and its file or section of a file.
+
         Raises:
-            DataError: what does not fit the schema, by column and row number; or persons changed.
+            DataError: a field does not fit the schema, and the error names the column and the row
+                number; or the part contains other persons than when it was first read.
 
         """
         return self._of_rows(numbered) if self.numbers is None else self._of_persons(numbered)
@@ -219,11 +239,12 @@ class SampleFit:
     """The training of the models of some chunks, each on the sampled rows of its chunk.
 
     Attributes:
-        learner: the public choice.
-        sampling: which rows they are.
-        hypothesis: that relabels; None where rows keep their labels; secret.
-        chunks: which, from start to stop.
-        secret: of the release.
+        learner: the public choice of the learner.
+        sampling: the rule that chooses the sample of each chunk.
+        hypothesis: the secret hypothesis that gives every row a new label; None if rows keep their
+            labels.
+        chunks: the consecutive indices of the chunks.
+        secret: the release's secret, from which the random seed of each chunk is derived.
 
     """
 
@@ -234,7 +255,12 @@ class SampleFit:
     secret: bytes = field(repr=False)
 
     def of(self, samples: ChunkSamples) -> bytes:
-        """Return the models of some chunks as bytes, trained on the chunks' sampled rows."""
+        """Return one trained model per chunk, as the bytes of an ensemble.
+
+        Args:
+            samples: sampled rows that include all those of the chunks, sorted by slot.
+
+        """
         own = self.sampling.cut(samples, self.chunks)
         offsets = self.sampling.offsets(own, self.chunks)
         with ONE_AT_A_TIME:

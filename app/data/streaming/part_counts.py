@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class HasSummary(Protocol):
-    """A part of the rows, whatever is kept of them, with its summary."""
+    """The interface of a part of the rows with a summary, whether or not its rows are kept."""
 
     @property
     def summary(self) -> Summary:

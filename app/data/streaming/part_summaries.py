@@ -137,11 +137,12 @@ class PackedRows:
 
 @dataclass(frozen=True, slots=True)
 class SummarisedPart:
-    """A part of the rows of which nothing but the summary is kept; secret.
+    """A part of the rows that was read, and of which no row is kept; secret.
 
     Attributes:
-        summary: of the part.
-        distinct: the persons of the part, each once; None where a row is a unit of its own.
+        summary: the summary of the part.
+        distinct: the persons of the rows of the part, each once; None if a row is the unit of
+            privacy.
 
     """
 
@@ -207,10 +208,14 @@ class Reading:
         return PackedRows(numbered[0], columns, taken.labels, taken.summary, taken.named)
 
     def summarised(self, numbered: tuple[int, Part]) -> SummarisedPart:
-        """Return the summary of one part, whose rows are read and let go.
+        """Return the summary of one part, without keeping the rows that are read.
+
+        Args:
+            numbered: the number of the part, and its file or section of a file.
 
         Raises:
-            DataError: what does not fit the schema, by column and row number.
+            DataError: a field does not fit the schema; the error names the column and the row
+                number.
 
         """
         taken = self.taken(numbered, NO_CODES.codes)

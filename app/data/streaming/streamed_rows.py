@@ -217,16 +217,19 @@ class StreamedRows:
         return result
 
     def sampled(self, sampling: Sampling) -> tuple[Held[ChunkSamples], list[slice]]:
-        """Return the sampled rows of all chunks, read again; each part holds whole chunks.
+        """Return the sampled rows of all chunks, for learners that need the rows themselves.
+
+        The rows are read again, and divided into new parts, so that the sample of a chunk is in one
+        part.
 
         Args:
-            sampling: which rows they are.
+            sampling: the rule that chooses the sample of each chunk.
 
         Returns:
-            The parts, and the consecutive chunks of each.
+            The new parts, and the consecutive chunks of each.
 
         Raises:
-            DataError: the source has other rows than those that were counted.
+            DataError: the rows of the source changed after they were counted.
 
         """
         numbers = self._numbers if self.is_of_persons else None

@@ -84,7 +84,7 @@ class CodedFeature:
         """Return for every two feature tests the test that is equivalent to both together.
 
         For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. For two different categories there is no
-        test, and the number of tests stands in its place.
+        equivalent test, and the entry is the number of tests.
 
         Returns:
             Positions in :attr:`test_indices`, shape ``(tests, tests)``.

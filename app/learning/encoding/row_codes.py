@@ -97,10 +97,10 @@ class IntegerCodes:
 
 @dataclass(frozen=True, slots=True)
 class NumberCodes:
-    """The numbers of a row as they are, for hypothesis classes that need every digit.
+    """An encoding of the numbers of a row without rounding, for classes that need every digit.
 
     Attributes:
-        columns: how many numbers a row has, d.
+        columns: the number of numbers in a row.
 
     """
 
@@ -112,12 +112,22 @@ class NumberCodes:
         return self.columns * _NUMBER.itemsize
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return the bytes of rows ``(n, d)``, shape ``(f, n)``."""
+        """Return the bytes that encode rows, shape ``(bytes, rows)``.
+
+        Args:
+            values: feature values encoded by the public schema, shape ``(rows, features)``.
+
+        """
         numbers = np.ascontiguousarray(values, dtype=_NUMBER)
         return numbers.view(np.uint8).reshape(len(values), self.width).T
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows as float64 numbers ``(n, d)``, from bytes of shape ``(f, n)``."""
+        """Return rows as float64 numbers, shape ``(rows, features)``, from their bytes.
+
+        Args:
+            codes: the bytes that :meth:`codes` returns, shape ``(bytes, rows)``.
+
+        """
         rows = np.ascontiguousarray(codes.T)
         return rows.view(_NUMBER).reshape(codes.shape[1], self.columns)
 
@@ -128,4 +138,4 @@ def _no_numbers(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 NO_CODES: Final = IntegerCodes(_no_numbers, columns=0, largest=0)
-"""Of rows that are counted and summed up alone: no byte for each."""
+"""The encoding of a row by no bytes, for rows of which only a summary is needed."""

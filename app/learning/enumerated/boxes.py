@@ -97,7 +97,7 @@ class Boxes:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """The expected share of rows in each box, by the shares of its intervals.
+        """The expected share of rows in each box, from public shares of people in its intervals.
 
         The features are taken as independent. The shape is ``(boxes,)``.
         """

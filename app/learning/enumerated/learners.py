@@ -1,4 +1,8 @@
-"""Training of models that are searched in a list of hypotheses, chunk by chunk."""
+"""Training of models that are searched in a list of hypotheses, chunk by chunk.
+
+The rule ``canonical`` takes the hypothesis with the fewest errors on a chunk as its model. The rule
+``halving`` takes a hundred random hypotheses with few or no errors, which vote together.
+"""
 
 from __future__ import annotations
 

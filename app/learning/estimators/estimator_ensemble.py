@@ -196,10 +196,13 @@ def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> by
 
 
 def joined_bytes(bodies: Sequence[bytes]) -> bytes:
-    """Return the stored models of consecutive chunks together, each as it was stored, to the byte.
+    """Return one stored ensemble with the models of several, whose chunks are consecutive.
+
+    The bytes of each model stay unchanged.
 
     Args:
-        bodies: from :meth:`EstimatorEnsemble.to_bytes`, of this process or of one that it trusts.
+        bodies: the stored ensembles, which :meth:`EstimatorEnsemble.to_bytes` wrote in this process
+            or in a process that this one trusts.
 
     """
     read = [pickle.loads(body) for body in bodies]  # noqa: S301 -- made by trusted processes

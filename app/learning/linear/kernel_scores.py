@@ -3,7 +3,8 @@
 The inputs of a row are small integers. A true test gives 256; the cosine of a wave lies between
 -256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points (feature
 vectors) determine a linear map that makes the inputs uncorrelated. The vectors of rows are limited
-to a maximum length; with waves, this length is a multiple of the public points' median length.
+to a maximum length; with waves, this length is a multiple of the median length of public points'
+vectors.
 """
 
 from __future__ import annotations

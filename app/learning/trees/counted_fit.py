@@ -99,7 +99,10 @@ class CountedTrees:
         return max(1, min(CHUNKS_AT_ONCE, at_once, chunks))
 
     def is_quicker(self, *, row_count: int, chunk_count: int) -> bool:
-        """Return whether counting is faster than searching each chunk, judged by public numbers.
+        """Return whether counting rows trains all trees faster than a search of each chunk does.
+
+        The answer depends only on the public numbers of rows, chunks and feature tests, and on the
+        depth of the trees.
 
         Args:
             row_count: the number of rows in all chunks together.

@@ -59,7 +59,8 @@ class TreeClass:
         tests: the public tests; may be empty if the depth is 0.
         depth: the number of tests between the root and a leaf, 0 or more.
         class_count: the number of labels.
-        told: a function that is called with the progress of a random draw, in public numbers.
+        told: a function that is called with the progress of a random draw: the number of finished
+            steps and the number of all steps, both public.
 
     """
 
@@ -299,5 +300,12 @@ class TreeClass:
 
 
 def telling(hypotheses: HypothesisClass, told: Told) -> HypothesisClass:
-    """Return a class of trees whose draw reports its progress; another class unchanged."""
+    """Return the given class; if it is a class of trees, its random draw reports its progress.
+
+    Args:
+        hypotheses: the hypothesis class. A class without trees is returned unchanged.
+        told: a function that is called with the number of finished steps and the number of all
+            steps, both public.
+
+    """
     return replace(hypotheses, told=told) if isinstance(hypotheses, TreeClass) else hypotheses

@@ -1,8 +1,8 @@
 """The exponential mechanism over all decision trees of a depth: weights, and a random draw.
 
 The weight of a tree is ``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that
-it mislabels. The module also computes, from public numbers, how many trees there are, and how much
-time and memory their exact weights take.
+it mislabels. The module also computes how many trees there are, and how much time and memory their
+exact weights take.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class TreeSize:
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """Return an estimate, from public numbers, of the work of counting rows.
+        """Return an estimate of the work of counting rows, as a number of weights to compute.
 
         The estimate assumes that the feature tests are independent. It ignores that equal rows are
         merged, since the number of distinct rows is private.
@@ -125,7 +125,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """An upper bound on the bytes of memory that a random draw needs besides its rows."""
+        """An upper bound on the bytes of memory that a random draw needs, without its rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
@@ -203,7 +203,8 @@ class TreeWeights:
                 :func:`app.learning.trees.upper_level_weights.excluded_literals` returns them; None
                 if no pair is known.
             row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
-            told: a function that is called with the progress, in public numbers.
+            told: a function that is called with the progress: the number of finished steps and the
+                number of all steps, both public.
 
         """
         merged = MergedRows.of(bits, labels, class_count, row_weights)
@@ -227,7 +228,8 @@ class TreeWeights:
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             excluded: pairs of feature test outcomes that no row can have at once, as for
                 :meth:`of`.
-            told: a function that is called with the progress, in public numbers.
+            told: a function that is called with the progress: the number of finished steps and the
+                number of all steps, both public.
 
         """
         total = counted.label_counts().sum()

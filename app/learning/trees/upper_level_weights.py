@@ -184,7 +184,7 @@ def region_tables(
             returns them; multisets that select the same rows because of them are computed once.
             None if no pair is known.
         told: a function that is called with the number of finished multisets of tests and the
-            number of all multisets. Both numbers depend on public numbers only.
+            number of all multisets. Neither number depends on the private rows.
 
     Returns:
         The table at index k has the sums for all multisets of ``k + 1`` outcomes, by rank, for k up
