@@ -216,17 +216,21 @@ class Transaction:
         given: Sequence[RecordedAnswer],
         qualifiers: Sequence[bytes] | None = None,
     ) -> Head:
-        """Do as :meth:`record_answers`, with its rows as columns of equal length.
+        """Append one entry for new answers that are given as columns of equal length.
+
+        The effect is that of :meth:`record_answers`; the columns have the values of
+        :class:`AnswerRow`.
 
         Args:
-            vector_digests: as in :class:`AnswerRow`, and so the others.
-            vectors: canonical bytes.
+            vector_digests: the keyed digest of each vector, or of its cell, 32 bytes.
+            vectors: the canonical bytes of each vector as posted, or of its cell if each cell is
+                decided once.
             given: the answers, at least one, in the order of their numbers.
-            qualifiers: None where every one is empty.
+            qualifiers: further bytes that identify each query; None if there are none.
 
         Raises:
-            InvariantError: the answers do not follow from the ledger.
-            LedgerUnavailableError: the database did not take them.
+            InvariantError: the answers may not follow the earlier ones.
+            LedgerUnavailableError: the database refused the write.
 
         """
         first, count = given[0].query_id, len(given)

@@ -69,8 +69,9 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         reserved: the shares that are reserved and not spent yet, in order.
         answered: the number of new answers by the models' vote, which is also the newest answer's
             number.
-        unstable: the number of unstable answers among them; with scores, the number of units of the
-            cutoff that they used, here and in the following lines.
+        unstable: the number of unstable answers among them; with scores, here and in the following
+            lines, the number of units of the cutoff that all answers used, one for each failed
+            stability test.
         ended_epoch: the number of unstable answers before those of the newest entry; None if the
             newest entry has none.
         refreshed_at: the number of unstable answers after which the threshold's noise was last

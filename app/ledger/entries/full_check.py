@@ -26,7 +26,7 @@ PAGE_ENTRIES = 256
 
 
 class Hit(NamedTuple):
-    """An unstable answer: its number, and the units of the limit that it used."""
+    """An unstable answer: its number, and the units of the cutoff that it used."""
 
     query_id: int
     units: int

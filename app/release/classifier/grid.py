@@ -52,7 +52,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
+    """A draw of noisy label counts on public grids, whose parameters follow from public values.
 
     Attributes:
         parameters: the public parameters of the mechanism.

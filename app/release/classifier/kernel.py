@@ -56,7 +56,8 @@ class KernelDraw:
     """A noisy gradient descent over public tests and random cosine features of numbers.
 
     The random weights of the cosine features are public: they are drawn before a private row is
-    read, and published with the classifier. Everything else is a function of public numbers.
+    read, and published with the classifier. All other parameters follow from the settings, the
+    public points and the public number of rows.
 
     Attributes:
         terms: the public feature tests, and conjunctions of them, that are inputs of the score.
@@ -64,11 +65,11 @@ class KernelDraw:
         feature_indices: the indices of the numeric features, in schema order.
         bounds: the lower and upper bound of each numeric feature.
         public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
-        shrinkage: how strongly weights are shrunk in each direction.
+        shrinkage: how much to shrink combinations of inputs that the noise would dominate.
         rate: the length of a step of the descent, as a multiple of the mean gradient.
         class_count: the number L of labels.
         row_count: the public number n of rows, or of persons.
-        calibration: the noise variance of every step.
+        calibration: the variance of the noise in every step of the descent.
         wave_size: the size of cosine features relative to that of feature tests.
         unit: what the number n counts, rows or persons.
 

@@ -95,7 +95,7 @@ def gradient_at(
     labels: NDArray[np.int64],
     person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
-    """Return the gradient, summed over some rows, shape (coordinates, scores); secret."""
+    """Return the gradient of the loss, summed over some rows, (coordinates, scores); secret."""
     return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
@@ -279,7 +279,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that enter scores directly; none under version 1 of the rule."""
+    """Return the numeric features that enter scores directly; none by the first rule for inputs."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -329,7 +329,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return how strongly weights are shrunk in each direction, according to the noise."""
+    """Return how much to shrink combinations of inputs that the noise would dominate."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 

@@ -73,7 +73,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier, drawn with its own budget, or None.
+    """Return a batch's improvement of the classifier; None if it has no share for a classifier.
 
     A slot is the fixed place of one row, or of the rows of one person.
 

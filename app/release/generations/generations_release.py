@@ -105,8 +105,8 @@ class LivingRelease(Release):
     def counters_at(self, state: LedgerState) -> State:
         """Return the mechanism's counters, from the voting batch with the least budget left.
 
-        If this batch has fewer unstable answers left than the table's cutoff T, the difference
-        counts as already used.
+        If this batch has fewer unstable answers left than the cutoff T for which the table of
+        unstable probabilities was made, the difference counts as already used.
         """
         cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
         left = min((each.left for each in active), default=cutoff)

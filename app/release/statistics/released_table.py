@@ -87,8 +87,9 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         cell_count: the number of cells into which the hypotheses divide the public feature space.
         point_count: the number of public points.
         update_count: the number of noisy counts that were drawn.
-        pass_count: the number of complete passes over the hypotheses.
-        alpha: the largest error of a mean, as the docs define it; 2 is no promise.
+        pass_count: the number of complete passes that the mechanism made over the hypotheses.
+        alpha: the largest error of a mean outcome, which lies between -1 and 1; so an alpha of 2
+            promises nothing.
         beta: the probability with which alpha may be exceeded.
         calibration: the parameters of the noise, as exact strings.
 

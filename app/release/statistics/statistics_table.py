@@ -261,8 +261,9 @@ class StatisticsForecast:
         update_count: the number of noisy counts that are drawn.
         alpha: the largest error of a mean if all passes are completed; at most 2, which is no
             promise.
-        is_proven: whether the updates suffice for all passes whatever the rows are. Otherwise alpha
-            holds if they suffice, and the error is larger if they do not.
+        is_proven: whether the noisy counts suffice for all passes over the hypotheses, whatever the
+            rows are. If this is not proven, alpha holds only if the counts happen to suffice, and
+            the error is larger if they do not.
 
     """
 

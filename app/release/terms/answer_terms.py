@@ -2,6 +2,8 @@
 
 The module computes the budget of relabelling and answers, the noise and the mechanism's parameters
 from the settings. Everything here is public.
+
+The stability table has the probability of an unstable answer for each distance of a query.
 """
 
 from __future__ import annotations
@@ -84,9 +86,9 @@ def counts_decisions(settings: Settings) -> bool:
     """Return whether replacing one record can change at most two answers of the whole release.
 
     This is so if the models vote by public cells and each cell is answered once, with a label. It
-    is not so with scores (an answer has two tests), with sampling (the sampled rows are drawn at
-    random), with persons (a person's rows may lie in many cells), and with generations that join
-    later (they answer cells again). In these cases each unstable answer is paid for.
+    is not so with scores (an answer has up to two stability tests), with sampling (the sampled rows
+    are drawn at random), with persons (a person's rows may lie in many cells), and with generations
+    that join later (they answer cells again). In these cases each unstable answer is paid for.
     """
     by_cell = class_registration(settings.hypotheses.kind).splits is not None
     by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
@@ -181,7 +183,9 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 
 
 def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> AnswersAsked:
-    """Return the public numbers of a configuration on which its answers depend.
+    """Return the configured values on which the answering mechanism depends.
+
+    Examples are the answers' share of epsilon, the cutoff T, and the number of labels.
 
     Args:
         settings: the whole configuration.
@@ -330,7 +334,8 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
     """Check that the noise in use keeps the privacy account of each batch of rows.
 
     Raises:
-        InvariantError: a batch's account cannot pay for its unstable answers at the table's price.
+        InvariantError: a batch's account cannot pay for its unstable answers at the price that the
+            stability table sets.
 
     """
     known = state.generations
