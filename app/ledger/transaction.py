@@ -1,4 +1,4 @@
-"""A write transaction of a ledger: entries, answers, keys and private values together.
+"""A write transaction of a ledger: entries, answers, idempotency keys and private values.
 
 The state after a new entry is computed before the entry is written, so that an entry which may not
 follow is refused before anything changes. Errors of the database are converted here to Conclave's

@@ -1,8 +1,8 @@
 """The public statistics table of a release, and the answers computed from it.
 
 When the table's ledger entry is committed, the document is public; answering from it is
-post-processing and costs nothing. The answer for a posted hypothesis is that for the hypothesis in
-the table which gives the public points the same labels.
+post-processing and costs nothing. The answer for a posted hypothesis is the mean outcome of the
+hypothesis in the table that gives the public points the same labels.
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
@@ -169,8 +169,6 @@ class ReleasedStatistics:
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
         """Return the mean of each hypothesis from the released table; no private row is read.
-
-        A hypothesis is a rule that gives each row one of two outcomes; a client posts some.
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is close to a posted one.
