@@ -53,7 +53,7 @@ class ExponentialDraw:
         parameters: the public parameters of the exponential mechanism.
         alpha: the accuracy target of the release.
         beta: the probability with which a bound on accuracy may fail.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -165,7 +165,7 @@ class ScoredTreeDraw:
     Attributes:
         parameters: the public parameters of the mechanism.
         beta: the probability with which a bound on accuracy may fail.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 

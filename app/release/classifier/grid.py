@@ -56,7 +56,7 @@ class GridDraw:
 
     Attributes:
         parameters: the public parameters of the mechanism.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 

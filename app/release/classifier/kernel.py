@@ -71,7 +71,7 @@ class KernelDraw:
         row_count: the public number n of rows, or of persons.
         calibration: the variance of the noise in every step of the descent.
         wave_size: the size of cosine features relative to that of feature tests.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 

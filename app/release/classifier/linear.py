@@ -138,7 +138,7 @@ class LinearDraw:
         inputs: the public inputs of the score: feature tests and conjunctions of them, perhaps with
             numbers, or with cosine features that were drawn before.
         parameters: the public parameters of the descent.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 

@@ -1,6 +1,6 @@
 """The opening of the statistics table, which is charged, drawn once and published.
 
-The table opens before the first answer, on public points that the operator gives, or after the
+The table is drawn before the first answer, on public points that the operator gives, or after the
 models' last answer, on the queries answered. Between the first and the last answer it is refused,
 because the privacy proof does not cover the sum of the table's delta and the answers' delta in that
 case. With a joint privacy account, the classifier counts as one of the answers in this rule. After

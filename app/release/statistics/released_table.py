@@ -172,8 +172,8 @@ class ReleasedStatistics:
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is close to a posted one.
-            TooLargeError: for too many posted hypotheses, no hypothesis of the table agrees on all
-                public points.
+            TooLargeError: too many posted hypotheses have no hypothesis in the table that gives all
+                public points the same labels, so that a search for close ones would take too long.
 
         """
         labels = [labels_on(self._schema, each, self._public_values) for each in asked]
