@@ -38,7 +38,7 @@ class Counts:
 
     Attributes:
         answered: the number of new answers that the ensemble has given.
-        limit: the largest number of such answers.
+        limit: the largest number of new answers that the ensemble may give.
         hits: the number of answers that used at least one unit of the cutoff: the unstable answers
             and, with scores, the stable answers whose first stability test failed.
         double_hits: the number of answers that used two units, which only answers with scores do.

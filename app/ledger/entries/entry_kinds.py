@@ -70,10 +70,10 @@ class ReleaseOpened(Event, frozen=True):
         delta: the total delta, an exact decimal or rational.
         queries: the largest number of new answers by the models' vote; None if there is no limit or
             no vote.
-        cutoff: the number of unstable answers, or with scores of units, after which the models
-            stop; None if the mechanism has no such number.
-        parameters: every other public parameter and the schema, as canonical strings by name; a
-            restart is compared with them.
+        cutoff: the number of unstable answers (with scores, of failed stability tests) after which
+            the models stop; None if the mechanism has no cutoff.
+        parameters: every other public parameter and the schema, as canonical strings by name; at a
+            restart the settings are compared with them.
         fingerprint: the keyed fingerprint of the private rows, hexadecimal.
         private_digests: the keyed digest of each private value that is written in the same
             transaction, by its name.

@@ -167,10 +167,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether the classifier, whose draw uses delta, must wait for the last answer.
+        """Whether a classifier whose learner uses delta must now wait for the last answer.
 
-        With a joint privacy account the classifier uses no delta and may be drawn at any time,
-        except with the calibration ``certified``, with which it may only be drawn after the last
+        With a joint privacy account the draw uses no delta of its own and may be made at any time,
+        except with the calibration ``certified``, with which it may only be made after the last
         answer.
         """
         opened = {} if self.release is None else self.release.parameters

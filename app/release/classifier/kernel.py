@@ -193,7 +193,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise."""
+    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

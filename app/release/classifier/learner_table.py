@@ -93,7 +93,7 @@ def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
 def smallest_share(
     settings: Settings, row: LearnerRegistration, charge: Charge, row_count: int
 ) -> float:
-    """Return the fraction of rows that a label needs to be learned; no private row is read."""
+    """Return the smallest fraction of the rows with which a label is learned, from public facts."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 

@@ -375,13 +375,13 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise."""
+    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise of the descent.
+    """Return the smallest fraction of the rows with which a label is learned despite the noise.
 
     The estimate assumes that the gradients of all rows with the label have the same direction. Each
     has half the length of a row's vector. The noise of all steps together has, as its standard

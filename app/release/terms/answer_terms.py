@@ -65,8 +65,8 @@ def answering_registration(
             release.
 
     Raises:
-        InvariantError: the release answers by a rule of a later version, or by a rule for cells
-            that are decided once although it does not decide cells once.
+        InvariantError: the release answers by a rule of a later version, or by a rule for releases
+            that answer each cell once although this release does not.
 
     """
     named = settings.answers.mechanism, settings.privacy.calibration
@@ -143,10 +143,10 @@ def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
 def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release gives all vectors in a public cell the same answer.
 
-    This is so if its models vote by public cells and its mechanism allows it. The mechanisms
-    ``svt`` and ``paper`` answer each vector separately. So do releases with scores, where an answer
-    has two tests, releases of persons, whose rows may lie in many cells, and releases that accept
-    further rows.
+    This is so if its models vote by public cells and its mechanism allows it. Each vector is
+    answered separately by the mechanisms ``svt`` and ``paper``, and in releases with scores (where
+    an answer has up to two stability tests), of persons (whose rows may lie in many cells), or with
+    further rows that are added later.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
@@ -222,7 +222,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 
     Raises:
         ConfigurationError: the mechanism cannot keep the shares, or the least cost of relabelling
-            (Lemma L) exceeds its share.
+            (Lemma L in ``app/privacy/exponential/relabel_proof.md``) exceeds its share.
 
     """
     return answering_registration(settings).budget(answers_asked(settings))

@@ -28,7 +28,8 @@ class UnitInWords:
     """The words for the unit of privacy (row or person) in texts for people.
 
     Attributes:
-        learned_from: the name of the things that n counts, for example ``private records``.
+        learned_from: the name of the things whose public number is n, for example ``private
+            records``.
         protected: what the privacy promise protects.
         neighbours: the name of the neighbouring relation, for example ``replace one record``.
         data_sets: the neighbouring relation as a sentence.
