@@ -145,10 +145,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether the statistics table may be drawn now, which is forbidden between answers.
+        """Whether the statistics table may be drawn now.
 
-        With a joint privacy account, the table may be drawn before the first answer and the
-        classifier, or after the last answer and the classifier.
+        It may be drawn before the models' first answer or after their last one. With a joint
+        privacy account, it must also be drawn before the classifier in the first case, and after
+        the classifier in the second case.
         """
         is_between = self.is_inside_account if self.is_joint else self.is_between_answers
         return self.statistics is None and not is_between

@@ -49,7 +49,7 @@ class Refold:
     hits: list[Hit] = field(default_factory=list)
 
     def read_page(self, ledger: Ledger) -> bool:
-        """Process the next page of ledger entries; return whether more may follow.
+        """Process the next page of ledger entries; return whether further pages may follow.
 
         Raises:
             LedgerCorruptError: an entry may not follow the earlier ones.

@@ -89,8 +89,9 @@ class LearnerRegistration:
         learner: the public facts about the learner, with its name.
         prepare: a function that returns the draw for given public values, and raises an error if
             the draw would be impossible.
-        smallest_share: a function that returns the fraction of the rows that a label needs to
-            exceed the noise; with an empty ``public_values`` it returns a bound on this fraction.
+        smallest_share: a function that returns the smallest fraction of the rows with which a label
+            is learned despite the noise; with an empty ``public_values`` it returns a bound on this
+            fraction.
         drawn_class: a function that returns the hypothesis class of the draw for given public
             points; None if the learner has no class.
 

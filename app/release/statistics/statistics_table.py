@@ -259,8 +259,8 @@ class StatisticsForecast:
         hypothesis_count: the number of hypotheses in the table.
         cell_count: the number of cells in which rows are counted.
         update_count: the number of noisy counts that are drawn.
-        alpha: the largest error of a mean if all passes are completed; at most 2, which is no
-            promise.
+        alpha: the largest error of a mean outcome if all passes over the hypotheses are completed;
+            at most 2, which promises nothing.
         is_proven: whether the noisy counts suffice for all passes over the hypotheses, whatever the
             rows are. If this is not proven, alpha holds only if the counts happen to suffice, and
             the error is larger if they do not.

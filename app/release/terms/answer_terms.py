@@ -291,7 +291,7 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Raise an error unless noise parameters fit the answers and keep every condition.
+    """Raise an error unless noise parameters keep every condition of the privacy claim.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

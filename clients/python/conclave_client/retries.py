@@ -124,7 +124,7 @@ class Window:
         return b"".join(self._lines[index] for index in self._open)
 
     def feed(self, chunk: bytes) -> list[Reply]:
-        """Accept a part of the response; return final replies that are next in order.
+        """Accept a part of the response; return replies that are next in order and need no retry.
 
         The response is split only at newlines, because a label may contain other characters that
         Unicode treats as the end of a line.
