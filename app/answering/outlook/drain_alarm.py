@@ -70,8 +70,8 @@ class DrainAlarm:
     def fortune(self) -> float:
         """The present value of a betting fortune that began at 1.
 
-        The fortune grows with every unstable answer and shrinks with every stable one; the alarm is
-        raised while the fortune is large.
+        The fortune grows with every answer that uses units of the cutoff and shrinks with every
+        other answer; the alarm is raised while the fortune is large.
         """
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))

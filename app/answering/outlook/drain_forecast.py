@@ -64,7 +64,7 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The used units of the cutoff: 1 (with scores, 1 or 2) for each unstable answer."""
+        """The used units of the cutoff: unstable answers (with scores, failed stability tests)."""
         return self.hits + self.double_hits
 
 

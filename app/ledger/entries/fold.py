@@ -161,7 +161,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether mechanisms of the joint privacy account have begun and not all ended."""
+        """Whether some mechanism of the joint privacy account has begun and not all have ended."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over

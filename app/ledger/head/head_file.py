@@ -2,8 +2,8 @@
 
 If a whole database is restored from an older copy, it looks valid by itself, but charges and
 answers are lost. The head file, rewritten after commits, reveals this: a ledger that ends before
-the noted entry, or has a different entry in its place, is not the newest. The notes are by the
-random ids of releases, so that one file serves all releases of one database, and no other database.
+the noted entry, or has a different entry in its place, is not the newest. Each note has the random
+id of its release, so that one file serves all releases of one database, and no other database.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Publishing a classifier at once, without answering queries first.
 
-With public points the classifier is drawn by the semi-private learner; without public points, by
-the private PAC learner over the finite public class of ``[classifier]``. The draw spends the
-classifier's share of a release, once. If the release is not open yet, this opens it and charges the
-shares that an opening charges; the first start of a server then draws the models under these
-charges.
+With public points, these points restrict the hypothesis class from which the classifier is drawn
+(semi-private learning); without public points the class is the whole finite public class of
+``[classifier]`` (private PAC learning). The draw spends the classifier's share of epsilon of a
+release, once. If the release is not open yet, :func:`learn` opens it and charges the shares that an
+opening charges; the first start of a server then draws the models under these charges.
 """
 
 from __future__ import annotations

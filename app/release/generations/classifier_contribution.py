@@ -1,7 +1,7 @@
 """The contribution of one batch of rows to the published classifier, before it votes.
 
 A generation is one batch of rows. Gradient descent on its rows starts at the weights that were
-published for the previous generation. They are public, so this uses nothing of an earlier
+published for the previous generation. These weights are public, so they use nothing of an earlier
 generation's budget. The published weights are a mean over all generations so far, in which later
 and larger generations have larger weights. The contribution is drawn together with the generation's
 labels, under the charge of the append. It enters the ledger at the tick (scheduled update) at which

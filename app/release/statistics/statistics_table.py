@@ -64,7 +64,7 @@ class StatisticsDraw:
     Attributes:
         tests: the feature tests of the hypotheses.
         grid: the division of the public feature space by these tests.
-        domain: the hypotheses H~ that the public points determine, and all cells on which every
+        domain: the hypotheses that the public points determine, and all cells on which every
             hypothesis is constant.
         calibration: the noise parameters for the statistics' share of the budget.
 

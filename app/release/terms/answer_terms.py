@@ -102,7 +102,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> MechanismRegistrati
 
 
 def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
-    """Return the answering rule as a parameter of the first ledger entry; empty if unnamed."""
+    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
