@@ -1,8 +1,8 @@
 """The tree of all errors that Conclave raises on purpose.
 
-Whether an error occurs, and what it says, never depends on private rows once
-a release is open.  Before that, load errors go to the operator's terminal
-only, and name a column and a row number, never a value.
+Once a release is open, neither the occurrence nor the text of an error depends on private rows.
+Before a release is open, errors in reading its rows are shown on the operator's terminal only; they
+name a column and the number of a row, and never a value.
 
 ::
 

@@ -525,7 +525,7 @@ def change_from_settings(
 
 
 def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
-    """Return every batch of rows as ``GET /budget`` shows it; none if the release is fixed.
+    """Return each batch of rows as ``GET /budget`` shows it; none if the release accepts none.
 
     Args:
         settings: the whole configuration.

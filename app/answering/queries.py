@@ -26,8 +26,8 @@ class Asker(msgspec.Struct, frozen=True):
     Attributes:
         name: the name of the API key.
         answer_limit: the largest number of new answers that the key may get; None for no limit.
-        unstable_limit: the largest number of new unstable answers (with scores, of units of the
-            cutoff) that the key may get; None for no limit.
+        unstable_limit: the largest number of new unstable answers (with scores, of failed stability
+            tests) that the key may get; None for no limit.
 
     """
 

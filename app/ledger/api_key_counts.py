@@ -40,8 +40,8 @@ class KeyCount(NamedTuple):
 
     Attributes:
         answered: the number of new answers by the models' vote.
-        unstable: the number of unstable answers among them; with scores, the units of the cutoff
-            that they used.
+        unstable: the number of unstable answers among them; with scores, the number of failed
+            stability tests, of which an answer has up to two.
 
     """
 

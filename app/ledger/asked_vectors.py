@@ -70,8 +70,8 @@ def read_asked(
     Args:
         connection: a connection inside a transaction.
         release_number: the number of the release in the database.
-        after: the number of a vector, the last of its stored value, after which to begin; 0 for the
-            beginning.
+        after: the number of the vector after which to begin, which must be the last vector of a
+            stored private value; 0 for the beginning.
         until: the number of the last vector that a ledger entry mentions.
 
     Raises:

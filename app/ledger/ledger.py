@@ -4,8 +4,8 @@ Write transactions are serialised by the database's write lock. Each begins by r
 that the database has beyond those that this process knows, so that nothing is assumed after a
 commit whose result is unknown.
 
-The note is in a file outside the database, and reveals whether an older copy of the database was
-restored.
+The newest entry is noted in the head file, which is outside the database and reveals whether an
+older copy of the database was restored.
 """
 
 from __future__ import annotations
@@ -142,13 +142,13 @@ class Ledger:
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Note every later commit in a file outside the database, until the ledger closes."""
+        """Note every later commit in the head file, until the ledger closes."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
     @property
     def noted_sequence(self) -> int | None:
-        """The number of the newest entry noted outside the database, or None."""
+        """The number of the newest entry noted in the head file; None without a head file."""
         return None if self._keeper is None else self._keeper.noted_sequence
 
     @property
@@ -172,7 +172,7 @@ class Ledger:
             raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
-        """Note the newest entry outside the database, and close all connections."""
+        """Note the newest entry in the head file, if there is one, and close all connections."""
         if self._keeper is not None:
             self._keeper.close()
         self._database.close()

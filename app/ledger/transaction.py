@@ -1,4 +1,4 @@
-"""A write transaction of a ledger: entries, answers, keys and private values together.
+"""A write transaction of a ledger: entries, answers, idempotency keys and private values.
 
 The state after a new entry is computed before the entry is written, so that an entry which may not
 follow is refused before anything changes. Errors of the database are converted here to Conclave's
@@ -216,18 +216,22 @@ class Transaction:
         given: Sequence[RecordedAnswer],
         qualifiers: Sequence[bytes] | None = None,
     ) -> Head:
-        """Do as :meth:`record_answers`, with its rows as columns of equal length.
+        """Append one entry for new answers that are given as columns of equal length.
+
+        The effect is that of :meth:`record_answers`; the columns have the values of
+        :class:`AnswerRow`.
 
         Args:
-            vector_digests: as in :class:`AnswerRow`, and so the others.
-            vectors: canonical bytes.
+            vector_digests: the keyed digest of each vector, or of its cell, 32 bytes.
+            vectors: the canonical bytes of each vector as posted, or of its cell if each cell is
+                decided once.
             given: the answers, at least one, in the order of their numbers.
-            qualifiers: None where every one is empty.
+            qualifiers: further bytes that identify each query; None if there are none.
 
         Raises:
-            InvariantError: the answers do not follow from the ledger.
-            LedgerCorruptError: a value is of a wrong type.
-            LedgerUnavailableError: the database did not take them.
+            InvariantError: the answers may not follow the earlier ones.
+            LedgerCorruptError: a value has a wrong type.
+            LedgerUnavailableError: the database refused the write.
 
         """
         first, count = given[0].query_id, len(given)

@@ -75,10 +75,11 @@ class VerificationReport:
     Attributes:
         head: the number and hash of the newest entry.
         answered: the number of new answers by the models' vote.
-        unstable: the number of unstable answers among them.
+        unstable: the number of unstable answers among them (with scores, of failed stability
+            tests).
         epsilon_charged: the sum of the shares of epsilon that are spent; in a release with several
             batches of rows, the largest sum for the records of one batch.
-        delta_charged: the same for delta.
+        delta_charged: the sum of the shares of delta that are spent, in the same way.
         closed: the reason why the ledger is closed; None if it is not closed.
 
     """

@@ -5,7 +5,7 @@
 * ``drawing.py`` draws the order of the rows, the sample, the relabelling and the models, or reads
   them from the private state.
 * ``streaming.py`` decides whether an opening reads the rows as a stream of parts, and reads them;
-  ``streamed_drawing.py`` makes the draws from counts of such rows.
+  ``streamed_drawing.py`` makes the draws from counts of the streamed rows.
 * ``release.py`` is the open release: its parameters, its state and the rules for its end.
 * ``charged_draw.py`` has the order of steps of every draw: refuse if the ledger is closed, take the
   lock, charge, draw, publish, update the state.
@@ -15,6 +15,6 @@
 * ``simulation.py`` runs the mechanism on given votes, for ``conclave simulate``.
 * ``progress.py`` has the interface that reports the progress of an opening.
 * ``terms/`` turns settings into public parameters, ``generations/`` adds and erases rows later,
-  ``classifier/`` and ``statistics/`` publish a classifier and a table, and ``views/`` shows the
-  public figures of a release.
+  ``classifier/`` and ``statistics/`` publish a classifier and a statistics table, and ``views/``
+  shows the public figures of a release.
 """

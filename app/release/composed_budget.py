@@ -1,9 +1,9 @@
 """The joint privacy promise of all releases in one database, which a new release must state.
 
-Every other release counts, whatever rows it has. Different rows may belong to the same people: a
-data set with one more row is nearly the same data set. Whether two data sets are equal is private,
-so nothing public may depend on it. Only the error, which the operator reads before anything is
-charged, says which releases have the same rows.
+The budget of every other release is added, whatever rows it has. Different rows may belong to the
+same people: a data set with one more row is nearly the same data set. Whether two data sets are
+equal is private, so nothing public may depend on it. Only the error, which the operator reads
+before anything is charged, says which releases have the same rows.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class SampledRows:
         return positions, starts[offsets]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
-        """Return the sampled rows in the encoding of a hypothesis class, one part at a time."""
+        """Return the sampled rows in the encoding of a hypothesis class, made block by block."""
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -126,8 +126,8 @@ def open_release(
     """Return the release of ``ledger`` on ``rows``, newly opened or continued.
 
     Raises:
-        ConfigurationError: public numbers show that a draw is impossible or that the release would
-            answer almost nothing; nothing is charged.
+        ConfigurationError: with these settings and this number of rows a draw is impossible, or the
+            release would answer almost nothing; nothing is charged.
         DataError: a feature has no information in any row; nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from those of the ledger's release;
             the message names the first difference. Rows that an earlier version may have read in

@@ -1,12 +1,11 @@
 """Stored private values of a release (rows, noise, models): written once, checked at use.
 
-A ledger entry contains the keyed digest of each private value, and the ledger checks the digest
-whenever the value is read. If a value is missing or altered, the server refuses to start.
+Private values are stored in the ledger's database. A ledger entry contains the keyed digest of each
+private value, and the ledger checks the digest whenever the value is read. If a value is missing or
+altered, the server refuses to start.
 
-Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
-keyed hashes.
-
-Some mechanisms compare votes with a noisy threshold, whose noise must survive a restart.
+Some mechanisms compare votes with a noisy threshold; the threshold's noise is one of the private
+values, so that it survives a restart.
 """
 
 from __future__ import annotations

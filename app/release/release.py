@@ -145,7 +145,7 @@ class Release:
 
     @property
     def may_switch(self) -> bool:
-        """Whether a classifier may follow later, while the models still vote."""
+        """Whether the models still vote and a classifier may follow their last answer."""
         return self.phase is Phase.ENSEMBLE and self.mechanism.sequels != {Sequel.HALT}
 
     @property

@@ -1,7 +1,7 @@
 """Simulation of the answering mechanism: many runs on vote counts that the caller gives.
 
-The noise parameters, their check, the initial state and the step are those of a server; only the
-votes come from the caller.
+The noise parameters, their check, the initial state and the function that decides each query are
+those of a server; only the votes come from the caller.
 """
 
 from __future__ import annotations

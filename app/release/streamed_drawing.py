@@ -3,7 +3,8 @@
 The results are the same as those of an opening in memory with the same noise and the same order of
 rows. They do not depend on the computing engine, the number of workers or the order of parts.
 
-Streamed rows are read in parts and are never in memory all at once.
+Streamed rows are never in memory all at once. A part of the rows is a file of the source, or a
+section of a file, which one worker reads. A packed row has one byte for each feature.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class StreamedLearner:
         )
 
     def chunks_at_once(self, *, row_count: int, chunk_count: int) -> int:
-        """Return the number of chunks whose models are trained at once, by public numbers."""
+        """Return the number of chunks whose models one task trains, from public values alone."""
         if self.trees is not None:
             return self.trees.chunks_at_once(row_count=row_count, chunk_count=chunk_count)
         return max(CHUNKS_AT_ONCE, -(-chunk_count // BLOCKS_MAX))
@@ -91,7 +92,7 @@ def streamed_learner(learner: Learner) -> StreamedLearner | None:
 
 
 def relabelling_codes(learner: Learner) -> RowCodes | None:
-    """Return the bytes of rows from which a labelling of sampled rows is drawn; None if it is not.
+    """Return the byte encoding of rows for drawing the rule that relabels; None if there is none.
 
     A class of a user's own predictors needs every digit of every number.
     """
@@ -158,19 +159,20 @@ def fitted_on_samples(
     secret: bytes,
     progress: Callable[[int, int], None],
 ) -> bytes:
-    """Return one model per chunk as bytes, trained on some rows of it, which are read again.
+    """Return one trained model per chunk as bytes; each is trained on a sample of its chunk.
 
-    They are the bytes of a fit in memory on the same rows: models are stored where they are
-    fitted, since reading and storing an estimator once more may give other bytes.
+    The rows are read again for this. The bytes are the same as those of models trained in memory on
+    the same rows. Each worker stores the models that it trains, since loading an estimator and
+    storing it again may give other bytes.
 
     Args:
-        learner: the public choice, with the largest number of rows.
+        learner: the learner that is trained on each chunk, with its largest number of rows.
         rows: all private rows.
-        slots_key: of the permutation that puts rows in slots; secret.
-        size: the number of chunks, k.
-        hypothesis: that relabels; None where rows keep their labels; secret.
-        secret: of the release, from which chunk seeds derive.
-        progress: told the chunks done and their number.
+        slots_key: the secret key of the permutation that determines the order of the rows.
+        size: the number k of chunks.
+        hypothesis: the secret hypothesis that relabels the rows; None if rows keep their labels.
+        secret: the secret of the release, from which the seeds of chunks are derived.
+        progress: a function that is given the number of finished chunks and of all chunks.
 
     """
     if learner.rows_max is None:

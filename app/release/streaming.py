@@ -4,11 +4,12 @@ An opening streams its rows if the models can be trained on packed rows and each
 exactly one chunk, or if no models are trained. Rows are then packed into one byte per feature as
 they are read, counted part by part, and never held in memory as numbers. Their order follows from a
 keyed permutation of rows or persons, and the fingerprint of the data is a sum over rows. The first
-ledger entry says that the opening streamed, and a release that an earlier version opened continues
-by its own rules.
+ledger entry says that the opening streamed. A release that an earlier version of the program opened
+continues by the rules of that version.
 
-The choice to stream is public, so it depends on public facts only. If a column names persons, it
-depends on their number and not on the size of the source, which depends on their private rows.
+The choice to stream is public, so it depends on public facts only. If a column names persons, the
+choice depends on the public number of persons, and not on the size of the source, which depends on
+the private rows.
 
 The fingerprint is a keyed hash by which the rows are recognised at a restart.
 

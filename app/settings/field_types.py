@@ -245,10 +245,11 @@ EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """A field type for one of a table's names, looked up when settings are read.
+    """A field type whose allowed values are the names in a table, for example of all learners.
 
     Attributes:
-        names: a function that returns the allowed names, in the order of the table.
+        names: a function that returns the allowed names, in the order of the table; it is called
+            when settings are read.
 
     """
 

@@ -179,7 +179,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return the unmet condition of one joint privacy account; empty if shares need not add up.
+    """Return the unmet condition of one joint privacy account; empty if all conditions are met.
 
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.

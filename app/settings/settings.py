@@ -255,10 +255,10 @@ class Settings(Section):
 
         * with statistics, whose table is outside the joint budget and would have to wait for a
           classifier that a halted release may never draw;
-        * at a large epsilon, because the draws in a joint budget pay for the rounding of their
-          weights at the whole epsilon;
-        * with noisy gradient descent at a large delta, because its cost in the joint budget then
-          exceeds its own share;
+        * at a large epsilon, because the weights of a draw are rounded, and in a joint budget the
+          cost of this rounding is multiplied by e to the power of the whole epsilon;
+        * with noisy gradient descent at a large delta, because the cost of the descent in a joint
+          budget may then exceed its share;
         * with calibration ``certified``, because its classifier would have to wait in a joint
           budget.
         """

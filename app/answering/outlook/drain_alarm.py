@@ -70,8 +70,8 @@ class DrainAlarm:
     def fortune(self) -> float:
         """The present value of a betting fortune that began at 1.
 
-        The fortune grows with every unstable answer and shrinks with every stable one; the alarm is
-        raised while the fortune is large.
+        The fortune grows with every answer that uses units of the cutoff and shrinks with every
+        other answer; the alarm is raised while the fortune is large.
         """
         numbers = np.arange(1, len(self._logs) + 1)
         weights = 1 / (numbers * (numbers + 1))
@@ -86,20 +86,19 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further stable answers.
+        """Count ``count`` further answers that used no unit of the cutoff.
 
-        A stable answer uses no unit of the cutoff, which is the number of unstable answers after
-        which the models stop answering.
+        The cutoff is the number of unstable answers after which the models stop answering.
         """
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Count one further unstable answer.
+        """Count one further answer that used units of the cutoff, such as an unstable answer.
 
         Args:
-            units: the number of units that the answer used of the cutoff, which is the number of
-                unstable answers after which the models stop; 1, or 2 for some answers with scores.
+            units: the number of these units: 1, or 2 for an answer with scores of which both
+                stability tests failed.
 
         """
         self._answered += 1

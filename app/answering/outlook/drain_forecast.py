@@ -38,8 +38,9 @@ class Counts:
 
     Attributes:
         answered: the number of new answers that the ensemble has given.
-        limit: the largest number of such answers.
-        hits: the number of unstable answers: those that used at least one unit of the cutoff.
+        limit: the largest number of new answers that the ensemble may give.
+        hits: the number of answers that used at least one unit of the cutoff: the unstable answers
+            and, with scores, the stable answers whose first stability test failed.
         double_hits: the number of answers that used two units, which only answers with scores do.
         cutoff: the cutoff T, in units; None if no number of unstable answers ends the voting.
         with_scores: whether answers are scores, so that one answer may use two units.
@@ -63,7 +64,7 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """The used units of the cutoff: 1 (with scores, 1 or 2) for each unstable answer."""
+        """The used units of the cutoff: unstable answers (with scores, failed stability tests)."""
         return self.hits + self.double_hits
 
 
@@ -92,7 +93,7 @@ class Forecast:
         earliest: the number of further answers after which the cutoff may be reached, by the upper
             bound on the unstable rate; None without a cutoff.
         expected: the number of further answers until the cutoff at the mean unstable rate; None if
-            no answer was unstable so far.
+            no answer has used a unit of the cutoff so far.
         latest: the number of further answers by which the cutoff is almost surely reached, by the
             lower bound on the unstable rate; None if it may never be reached.
         first: which end is reached first: the limit of answers, the cutoff, or either.

@@ -9,8 +9,6 @@ A server that gets no answer decides by itself, as every server does if none lea
 ledger's write lock, and reads what was committed. If the leading server had committed the batch
 after all, its answers are found and repeated. No guarantee depends on whether one server leads, or
 how many do.
-
-The leading server commits the answers for all servers of a ledger.
 """
 
 from __future__ import annotations
@@ -68,8 +66,7 @@ log = structlog.get_logger("conclave.service")
 class Forwarded(msgspec.Struct, array_like=True, frozen=True):
     """Queries sent to the leading server, as columns; a column without information is empty.
 
-    The leading server commits the answers for all servers of a ledger. The message contains the
-    keyed hash of an idempotency key and not the key itself.
+    The message contains the keyed hash of an idempotency key and not the key itself.
     """
 
     number: int

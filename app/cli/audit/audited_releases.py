@@ -73,7 +73,8 @@ class Part:
         pair: the two neighbouring data sets.
         sides: the data set of each run, 0 or 1, in the order of the runs.
         promised: the promises with which each run is compared.
-        suspicion: the events to look for; None if these runs serve to choose the events.
+        suspicion: the events to look for in the replies of these runs; None if these runs serve to
+            choose the events.
 
     """
 

@@ -2,8 +2,8 @@
 
 The operator's rows are never read. The audited release has the configured privacy promise, noise
 rule, classes and behaviour after the last answer. Its rows are generated, one per chunk, and each
-row has one number as its feature. There are as few rows as the mechanism needs to be near its
-threshold. Each model then votes for the label of its only row on every query, so that one record
+row has one number as its feature. There are only as many rows as are needed for answers that are
+close to unstable. Each model votes for the label of its only row on every query, so that one record
 determines one vote.
 
 If the unit of privacy is a person, every person has one row, except the person who differs between

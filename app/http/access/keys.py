@@ -56,8 +56,8 @@ class Key:
         old_hash: the hash of the previous key, which is still accepted during a rotation; None
             without one.
         limit: the largest number of new answers that the key may get; None for no limit.
-        unstable_limit: the largest number of new unstable answers (with scores, of units of the
-            cutoff) that the key may get; None for no limit.
+        unstable_limit: the largest number of new unstable answers (with scores, of failed stability
+            tests) that the key may get; None for no limit.
         disabled: whether the key is not accepted at present.
 
     """

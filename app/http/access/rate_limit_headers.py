@@ -2,7 +2,7 @@
 
 Their form is that of the IETF's draft "RateLimit header fields for HTTP". A limit applies to the
 whole life of a release, so the policy has no time window and the remaining number never increases
-again. One unit is one new answer, or one new unstable answer.
+again. One unit of a limit is one new answer, or one new unstable answer.
 """
 
 from __future__ import annotations

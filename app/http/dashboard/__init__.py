@@ -8,8 +8,7 @@
   keys, backup, head file and disk to the role admin.
 * ``static/history.js`` shows the two charts and their tables; ``static/chart.js`` draws one chart.
 * ``static/hours.js`` shows how many queries were asked in each hour; ``static/generations.js``
-  shows
-  the generations of a release that accepts further records.
+  shows the generations of a release that accepts further records.
 * ``static/budget.js`` shows each mechanism's share of epsilon, the ledger and the parameters.
 * ``static/stream.js`` reads the server's events, and connects again after a lost connection.
 * ``static/dom.js`` contains small functions on the document's elements.

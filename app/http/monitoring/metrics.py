@@ -1,10 +1,10 @@
 """The route ``GET /metrics``: public figures in Prometheus' format.
 
-A registry of its own contains only the metrics that are listed here: no processor time, memory,
-garbage collection or exact times of the process that decides queries, and no label that
-distinguishes clients, unless an operator asks for answers by API key. The release's metrics are the
-public quantities of ``GET /budget``; the process's metrics are its requests, its refusals and its
-waiting queries.
+The reply contains only the metrics that this module lists: no processor time, memory, garbage
+collection or exact times of the process that decides queries, and no label that distinguishes
+clients, unless an operator asks for answers by API key. The release's metrics are the public
+quantities of ``GET /budget``; the process's metrics are its requests, its refusals and its waiting
+queries.
 """
 
 from __future__ import annotations

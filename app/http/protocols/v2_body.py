@@ -85,7 +85,7 @@ _BODY: Final = msgspec.json.Decoder(InferenceBody)
 
 
 def header_length(headers: Headers, body: bytes) -> int:
-    """Return the number of body bytes that are JSON; all, if the header is absent.
+    """Return the number of JSON bytes that ``Inference-Header-Content-Length`` states, or all.
 
     Raises:
         InvalidParameterError: the header is not a whole number up to the length of the body.

@@ -1,15 +1,16 @@
 """The levels and blocks of the index of answers, and the rule that moves items between levels.
 
-A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
-key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
-digest's first ``4 L`` bits, so that block b of a level covers the same digests as the
-``FAN_OUT`` blocks from ``FAN_OUT * b`` of the next.  A key is in exactly one place: in the
-newest part, or in one block of one level.
+A key is the first ``PREFIX_BYTES`` bytes of an answer's keyed digest. An item of the index is a key
+with the answer's number. Each item is in exactly one place: in the list of newest items, or in one
+block of one level. Level L has ``FAN_OUT ** L`` blocks, one for each value of the digest's first
+``4 L`` bits. So block b of a level covers the same digests as ``FAN_OUT`` blocks of the next level,
+of which the first has the number ``FAN_OUT * b``.
 
-When ``NEWEST_MAX`` keys are in the newest part, they go to level 1, and one block of each
-level, by turns, to the level after it, where it is at least half full.  So each commit moves a
-bounded number of keys, whatever the ledger's length.  All of it follows from how many answers
-there are and from their digests, which entries show: from nothing private.
+When the list of newest items has ``NEWEST_MAX`` items, they are moved to the blocks of level 1. At
+the same time one block of each level, in turn, is moved to the next level if it is at least half
+full. So each commit moves a bounded number of items, however long the ledger is. The places of all
+items follow from the number of answers and their digests, which ledger entries show, and reveal
+nothing private.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Blocks(Protocol):
 
 
 class NoBlocks:
-    """An empty set of stored blocks, used if another server has written them since."""
+    """An empty set of stored blocks, used if another server has already written the blocks."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
         """Return no blocks of the index."""
@@ -164,13 +165,13 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items and first levels, as committed.
 
-    It holds what the database holds after a number of answers; whoever finds more answers
-    there adds them, in the order of their entries, or reads it anew.
+    The copy has the contents of the database up to one answer. If the database has later answers,
+    the caller adds them in the order of their entries, or reads the whole copy again.
 
     Attributes:
-        answered: number of the newest answer in it.
-        earlier: answers of before there were blocks, whose numbers come first.
-        depth: the deepest level that has a block.
+        answered: the number of the newest answer in the copy.
+        earlier: the number of answers that are older than this index; they have the first numbers.
+        depth: the number of the deepest level that has a block.
 
     """
 
@@ -246,7 +247,7 @@ class KeyImage:
         """Move the newest items to blocks, and return every changed block by level and number.
 
         Args:
-            blocks: of the levels that are not in memory.
+            blocks: the stored blocks of the levels that are not in memory.
 
         """
         changed = _Changed(self._bodies, blocks)

@@ -8,8 +8,7 @@ This is the only folder that uses SQLAlchemy's dialects.
 * ``open_database.py`` opens or creates a database, and migrates its tables to the newest revision.
 * ``statements.py`` reads entries, answers and private values, page by page.
 * ``key_lookups.py`` finds recorded idempotency keys (of repeated requests) by their digests;
-  answers
-  are found by ``app/ledger/answer_index/``.
+  answers are found by ``app/ledger/answer_index/``.
 * ``driver.py`` sends the frequent statements directly to the database's driver, keeps the writer's
   connection, and converts a database's errors to Conclave's errors.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.

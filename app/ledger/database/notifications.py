@@ -5,8 +5,9 @@ sent inside a transaction, when the transaction is committed. Any program with a
 database could read and send notifications, so each message is encrypted and authenticated with a
 key that is derived from the database's secret.
 
-The lock of the leader is advisory, and PostgreSQL releases it with the connection. No exact result
-relies on it: if there were two leaders, each would still write under the database's write lock.
+The lock of the leader is advisory, and PostgreSQL releases it with the connection. No guarantee
+depends on this lock: if there were two leaders, each would still write under the database's write
+lock.
 """
 
 from __future__ import annotations

@@ -44,6 +44,10 @@ _Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number
 class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
     """A recorded answer, which is repeated for the same vector.
 
+    A score is recorded as a bin of one of two histograms of the models' scores; the edges of the
+    shifted histogram lie half a bin lower. Each failed stability test of an answer uses one unit of
+    the cutoff.
+
     Attributes:
         query_id: the number of the answer, counted from 1 without gaps.
         label: the class index of the label; None for no label.

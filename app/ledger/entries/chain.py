@@ -132,7 +132,7 @@ _DECODERS: Final = {
 def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, body: str) -> str:
     """Return the hash of a ledger entry, 64 hexadecimal characters.
 
-    SHA-256 over three lines: the domain tag, the previous hash, and the
+    It is the SHA-256 hash of three lines: the domain tag (a fixed text), the previous hash, and the
     canonical JSON of ``body``, ``kind``, ``sequence`` and ``version``.
     """
     text = (

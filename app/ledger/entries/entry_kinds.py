@@ -70,10 +70,10 @@ class ReleaseOpened(Event, frozen=True):
         delta: the total delta, an exact decimal or rational.
         queries: the largest number of new answers by the models' vote; None if there is no limit or
             no vote.
-        cutoff: the number of unstable answers, or with scores of units, after which the models
-            stop; None if the mechanism has no such number.
-        parameters: every other public parameter and the schema, as canonical strings by name; a
-            restart is compared with them.
+        cutoff: the number of unstable answers (with scores, of failed stability tests) after which
+            the models stop; None if the mechanism has no cutoff.
+        parameters: every other public parameter and the schema, as canonical strings by name; at a
+            restart the settings are compared with them.
         fingerprint: the keyed fingerprint of the private rows, hexadecimal.
         private_digests: the keyed digest of each private value that is written in the same
             transaction, by its name.
@@ -158,6 +158,10 @@ class AnswersReleased2(AnswersReleased, frozen=True):
 class ScoresReleased(Event, frozen=True):
     """The ledger entry for a range of new answers with scores, one or many.
 
+    A score is recorded as a bin of one of two histograms of the models' scores; the edges of the
+    shifted histogram lie half a bin lower. Each failed stability test of an answer uses one unit of
+    the cutoff.
+
     Attributes:
         first_query_id: the number of the first answer; the others follow without gaps.
         digests: the keyed digest of each vector with its precision, shortened.
@@ -188,7 +192,8 @@ class ThresholdRefreshed(Event, frozen=True):
 
     It follows the entry for answers of which at least one was unstable, in the same transaction. If
     several answers were unstable, only the noise after the last one is stored. With scores the
-    noise is drawn again after every unit of the cutoff, also for a unit that a stable answer used.
+    noise is drawn again after every failed stability test, even if the second test of the same
+    answer succeeds.
 
     Attributes:
         private_digests: the keyed digest of the new noise, by the name that
@@ -239,7 +244,8 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
 
     Attributes:
         account: the Renyi order, the price of an unstable answer and the parts of delta from which
-            the generation's cutoff is computed (Theorem G), as exact rationals by name.
+            the generation's cutoff is computed (Theorem G in
+            ``app/privacy/generations/accounts_proof.md``), as exact rationals by name.
 
     """
 

@@ -69,8 +69,9 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         reserved: the shares that are reserved and not spent yet, in order.
         answered: the number of new answers by the models' vote, which is also the newest answer's
             number.
-        unstable: the number of unstable answers among them; with scores, the number of units of the
-            cutoff that they used, here and in the following lines.
+        unstable: the number of unstable answers among them; with scores, here and in the following
+            lines, the number of units of the cutoff that all answers used, one for each failed
+            stability test.
         ended_epoch: the number of unstable answers before those of the newest entry; None if the
             newest entry has none.
         refreshed_at: the number of unstable answers after which the threshold's noise was last
@@ -144,10 +145,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether the statistics table may be drawn now, which is forbidden between answers.
+        """Whether the statistics table may be drawn now.
 
-        With a joint privacy account, the table may be drawn before the first answer and the
-        classifier, or after the last answer and the classifier.
+        It may be drawn before the models' first answer or after their last one. With a joint
+        privacy account, it must also be drawn before the classifier in the first case, and after
+        the classifier in the second case.
         """
         is_between = self.is_inside_account if self.is_joint else self.is_between_answers
         return self.statistics is None and not is_between
@@ -159,17 +161,17 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether mechanisms of the joint privacy account have begun and not all ended."""
+        """Whether some mechanism of the joint privacy account has begun and not all have ended."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether the classifier, whose draw uses delta, must wait for the last answer.
+        """Whether a classifier whose learner uses delta must now wait for the last answer.
 
-        With a joint privacy account the classifier uses no delta and may be drawn at any time,
-        except with the calibration ``certified``, with which it may only be drawn after the last
+        With a joint privacy account the draw uses no delta of its own and may be made at any time,
+        except with the calibration ``certified``, with which it may only be made after the last
         answer.
         """
         opened = {} if self.release is None else self.release.parameters

@@ -2,8 +2,8 @@
 
 A server starts from the newest checkpoint, and trusts that the earlier entries are those that were
 checked when they were written. This computation begins at the first entry, checks the numbers,
-hashes and counters of every entry again, and records which answers were unstable. Unlike ``verify``
-it does not check the other tables.
+hashes and counters of every entry again, and records which answers used units of the cutoff. Unlike
+``conclave verify`` it does not check the other tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ PAGE_ENTRIES = 256
 
 
 class Hit(NamedTuple):
-    """An unstable answer: its number, and the units of the limit that it used."""
+    """An answer that used units of the cutoff: its number, and the number of these units.
+
+    It is an unstable answer or, with scores, an answer of which at least one stability test failed.
+    """
 
     query_id: int
     units: int
@@ -34,11 +37,11 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Refold:
-    """The progress of the repeated computation of the state, with the unstable answers so far.
+    """The progress of the repeated computation of the state, up to the entry read last.
 
     Attributes:
         state: the state that the entries so far determine; empty before the first page.
-        hits: the unstable answers so far, in order.
+        hits: the answers so far that used units of the cutoff, in order.
 
     """
 
@@ -46,7 +49,7 @@ class Refold:
     hits: list[Hit] = field(default_factory=list)
 
     def read_page(self, ledger: Ledger) -> bool:
-        """Process the next page of ledger entries; return whether more may follow.
+        """Process the next page of ledger entries; return whether further pages may follow.
 
         Raises:
             LedgerCorruptError: an entry may not follow the earlier ones.

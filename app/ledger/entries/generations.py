@@ -432,7 +432,8 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 def published(known: Generations, event: ClassifierPublished2) -> Generations:
     """Return the state after a batch of rows has improved the published classifier.
 
-    Each batch starts with the classifier of the previous batch, so they must follow in order.
+    Each batch starts with the classifier of the previous batch, so these events must follow in the
+    order of the batches.
     """
     allow(event.number <= len(known.all), "is of a generation that is not there")
     generation = known.all[event.number - 1]

@@ -2,8 +2,8 @@
 
 If a whole database is restored from an older copy, it looks valid by itself, but charges and
 answers are lost. The head file, rewritten after commits, reveals this: a ledger that ends before
-the noted entry, or has a different entry in its place, is not the newest. The notes are by the
-random ids of releases, so that one file serves all releases of one database, and no other database.
+the noted entry, or has a different entry in its place, is not the newest. Each note has the random
+id of its release, so that one file serves all releases of one database, and no other database.
 """
 
 from __future__ import annotations
@@ -286,8 +286,9 @@ log = structlog.get_logger("conclave.ledger")
 class HeadKeeper:
     """A thread that notes a ledger's newest entry in a file, after each commit.
 
-    A commit only hands its newest entry to the thread. The thread writes it at once after a pause,
-    and otherwise once a second, so that no reply waits for this disk.
+    A commit only hands its newest entry to the thread. The thread writes the entry at once if it
+    has written none for a second, and otherwise once a second. So no reply waits for the disk on
+    which the head file is.
 
     A note that fails is tried again every second. The first of a series of failures logs a warning,
     and so does the end of the series. The warnings contain only the class of the error, and no

@@ -1,10 +1,8 @@
 """Refusal of a ledger that is older than a note of its newest entry kept elsewhere.
 
-The database is compared with a head file, or with one hash that the operator noted, before anything
-is charged or served.
-
-The note is in a file outside the database, and reveals whether an older copy of the database was
-restored.
+The database is compared with the head file, which is outside the database, or with one hash that
+the operator noted, before anything is charged or served. So an older copy of the database that was
+restored is recognised.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ It is published in one of three ways:
 * ``publish_at_once.py``: at once, for ``conclave learn``.
 * ``drawn_student.py``: trained on the answers already given, at no charge.
 
-The learner that draws it is an entry of the table ``learner_table.py``, in the form that
+The learner that draws a classifier is an entry of the table ``learner_table.py``, in the form that
 ``learner_registration.py`` defines: ``exponential.py`` draws from a hypothesis class, ``linear.py``
 draws a linear score, ``kernel.py`` a score with random cosine features, and ``grid.py`` labels for
 the cells of a grid.

@@ -169,8 +169,8 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 
     A number x is clipped to its feature's bounds and becomes the integer ``u``, which is
     ``(x - lower) / (upper - lower) * steps`` rounded to the nearest integer, a half to the even
-    one; a missing number becomes 0. A row is in the second class if and only if, at the first level
-    where ``weights . u - offset`` is not zero, it is positive.
+    one; a missing number becomes 0. A row is in the second class if and only if the difference
+    ``weights . u - offset`` is positive at the first level at which this difference is not zero.
     """
 
     features: tuple[int, ...]

@@ -47,13 +47,13 @@ SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDraw:
-    """A draw by the exponential mechanism, whose parameters follow from public numbers.
+    """A draw by the exponential mechanism, whose parameters follow from public values only.
 
     Attributes:
         parameters: the public parameters of the exponential mechanism.
         alpha: the accuracy target of the release.
         beta: the probability with which a bound on accuracy may fail.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -63,7 +63,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on how far the drawn hypothesis may be from the best one."""
+        """Return a text on how much the drawn rule's error rate may exceed the best one's."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -132,7 +132,10 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return the bound on a draw's excess error; a label rarer than this may never be given."""
+    """Return a bound on how much a drawn rule's error rate exceeds the smallest one.
+
+    A label whose fraction of the rows is below this bound may never be predicted.
+    """
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,
@@ -157,12 +160,12 @@ DRAWN_FROM_CLASS: Final = LearnerRegistration(
 
 @dataclass(frozen=True, slots=True)
 class ScoredTreeDraw:
-    """The draw of a tree with noisy counts in its leaves, prepared from public numbers.
+    """The draw of a tree with noisy counts in its leaves, prepared from public values only.
 
     Attributes:
         parameters: the public parameters of the mechanism.
         beta: the probability with which a bound on accuracy may fail.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -171,7 +174,7 @@ class ScoredTreeDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect, computed from public numbers."""
+        """Return a text on the accuracy to expect, computed without the private rows."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.tree.epsilon)
         bound = excess_error(

@@ -52,11 +52,11 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """A draw of noisy label counts on public grids, whose parameters follow from public numbers.
+    """A draw of noisy label counts on public grids, whose parameters follow from public values.
 
     Attributes:
         parameters: the public parameters of the mechanism.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -151,7 +151,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs in one cell to exceed the noise."""
+    """Return the smallest fraction of all rows, in one cell, at which a label exceeds the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count

@@ -56,7 +56,8 @@ class KernelDraw:
     """A noisy gradient descent over public tests and random cosine features of numbers.
 
     The random weights of the cosine features are public: they are drawn before a private row is
-    read, and published with the classifier. Everything else is a function of public numbers.
+    read, and published with the classifier. All other parameters follow from the settings, the
+    public points and the public number of rows.
 
     Attributes:
         terms: the public feature tests, and conjunctions of them, that are inputs of the score.
@@ -64,13 +65,13 @@ class KernelDraw:
         feature_indices: the indices of the numeric features, in schema order.
         bounds: the lower and upper bound of each numeric feature.
         public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
-        shrinkage: how strongly weights are shrunk in each direction.
+        shrinkage: how much to shrink combinations of inputs that the noise would dominate.
         rate: the length of a step of the descent, as a multiple of the mean gradient.
         class_count: the number L of labels.
         row_count: the public number n of rows, or of persons.
-        calibration: the noise variance of every step.
+        calibration: the variance of the noise in every step of the descent.
         wave_size: the size of cosine features relative to that of feature tests.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -192,7 +193,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise."""
+    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

@@ -50,7 +50,8 @@ class ClassifierDraw(Protocol):
             schema: the public schema.
             rows: the private rows.
             noise: the source of randomness.
-            told: a function that is told the progress of a long draw, in public numbers.
+            told: a function that is given the finished and the total number of steps of a long
+                draw; both are public.
 
         """
         ...
@@ -86,10 +87,11 @@ class LearnerRegistration:
 
     Attributes:
         learner: the public facts about the learner, with its name.
-        prepare: a function that returns the draw for given public numbers and points, and raises an
-            error if the draw would be impossible.
-        smallest_share: a function that returns the fraction of the rows that a label needs to
-            exceed the noise; with an empty ``public_values`` it returns a bound on this fraction.
+        prepare: a function that returns the draw for given public values, and raises an error if
+            the draw would be impossible.
+        smallest_share: a function that returns the smallest fraction of the rows with which a label
+            is learned despite the noise; with an empty ``public_values`` it returns a bound on this
+            fraction.
         drawn_class: a function that returns the hypothesis class of the draw for given public
             points; None if the learner has no class.
 

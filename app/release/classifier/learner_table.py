@@ -64,8 +64,8 @@ class ChosenLearner:
 
     Attributes:
         row: the learner's entry in the table of learners.
-        reason: the public numbers by which ``auto`` chose the learner, as text; empty if the
-            learner is configured.
+        reason: a text on the public facts (such as the number of rows and epsilon) from which
+            ``auto`` chose the learner; empty if the learner is configured.
 
     """
 
@@ -93,7 +93,7 @@ def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
 def smallest_share(
     settings: Settings, row: LearnerRegistration, charge: Charge, row_count: int
 ) -> float:
-    """Return the fraction of rows that a label needs to be learned, from public numbers alone."""
+    """Return the smallest fraction of the rows with which a label is learned, from public facts."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 
@@ -160,7 +160,7 @@ def rule_parameters(configuration: Configuration) -> dict[str, str]:
 def chosen_learner(
     settings: Settings, *, row_count: int | None, opened: ReleaseOpened | None
 ) -> ChosenLearner:
-    """Return the configured learner, or the one that ``auto`` chooses from public numbers.
+    """Return the configured learner, or the one that ``auto`` chooses from public facts.
 
     Args:
         settings: the whole configuration.
@@ -184,7 +184,10 @@ def chosen_learner(
 def public_numbers(
     settings: Settings, *, row_count: int | None, epsilon: Fraction | None = None
 ) -> PublicNumbers:
-    """Return the public numbers from which ``auto`` chooses a learner.
+    """Return the public facts from which ``auto`` chooses a learner.
+
+    They are the number of rows, epsilon, the numbers of numeric and of other features, and whether
+    the classifier is for ranking.
 
     Args:
         settings: the whole configuration.

@@ -95,7 +95,7 @@ def gradient_at(
     labels: NDArray[np.int64],
     person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
-    """Return the gradient, summed over some rows, shape (coordinates, scores); secret."""
+    """Return the gradient of the loss, summed over some rows, (coordinates, scores); secret."""
     return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
@@ -138,7 +138,7 @@ class LinearDraw:
         inputs: the public inputs of the score: feature tests and conjunctions of them, perhaps with
             numbers, or with cosine features that were drawn before.
         parameters: the public parameters of the descent.
-        unit: what the number n counts, rows or persons.
+        unit: the unit of privacy, a row or a person.
 
     """
 
@@ -279,7 +279,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that enter scores directly; none under version 1 of the rule."""
+    """Return the numeric features that enter scores directly; none by the first rule for inputs."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -329,7 +329,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return how strongly weights are shrunk in each direction, according to the noise."""
+    """Return how much to shrink combinations of inputs that the noise would dominate."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
@@ -375,13 +375,13 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise."""
+    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the fraction of rows that a label needs to exceed the noise of the descent.
+    """Return the smallest fraction of the rows with which a label is learned despite the noise.
 
     The estimate assumes that the gradients of all rows with the label have the same direction. Each
     has half the length of a row's vector. The noise of all steps together has, as its standard

@@ -1,10 +1,10 @@
 """Publishing a classifier at once, without answering queries first.
 
-With public points the classifier is drawn by the semi-private learner; without public points, by
-the private PAC learner over the finite public class of ``[classifier]``. The draw spends the
-classifier's share of a release, once. If the release is not open yet, this opens it and charges the
-shares that an opening charges; the first start of a server then draws the models under these
-charges.
+With public points, these points restrict the hypothesis class from which the classifier is drawn
+(semi-private learning); without public points the class is the whole finite public class of
+``[classifier]`` (private PAC learning). The draw spends the classifier's share of epsilon of a
+release, once. If the release is not open yet, :func:`learn` opens it and charges the shares that an
+opening charges; the first start of a server then draws the models under these charges.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def check_first_classifier(
         row_count: the public number n of rows, or of persons.
 
     Raises:
-        ConfigurationError: the classifier has no share of epsilon, or public numbers show that its
-            draw is impossible.
+        ConfigurationError: the classifier has no share of epsilon, or its draw is impossible with
+            these settings and this number of rows.
 
     """
     _require_share(configuration)
@@ -105,10 +105,12 @@ def learn(
         public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
         noise: the source of randomness.
         progress: the display of the stages of the work.
-        tell: a function that is given a text on the accuracy to expect, from public numbers.
+        tell: a function that is given a text on the accuracy to expect, which reveals nothing
+            private.
 
     Raises:
-        ConfigurationError: public numbers show that a draw is impossible; nothing is charged.
+        ConfigurationError: a draw is impossible with these settings and this number of rows;
+            nothing is charged.
         ReleaseMismatchError: the data or parameters differ from those of the ledger's release.
         VerificationError: a classifier is already published, perhaps by another process, or may
             only be drawn after the models' last answer.

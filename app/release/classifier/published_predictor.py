@@ -86,7 +86,7 @@ def rebuilt(
 
 @dataclass(frozen=True, slots=True)
 class PublishedStudent:
-    """A fitted estimator that answers as the published student.
+    """The published student as a fitted scikit-learn estimator, ready to predict.
 
     Attributes:
         schema: the public schema.

@@ -3,7 +3,7 @@
 The times and sizes of generations are public, whatever the rows are. The order of the rows is drawn
 when the generation is appended. Its labels are drawn and its models trained later, by the server,
 before the tick (scheduled update) at which the generation joins the vote. This is the second tick
-after the append, so that one whole period is left for training, however long training takes.
+after the append, whatever the duration of training is, so that one whole period is left for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The contribution of one batch of rows to the published classifier, before it votes.
 
 A generation is one batch of rows. Gradient descent on its rows starts at the weights that were
-published for the previous generation. They are public, so this uses nothing of an earlier
+published for the previous generation. These weights are public, so they use nothing of an earlier
 generation's budget. The published weights are a mean over all generations so far, in which later
 and larger generations have larger weights. The contribution is drawn together with the generation's
 labels, under the charge of the append. It enters the ledger at the tick (scheduled update) at which
@@ -73,7 +73,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier, drawn with its own budget, or None.
+    """Return a batch's improvement of the classifier; None if it has no share for a classifier.
 
     A slot is the fixed place of one row, or of the rows of one person.
 

@@ -2,8 +2,9 @@
 
 The cohort consists of generations (batches of rows) 1 to Q. Q is the quorum, a public number in the
 release's first ledger entry. The draw is by the exponential mechanism on the rows of all these
-generations, at the least epsilon and the least delta among them. Each record is then in one draw,
-whose cost is at most the record's share.
+generations, with the smallest epsilon and the smallest delta that any of these generations has for
+relabelling. Each record is in one draw only, which costs at most the share of the record's
+generation.
 """
 
 from __future__ import annotations

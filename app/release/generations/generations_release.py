@@ -2,8 +2,8 @@
 
 All models of all active generations (batches of rows) vote, and their votes are added up. An
 unstable answer is charged to each active generation. The mechanism therefore counts down the
-unstable answers of the generation that has the fewest left, until the first generation retires;
-then it counts for the remaining generations.
+unstable answers of the generation that has the fewest left, until this generation retires; then it
+does the same for the remaining generations.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class LivingRelease(Release):
     def counters_at(self, state: LedgerState) -> State:
         """Return the mechanism's counters, from the voting batch with the least budget left.
 
-        If this batch has fewer unstable answers left than the table's cutoff T, the difference
-        counts as already used.
+        If this batch has fewer unstable answers left than the cutoff T for which the table of
+        unstable probabilities was made, the difference counts as already used.
         """
         cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
         left = min((each.left for each in active), default=cutoff)

@@ -1,9 +1,10 @@
 """The labels of a later batch of rows: drawn from it, from several batches, or by an earlier rule.
 
-A generation is one batch of rows. The setting chooses one of four rules:
+A generation is one batch of rows. The setting ``generations.labelling`` chooses one of four rules:
 
 * ``own``: the exponential mechanism on the generation's rows, with the generation's own charge.
-* ``inherit``: the labelling of the first generation, at no further cost (Lemma 3).
+* ``inherit``: the labelling of the first generation, at no further cost (Lemma 3 in
+  ``app/privacy/generations/pooled_labels_proof.md``).
 * ``pooled``: noisy label counts of the generation's rows in public cells, with its own charge. The
   label of a cell is the one with the largest sum of counts over all generations, and is computed
   again whenever a generation is added.

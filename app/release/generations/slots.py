@@ -7,8 +7,6 @@ public. The rows in a slot may change at a tick (scheduled update), but never mo
 
 The rows of a person are stored together, in the order of the source and then of their arrival. An
 empty slot of a person has no rows.
-
-A slot is the fixed place of one row, or of the rows of one person.
 """
 
 from __future__ import annotations

@@ -191,8 +191,9 @@ class Ticker:
     def change_now(self) -> tuple[Head, Head]:
         """Make all requested changes now; return the newest ledger entry before and after them.
 
-        The commit is made after a whole multiple of :data:`TICK_GRAIN_SECONDS` since the call
-        began. Unlike at a scheduled update, this time includes the retraining of changed chunks.
+        The commit is made when a whole multiple of :data:`TICK_GRAIN_SECONDS` has passed since the
+        call began. Unlike at a scheduled update, the retraining of changed chunks is part of this
+        time.
 
         Raises:
             LedgerUnavailableError: a generation is due to join, which only a server may do at a

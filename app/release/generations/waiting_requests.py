@@ -1,9 +1,10 @@
 """Erasures, corrections and later rows of known persons that wait for an update: private.
 
 A request identifies a record, or a person, by the keyed digest of its identifier. The existence,
-time and number of requests are private too (Theorem H): a tick (scheduled update) follows the clock
-whether or not a request is pending, and its ledger entry is the same. This module decides, on the
-operator's terminal, which requests are accepted; ``row_changes.py`` carries them out.
+time and number of requests are private too (``app/privacy/generations/accounts_proof.md``, Theorem
+G): a tick (scheduled update) follows the clock whether or not a request is pending, and the tick's
+ledger entry has the same form. This module decides, on the operator's terminal, which requests are
+accepted; ``row_changes.py`` carries them out.
 """
 
 from __future__ import annotations

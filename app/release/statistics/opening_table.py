@@ -1,10 +1,11 @@
 """The opening of the statistics table, which is charged, drawn once and published.
 
-The table opens before the first answer, on public points that the operator gives, or after the
-models' last answer, on the queries answered. In between it is refused, because the privacy proof
-does not add up the two deltas in that case. The same rule holds for a classifier that shares the
-answers' privacy account. After a crash the next try draws again under the same charge, if the table
-may open then (:mod:`app.release.charged_draw`).
+The table is drawn before the first answer, on public points that the operator gives, or after the
+models' last answer, on the queries answered. Between the first and the last answer it is refused,
+because the privacy proof does not cover the sum of the table's delta and the answers' delta in that
+case. With a joint privacy account, the classifier counts as one of the answers in this rule. After
+a crash the next try draws again under the same charge, if the table may be drawn at that time
+(:mod:`app.release.charged_draw`).
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
@@ -117,7 +118,7 @@ def check_first_table(
 
     Raises:
         ConfigurationError: statistics have no share of epsilon, public points are missing or too
-            many, or public numbers show that the draw is impossible.
+            many, or the draw is impossible with these settings and this number of rows.
 
     """
     _require_share(configuration)
@@ -147,10 +148,12 @@ def open_at_once(
             the points.
         noise: the source of randomness.
         progress: the display of the stages of the work.
-        tell: a function that is given a text on the accuracy to expect, from public numbers.
+        tell: a function that is given a text on the accuracy to expect, which reveals nothing
+            private.
 
     Raises:
-        ConfigurationError: public numbers show that a draw is impossible; nothing is charged.
+        ConfigurationError: a draw is impossible with these settings and this number of rows;
+            nothing is charged.
         ReleaseMismatchError: the data or parameters differ from those of the ledger's release.
         VerificationError: the models have given their first answer but not their last.
         LedgerCorruptError: a private value of the release is missing or altered.

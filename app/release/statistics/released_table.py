@@ -1,8 +1,8 @@
 """The public statistics table of a release, and the answers computed from it.
 
 When the table's ledger entry is committed, the document is public; answering from it is
-post-processing and costs nothing. The answer for a posted hypothesis is that for the hypothesis in
-the table which gives the public points the same labels.
+post-processing and costs nothing. The answer for a posted hypothesis is the mean outcome of the
+hypothesis in the table that gives the public points the same labels.
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 
@@ -87,8 +87,9 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         cell_count: the number of cells into which the hypotheses divide the public feature space.
         point_count: the number of public points.
         update_count: the number of noisy counts that were drawn.
-        pass_count: the number of complete passes over the hypotheses.
-        alpha: the largest error of a mean, as the docs define it; 2 is no promise.
+        pass_count: the number of complete passes that the mechanism made over the hypotheses.
+        alpha: the largest error of a mean outcome, which lies between -1 and 1; so an alpha of 2
+            promises nothing.
         beta: the probability with which alpha may be exceeded.
         calibration: the parameters of the noise, as exact strings.
 
@@ -169,12 +170,10 @@ class ReleasedStatistics:
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
         """Return the mean of each hypothesis from the released table; no private row is read.
 
-        A hypothesis is a rule that gives each row one of two outcomes; a client posts some.
-
         Raises:
             InvalidHypothesisError: no hypothesis of the table is close to a posted one.
-            TooLargeError: for too many posted hypotheses, no hypothesis of the table agrees on all
-                public points.
+            TooLargeError: too many posted hypotheses have no hypothesis in the table that gives all
+                public points the same labels, so that a search for close ones would take too long.
 
         """
         labels = [labels_on(self._schema, each, self._public_values) for each in asked]

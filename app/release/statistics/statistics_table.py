@@ -64,7 +64,7 @@ class StatisticsDraw:
     Attributes:
         tests: the feature tests of the hypotheses.
         grid: the division of the public feature space by these tests.
-        domain: the hypotheses H~ that the public points determine, and all cells on which every
+        domain: the hypotheses that the public points determine, and all cells on which every
             hypothesis is constant.
         calibration: the noise parameters for the statistics' share of the budget.
 
@@ -259,10 +259,11 @@ class StatisticsForecast:
         hypothesis_count: the number of hypotheses in the table.
         cell_count: the number of cells in which rows are counted.
         update_count: the number of noisy counts that are drawn.
-        alpha: the largest error of a mean if all passes are completed; at most 2, which is no
-            promise.
-        is_proven: whether the updates suffice for all passes whatever the rows are. Otherwise alpha
-            holds if they suffice, and the error is larger if they do not.
+        alpha: the largest error of a mean outcome if all passes over the hypotheses are completed;
+            at most 2, which promises nothing.
+        is_proven: whether the noisy counts suffice for all passes over the hypotheses, whatever the
+            rows are. If this is not proven, alpha holds only if the counts happen to suffice, and
+            the error is larger if they do not.
 
     """
 

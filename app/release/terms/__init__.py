@@ -4,8 +4,7 @@ The mechanisms get these parameters and never see the settings. Settings that ca
 refused here, before anything is charged.
 
 * ``configuration.py`` has :class:`Configuration`, all public parameters together: charges,
-  hypothesis classes, feature tests, learner. The file ``conclave.toml`` is read in
-  ``app/settings/``.
+  hypothesis classes, feature tests, learner. ``app/settings/`` reads the file ``conclave.toml``.
 * ``answer_terms.py`` makes the parameters of the answers: budget, noise and mechanism.
 * ``accounting.py`` decides whether shares are added up, or answers and draws share one account.
 * ``draw_parameters.py`` makes the parameters of the models: their number k, and relabelling.
@@ -19,5 +18,5 @@ refused here, before anything is charged.
   too long.
 * ``work_limits.py`` refuses training and draws that would take hours.
 * ``answer_time_padding.py`` computes how long a reply waits, so that its time is a multiple of a
-  public constant and reveals no vote; ``app/answering/`` waits by it.
+  public constant and reveals no vote.
 """

@@ -3,11 +3,8 @@
 If ``privacy.accounting`` is not set, a new release uses the rule that its other settings determine,
 and an open release uses the rule in its first ledger entry.
 
-In a joint privacy account the cost of answers is computed together with that of the draws of a
-relabelling rule and of a classifier.
-
-Either the shares of epsilon are added up, or the cost of answers is computed together with that of
-the draws of a relabelling rule and of a classifier.
+In a joint privacy account the cost of answers is computed together with the cost of drawing a
+relabelling rule and a classifier. Without a joint account, the shares of epsilon are added up.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The module computes the budget of relabelling and answers, the noise and the mechanism's parameters
 from the settings. Everything here is public.
+
+The stability table has the probability of an unstable answer for each distance of a query.
 """
 
 from __future__ import annotations
@@ -63,8 +65,8 @@ def answering_registration(
             release.
 
     Raises:
-        InvariantError: the release answers by a rule of a later version, or by a rule for cells
-            that are decided once although it does not decide cells once.
+        InvariantError: the release answers by a rule of a later version, or by a rule for releases
+            that answer each cell once although this release does not.
 
     """
     named = settings.answers.mechanism, settings.privacy.calibration
@@ -84,9 +86,9 @@ def counts_decisions(settings: Settings) -> bool:
     """Return whether replacing one record can change at most two answers of the whole release.
 
     This is so if the models vote by public cells and each cell is answered once, with a label. It
-    is not so with scores (an answer has two tests), with sampling (the sampled rows are drawn at
-    random), with persons (a person's rows may lie in many cells), and with generations that join
-    later (they answer cells again). In these cases each unstable answer is paid for.
+    is not so with scores (an answer has up to two stability tests), with sampling (the sampled rows
+    are drawn at random), with persons (a person's rows may lie in many cells), and with generations
+    that join later (they answer cells again). In these cases each unstable answer is paid for.
     """
     by_cell = class_registration(settings.hypotheses.kind).splits is not None
     by_cell = by_cell and settings.data.unit == "row" and settings.generations is None
@@ -100,7 +102,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> MechanismRegistrati
 
 
 def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
-    """Return the answering rule as a parameter of the first ledger entry; empty if unnamed."""
+    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
@@ -141,10 +143,10 @@ def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
 def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release gives all vectors in a public cell the same answer.
 
-    This is so if its models vote by public cells and its mechanism allows it. The mechanisms
-    ``svt`` and ``paper`` answer each vector separately. So do releases with scores, where an answer
-    has two tests, releases of persons, whose rows may lie in many cells, and releases that accept
-    further rows.
+    This is so if its models vote by public cells and its mechanism allows it. Each vector is
+    answered separately by the mechanisms ``svt`` and ``paper``, and in releases with scores (where
+    an answer has up to two stability tests), of persons (whose rows may lie in many cells), or with
+    further rows that are added later.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
@@ -181,7 +183,9 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 
 
 def answers_asked(settings: Settings, opened: ReleaseOpened | None = None) -> AnswersAsked:
-    """Return the public numbers of a configuration on which its answers depend.
+    """Return the configured values on which the answering mechanism depends.
+
+    Examples are the answers' share of epsilon, the cutoff T, and the number of labels.
 
     Args:
         settings: the whole configuration.
@@ -218,7 +222,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 
     Raises:
         ConfigurationError: the mechanism cannot keep the shares, or the least cost of relabelling
-            (Lemma L) exceeds its share.
+            (Lemma L in ``app/privacy/exponential/relabel_proof.md``) exceeds its share.
 
     """
     return answering_registration(settings).budget(answers_asked(settings))
@@ -287,7 +291,7 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Raise an error unless noise parameters fit the answers and keep every condition.
+    """Raise an error unless noise parameters keep every condition of the privacy claim.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.
@@ -330,7 +334,8 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
     """Check that the noise in use keeps the privacy account of each batch of rows.
 
     Raises:
-        InvariantError: a batch's account cannot pay for its unstable answers at the table's price.
+        InvariantError: a batch's account cannot pay for its unstable answers at the price that the
+            stability table sets.
 
     """
     known = state.generations

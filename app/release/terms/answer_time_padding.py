@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query takes equal work; scores of an estimator may not."""
+    """Return whether the models do the same work for every query, so that no padding is needed."""
     learner = settings.learner
     if learner.estimator is None:
         return True

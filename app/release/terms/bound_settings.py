@@ -46,7 +46,7 @@ def predictor_source(
 ) -> PredictorSource | None:
     """Return the source code of a class of user-written predictors; None for any other class.
 
-    From then on, Python also searches the predictors' folder for modules.
+    After this call, Python searches for modules in the predictors' folder too.
 
     Args:
         section: the section ``hypotheses`` or ``classifier``, which errors name.

@@ -1,8 +1,9 @@
 """The unit of privacy: a row of the source, or a person with all rows.
 
-If ``data.person`` names persons, the number n is their public number everywhere, and the first
-ledger entry contains it in place of the number of rows. Relabelling by the labellings of the
-private rows themselves is refused here, since one person may change any number of labellings.
+If ``data.person`` names persons, n is the public number of persons everywhere, and the first ledger
+entry contains n in place of the number of rows. A relabelling that is drawn from the possible
+labellings of the private rows themselves is refused here, since one person may change any number of
+these labellings.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class UnitInWords:
     """The words for the unit of privacy (row or person) in texts for people.
 
     Attributes:
-        learned_from: the name of the things that n counts, for example ``private records``.
+        learned_from: the name of the things whose public number is n, for example ``private
+            records``.
         protected: what the privacy promise protects.
         neighbours: the name of the neighbouring relation, for example ``replace one record``.
         data_sets: the neighbouring relation as a sentence.

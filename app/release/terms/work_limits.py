@@ -1,4 +1,7 @@
-"""Refusal of work that would take hours, by public numbers, before any budget is spent."""
+"""Refusal of training and draws that would take hours, before any budget is spent.
+
+The duration is estimated from the settings and the public number of rows.
+"""
 
 from __future__ import annotations
 

@@ -170,7 +170,10 @@ class Unstable(TypedDict):
 
 
 class Follows(TypedDict):
-    """What follows after each of the two limits of answers: classifier, student or halt."""
+    """The successor of the models at the limit of answers, and at the limit of unstable answers.
+
+    It is a classifier, a student (a model trained on answers), or a halt.
+    """
 
     limit: str
     cutoff: str

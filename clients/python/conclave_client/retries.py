@@ -63,7 +63,7 @@ class Retries:
             raise ValueError("pauses must not be negative")
 
     def pause_after(self, failures: int, asked_seconds: float | None) -> float:
-        """Return the seconds to wait after failures in a row, or longer if the server asks it."""
+        """Return the seconds to wait after this many failures; at least what the server asks."""
         doubled = self.pause_seconds * (1 << min(failures, DOUBLINGS_MAX))
         own = min(doubled, self.pause_seconds_max)
         return max(own, min(asked_seconds or 0.0, RETRY_AFTER_SECONDS_MAX))
@@ -119,12 +119,12 @@ class Window:
         self._rest = b""
 
     def body(self) -> bytes:
-        """Return the body of the next request: every line without a final reply."""
+        """Return the body of the next request: every line that still needs a reply."""
         self._asked, self._rest = iter(self._open), b""
         return b"".join(self._lines[index] for index in self._open)
 
     def feed(self, chunk: bytes) -> list[Reply]:
-        """Accept a part of the response; return final replies that are next in order.
+        """Accept a part of the response; return replies that are next in order and need no retry.
 
         The response is split only at newlines, because a label may contain other characters that
         Unicode treats as the end of a line.
