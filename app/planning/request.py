@@ -220,7 +220,7 @@ class PlanRequest:
 
     @property
     def beta(self) -> float:
-        """The largest probability beta with which the papers' theorems may miss this error rate."""
+        """The probability beta with which the papers' accuracy theorems are allowed to fail."""
         return self.targets.beta
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from app.privacy.noisy_gradient.descent import descends, waves_pay
+from app.privacy.noisy_gradient.descent_choices import descends, waves_pay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

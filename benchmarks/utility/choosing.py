@@ -1,9 +1,10 @@
 """From how many rows times epsilon on is a linear score better than the exact tree?
 
-Expected: the trees ahead by .02 at some hundreds, the linear score ahead from about a
-thousand on, and by .01 and more from three thousand; on made-up people, half of them with
-rare strong effects.  `learner = "auto"` takes the linear score from what this shows on
-(`app/privacy/noisy_gradient/descent.py`).  Some ten minutes of one processor; no benchmark's data.
+Expected: the trees ahead by .02 at some hundreds, the linear score ahead from about a thousand on,
+and by .01 and more from three thousand; on made-up people, half of them with rare strong effects.
+`learner = "auto"` takes the linear score from what this shows on
+(`app/privacy/noisy_gradient/descent_choices.py`).  Some ten minutes of one processor; no
+benchmark's data.
 
     python -m benchmarks.utility.choosing [--populations 4] [--seeds 4]
 """

@@ -1,6 +1,6 @@
 """Which constants would the linear score have, judged on made-up people alone?
 
-Expected: the constants of app/privacy/noisy_gradient/descent.py are within .003 of the best
+Expected: the constants of app/privacy/noisy_gradient/descent_choices.py are within .003 of the best
 variant at every epsilon, on people who are neither a benchmark's rows nor like each other; the
 line of gradient boosting, without privacy, says how far there is to go.  Some minutes of one
 processor for two populations; the app's own learner runs under every variant of its choices.
@@ -24,7 +24,7 @@ from unittest import mock
 import numpy as np
 
 from app.data.rows import PrivateRows
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent_choices import descent_choice
 from app.release.classifier import linear as linear_learner
 from app.release.classifier.learner_table import classifier_draw
 from app.release.terms.configuration import configure
@@ -35,7 +35,7 @@ from benchmarks.utility.published_split import POINT_COUNT
 from benchmarks.utility.seeded_noise import SeededNoise
 
 if TYPE_CHECKING:
-    from app.privacy.noisy_gradient.descent import DescentChoice
+    from app.privacy.noisy_gradient.descent_choices import DescentChoice
     from benchmarks.utility.populations import Population
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)

@@ -6,8 +6,6 @@ of the answers are unstable, or that T are, where T is the cutoff. Both probabil
 independent trials. The probability of an unstable answer is found by running the mechanism's own
 step (the function that answers one query) on its random 64-bit words.
 
-The *audited label* is one fixed label; one other label gets all other votes.
-
 The adaptive adversary chooses each next query after the last answer. In a turn this adversary asks
 one query until its answer is unstable, or a certain number of times, and remembers a rounded
 likelihood ratio of all answers so far. The queries are chosen by dynamic programming over the

@@ -4,6 +4,6 @@
   and ``v2_tensors.py`` its tensors, in JSON and in binary; ``v2_fast.py`` is a fast path for
   requests of one row.
 * ``v2_grpc/`` offers the Open Inference Protocol over gRPC.
-* ``mlflow.py`` defines ``POST /invocations`` and ``GET /ping``, and answers requests of many rows
-  for both protocols.
+* ``mlflow.py`` defines ``POST /invocations`` and ``GET /ping``; its function that answers many rows
+  also serves ``v2.py``.
 """

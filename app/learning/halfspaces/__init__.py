@@ -2,7 +2,7 @@
 
 * ``lattice.py`` gives numbers integer coordinates, and makes the public grid.
 * ``arrangement.py`` finds every way in which a halfspace can label points on a line or in a plane.
-* ``plane_labellings.py`` does the same for points in space.
+* ``space_labellings.py`` does the same for points in space.
 * ``halfspaces.py`` makes the hypothesis class of these halfspaces.
 * ``class_registration.py`` has the entry of this class in the table of
   ``app/learning/registry.py``.

@@ -10,7 +10,7 @@ contains as many of the points as possible. The result is a *flag*: a hyperplane
 a halfspace within this hyperplane that labels the points on it. Therefore all labellings follow
 from the labellings in fewer dimensions: on a line from neighbouring points; in a plane from the
 pairs of points without another point between them (:func:`visible_pairs`); in space from the planes
-through three points (:mod:`app.learning.halfspaces.plane_labellings`).
+through three points (:mod:`app.learning.halfspaces.space_labellings`).
 
 **Degenerate points.** Repeated points count as one. If the points lie in a line or a plane, they
 are projected to as many coordinates as this line or plane has dimensions. This changes no
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import invariant
-from app.learning.halfspaces.plane_labellings import pair_levels, space_levels
+from app.learning.halfspaces.space_labellings import pair_levels, space_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

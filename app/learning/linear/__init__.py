@@ -9,6 +9,10 @@ A score is a weighted sum of a row's inputs; the label follows from the scores.
 * ``whitening.py`` finds a public linear map that makes the inputs uncorrelated.
 * ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the residuals of
   the logistic loss as integers, so that sums over rows are exact.
-* ``linear_scores.py`` has the classifier over tests, and the averaged steps of the descent.
-* ``kernel_scores.py`` has the classifier over tests and cosine or numeric inputs.
+* ``linear_scores.py`` has the classifier over feature tests alone, and averages the weights after
+  the
+  steps that ``app/privacy/noisy_gradient/mechanism.py`` runs.
+* ``kernel_scores.py`` has the classifier over feature tests and numbers: cosines of numbers (a
+  kernel
+  score) or the numbers themselves.
 """

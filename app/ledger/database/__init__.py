@@ -13,6 +13,7 @@ This is the only folder that uses SQLAlchemy's dialects.
   connection, and converts a database's errors to Conclave's errors.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.
 * ``hour_counts.py`` stores counts of requests by hour, from all servers of a ledger.
-* ``notifications.py`` sends messages between these servers, and has the lock of their leader.
+* ``notifications.py`` sends messages between the servers of one PostgreSQL ledger, and has the lock
+  by which one of them is the leader.
 * ``locks.py`` locks files, and lets one process draw at a time.
 """

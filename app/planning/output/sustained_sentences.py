@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.privacy.budget.composition import Mechanism
 from app.privacy.learner_properties import KERNEL
-from app.privacy.noisy_gradient.descent import choice_of
+from app.privacy.noisy_gradient.descent_choices import choice_of
 
 if TYPE_CHECKING:
     from app.planning.mechanisms.planning_registration import Document

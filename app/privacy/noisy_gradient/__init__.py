@@ -2,5 +2,6 @@
 
 * ``mechanism.py`` runs the descent on noisy sums over the rows.
 * ``calibration.py`` finds the least noise of the steps for a budget.
-* ``descent.py`` chooses the number and length of steps, from the number of rows and epsilon.
+* ``descent_choices.py`` chooses the number and length of steps, from the number of rows and
+  epsilon.
 """

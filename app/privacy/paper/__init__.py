@@ -1,7 +1,9 @@
 """The parameters that the research papers print (with errors corrected), and their theorems.
 
 * ``paper.py`` computes the parameters as printed.
-* ``paper_pipeline.py`` makes them usable in a release, as calibration ``paper``, and checks them.
+* ``paper_pipeline.py`` has relabelling and answers with these parameters (calibration ``paper``),
+  and
+  the exact check of their privacy.
 * ``sample_complexity_theorems.py`` computes the numbers of rows that the theorems require.
 * ``answering_registration.py`` has the mechanism's entry in the table
   ``app/privacy/mechanisms.py``.

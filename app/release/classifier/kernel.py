@@ -19,7 +19,7 @@ from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel
 from app.learning.trees.upper_level_weights import tell_nobody
 from app.privacy.learner_properties import KERNEL
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
+from app.privacy.noisy_gradient.descent_choices import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.release.classifier.learner_registration import (
     FIRST_INPUTS,
     ClassifierAsked,

@@ -30,7 +30,7 @@ from app.privacy.learner_properties import LINEAR
 from app.privacy.mechanism_registration import own
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descent_choice, score_bins
+from app.privacy.noisy_gradient.descent_choices import descent_choice, score_bins
 from app.release.classifier.learner_registration import (
     FIRST_INPUTS,
     ClassifierAsked,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from app.learning.trees.upper_level_weights import Told
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
-    from app.privacy.noisy_gradient.descent import DescentChoice
+    from app.privacy.noisy_gradient.descent_choices import DescentChoice
     from app.release.terms.privacy_unit import Unit
 
     Encode = Callable[[NDArray[np.float64]], Encoded]

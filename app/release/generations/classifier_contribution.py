@@ -23,7 +23,7 @@ from app.ledger.entries.entry_kinds import ClassifierPublished2
 from app.ledger.entries.generations import CLASSIFIER, generations_of
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import choice_of
+from app.privacy.noisy_gradient.descent_choices import choice_of
 from app.privacy.noisy_gradient.mechanism import WEIGHT_STEPS, whole_weights
 from app.release.classifier.linear import LinearDraw, written_scores
 from app.release.classifier.published_classifier import published_document

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.noise.discrete_gaussian import DiscreteGaussian
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent_choices import descent_choice
 from benchmarks.utility.populations import population
 from benchmarks.utility.published_page import section
 from benchmarks.utility.seeded_noise import SeededNoise

@@ -20,7 +20,7 @@ from app.planning.from_settings import plan_settings
 from app.planning.output.plan_sentences import summary
 from app.privacy.budget.composition import Mechanism
 from app.privacy.learner_properties import LEARNERS, PublicNumbers, learner_of
-from app.privacy.noisy_gradient.descent import score_bins
+from app.privacy.noisy_gradient.descent_choices import score_bins
 from app.release.classifier.kernel import kernel_draw
 from app.release.classifier.learner_registration import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import (
@@ -67,7 +67,7 @@ def auto(release: SmallRelease, **changes: str) -> SmallRelease:
 @pytest.fixture
 def few_rows_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sixty rows at epsilon 6 be many."""
-    monkeypatch.setattr("app.privacy.noisy_gradient.descent.LINEAR_FROM", 100)
+    monkeypatch.setattr("app.privacy.noisy_gradient.descent_choices.LINEAR_FROM", 100)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_ledger_keeps_the_rule_that_it_was_opened_by(
 ) -> None:
     """One without a version switches by the first rule, whichever learner that comes to."""
     monkeypatch.setattr(
-        "app.privacy.noisy_gradient.descent.LINEAR_FROM", 100 if many else 1_000_000
+        "app.privacy.noisy_gradient.descent_choices.LINEAR_FROM", 100 if many else 1_000_000
     )
     release = auto(small_release)
     with monkeypatch.context() as earlier:

@@ -19,7 +19,7 @@ from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import WAVE_COUNT
+from app.privacy.noisy_gradient.descent_choices import WAVE_COUNT
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.kernel import KernelDraw, kernel_draw
 from app.release.classifier.learner_registration import ClassifierAsked

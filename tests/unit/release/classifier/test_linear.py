@@ -171,7 +171,7 @@ def test_auto_chooses_by_public_numbers(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, epsilon: str, expected: str
 ) -> None:
     """Rows times epsilon decide; the charge is the same whichever it is."""
-    monkeypatch.setattr("app.privacy.noisy_gradient.descent.LINEAR_FROM", 100)
+    monkeypatch.setattr("app.privacy.noisy_gradient.descent_choices.LINEAR_FROM", 100)
     release = changed(small_release, classifier__learner="auto", privacy__epsilon=epsilon)
     published = learned(release, PEOPLE)
     assert (published.document.scores is not None) == (expected == "linear")
