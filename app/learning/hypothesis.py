@@ -346,7 +346,7 @@ class ClassRegistration:
         dichotomies: returns the list of all labellings that the class gives to private rows.
         dichotomy_bound: returns an upper bound on the number of these labellings, from the number
             of rows.
-        fit: trains models on chunks by a built-in rule.
+        fit: trains models on chunks by a built-in rule, ``canonical`` or ``halving``.
         counted: returns the method that trains the models from counts of rows, given the rule, the
             class and whether the models give scores; None if training needs the rows.
         packed: returns an ensemble of trees that were trained from counts of rows.
