@@ -356,7 +356,8 @@ class ClassRegistration:
         read: returns the ensemble that bytes encode.
         read_drawn: returns a drawn hypothesis from its stored lists; None for a class whose
             hypotheses are not stored to label later rows.
-        best: returns the hypothesis with the fewest errors, for the student classifier.
+        best: returns the hypothesis with the fewest errors, for the student classifier, which is
+            trained on queries and their released labels.
         check: refuses a rule, or scores, if the class does not support them.
         tests: returns the tests of features that the hypotheses use.
         splits: returns the public cells by which the models vote; None if they do not vote by

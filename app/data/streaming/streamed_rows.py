@@ -188,7 +188,7 @@ class StreamedRows:
         return result
 
     def overlap(self, runs: PublicRuns) -> tuple[int, Overlap]:
-        """Return the number of rows, and their overlap with public points; both are secret.
+        """Return the number of rows, and the public points that occur among them; both are secret.
 
         Args:
             runs: the public points, and the sequences of consecutive points.
@@ -245,6 +245,8 @@ class StreamedRows:
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
         """Yield a function that sums over all rows, which are read again and kept as vectors.
+
+        Noisy gradient descent computes such a sum in every step.
 
         Args:
             vectors: a function that maps rows, encoded by the public schema, to integer vectors,

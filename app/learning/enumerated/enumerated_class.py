@@ -208,7 +208,7 @@ class EnumeratedClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to the distance
+        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
         :attr:`truncation_variation`.
 
         Args:

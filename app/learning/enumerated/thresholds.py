@@ -117,7 +117,7 @@ class ThresholdClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to the distance
+        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
         :attr:`truncation_variation`. The weight of a hypothesis is ``exp(-epsilon * errors / 2)``,
         where ``errors`` is its number of errors. The numbers of errors and ``epsilon / 2`` are
         exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product of
