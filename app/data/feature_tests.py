@@ -1,9 +1,10 @@
 """The public yes-or-no tests of features (by threshold or category) that hypotheses use.
 
 The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
-only, never on private rows. The published classifier's cuts (thresholds) come from public points,
-which are the queries so far. ``docs/algorithms.md`` has the rule by which public points determine
-the classifier's tests.
+only, never on private rows. The setting ``bins`` is the number of intervals into which the cuts
+(thresholds) of a numeric feature divide its values. The published classifier's cuts come from
+public points: the queries so far, or the rows of a public file. ``docs/algorithms.md`` has the rule
+by which public points determine the classifier's tests.
 """
 
 from __future__ import annotations

@@ -112,6 +112,8 @@ class PrivateRows:
 def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
     """Return rows, each with its own identifier, after checking that no identifier is repeated.
 
+    Rows need identifiers of their own if single rows may be removed from the release later.
+
     Args:
         rows: rows whose persons were read from the column of row identifiers.
         expected: the public number of rows, if it is known.

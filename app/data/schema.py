@@ -27,8 +27,8 @@ class NumericFeature:
         name: the name of the feature's column in the source, and of its value in a posted query.
         lower: the public lower bound, finite, in the feature's own unit.
         upper: the public upper bound, finite, above ``lower``.
-        thresholds: public cuts, strictly increasing, within the bounds; None if ``bins`` determines
-            the cuts.
+        thresholds: public cuts c, for tests ``x >= c``, strictly increasing, within the bounds;
+            None if the setting ``bins``, a number of intervals, determines the cuts.
         threshold_shares: a public estimate of the share of people at or above each cut, in [0, 1].
 
     """

@@ -369,7 +369,7 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether models vote by public cells, so that one row per chunk is enough.
+    """Return whether models vote by public cells; if so, chunks of one row are large enough.
 
     A cell is a part of a public division of the feature space. A model that votes by cells gives
     the same label to all queries of one cell.

@@ -346,7 +346,7 @@ class ClassRegistration:
         dichotomies: returns the list of all labellings that the class gives to private rows.
         dichotomy_bound: returns an upper bound on the number of these labellings, from the number
             of rows.
-        fit: trains models on chunks by a built-in rule.
+        fit: trains models on chunks by a built-in rule, ``canonical`` or ``halving``.
         counted: returns the method that trains the models from counts of rows, given the rule, the
             class and whether the models give scores; None if training needs the rows.
         packed: returns an ensemble of trees that were trained from counts of rows.
@@ -356,7 +356,8 @@ class ClassRegistration:
         read: returns the ensemble that bytes encode.
         read_drawn: returns a drawn hypothesis from its stored lists; None for a class whose
             hypotheses are not stored to label later rows.
-        best: returns the hypothesis with the fewest errors, for the student classifier.
+        best: returns the hypothesis with the fewest errors, for the student classifier, which is
+            trained on queries and their released labels.
         check: refuses a rule, or scores, if the class does not support them.
         tests: returns the tests of features that the hypotheses use.
         splits: returns the public cells by which the models vote; None if they do not vote by

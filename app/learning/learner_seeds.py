@@ -2,6 +2,8 @@
 
 No privacy claim depends on the randomness of a learner. The seed of a learner only has to be
 different for every chunk and the same after a restart.
+
+A student classifier is trained on queries and their released labels, which are public.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
-    """Refuse a learner for the student classifier that fails on any queries.
+    """Refuse a learner for the student classifier that would fail whatever the queries are.
 
     Raises:
         ConfigurationError: the learner is refused. The error names the setting: ``hypotheses``,

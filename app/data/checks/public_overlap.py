@@ -185,7 +185,7 @@ class PublicRuns:
         return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
 
     def finished(self, total: Overlap) -> Overlap:
-        """Return the overlap of the public points with all rows unchanged."""
+        """Return the overlap of the public points with all rows, which is the given one."""
         return total
 
     def refuse(self, overlap: Overlap, *, row_count: int, warn: Callable[[str], None]) -> None:

@@ -1,6 +1,6 @@
 """The parts of a source: files of a folder, of a path pattern, or of Hive partitions.
 
-Parts are listed without reading them. They are sorted by name, so that every engine and every
+Parts are listed without reading them. They are sorted by name, so that every process and every
 machine has them in the same order. All files in a folder named ``key=value`` get a further column
 ``key``, in which every field is the text ``value``. The name of a folder may therefore be private,
 and is never shown.

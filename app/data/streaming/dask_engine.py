@@ -1,9 +1,9 @@
 """The engine ``dask``: workers of a Dask cluster read parts of the rows and count them.
 
-Functions are sent to the workers, and rows stay there. The server receives only summaries, counts
-that are already added up, feature tests and trained models. A worker computes a pure function of
-the source. Therefore, if a worker is lost, the cluster computes its results again on another
-worker.
+A part is a file of the source, or a section of a file. Functions are sent to the workers, and rows
+stay there. The server receives only summaries, counts that are already added up, feature tests and
+trained models. A worker computes a pure function of the source. Therefore, if a worker is lost, the
+cluster computes its results again on another worker.
 
 A task costs the scheduler about a millisecond, even if it does little. Therefore one message
 requests all parts, and one task counts in all parts that a thread of a worker has in memory.

@@ -1,7 +1,8 @@
 """The engine ``local``: threads of this process, one per core, read rows and count them.
 
-The libraries that read, decode and add let other threads run in the meantime. In memory, a row
-takes one byte per feature and one for the label, for any kind of source.
+A part is a file of the source, or a section of a file. The libraries that read, decode and add let
+other threads run in the meantime. In memory, a row takes one byte per feature and one for the
+label, for any kind of source.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A part is a file of the source, or a section of a file. A computation is sent to the process that
 has the part, and contains no row itself.
+
+Rows have weights if a column names persons: the weights of a person's rows add up to at most 1.
+Every weight is a multiple of ``1 / u`` for a public integer u, so weights are added up exactly, as
+integers, in units of ``1 / u``. Without weights a row is one unit.
 """
 
 from __future__ import annotations
@@ -114,8 +118,7 @@ class LabelCounts:
         coding: the encoding of each feature value by an integer code, made from the tests.
         class_count: the number of labels.
         depth: the depth of the trees.
-        unit_count: the number of units in one row, in which rows are counted; above 1 if rows have
-            weights.
+        unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
     """
 
@@ -160,8 +163,7 @@ class Tallying:
     Attributes:
         tally: the function; returns its sum over some encoded rows with their labels, as integers.
         coding: the encoding of rows as bytes.
-        unit_count: the number of units in one row, in which rows are counted; above 1 if rows have
-            weights.
+        unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
     """
 
@@ -270,7 +272,7 @@ class OverlapReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The rows of one part as vectors of integers; secret.
+    """The rows of one part as vectors of integers, the inputs of a linear classifier; secret.
 
     Attributes:
         vectors: one vector per row, int16, shape ``(rows, coordinates)``.
@@ -349,8 +351,7 @@ def draw_counting(
     Args:
         searched: the hypothesis class.
         coding: the encoding of rows as bytes.
-        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
-            that every weight is a multiple of ``1 / u``.
+        unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
     """
     if isinstance(searched, TreeClass):

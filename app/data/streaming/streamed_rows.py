@@ -67,7 +67,7 @@ class StreamedRows:
         load: a function that reads all rows into memory.
         told: a function that is called with the number of rows read so far, and the number of all
             rows or None.
-        opened: the number of units of privacy, and the fingerprint of the rows, if the release was
+        opened: the number of rows (or persons), and the fingerprint of the rows, if the release was
             already opened and the files have the same sizes and versions as then. The rows are then
             read only when they are needed. None otherwise.
 
@@ -116,22 +116,22 @@ class StreamedRows:
 
     @property
     def unit_count(self) -> int:
-        """The number of units in one row: 1, or ``2**20`` if a column names persons.
+        """The number u such that every weight of a row is a multiple of ``1 / u``.
 
-        Every weight of a row is an integer in these units.
+        It is ``2**20`` if a column names persons. Otherwise it is 1, and so is every weight.
         """
         return WEIGHT_UNITS if self.is_of_persons else 1
 
     @property
     def summary(self) -> Summary:
-        """The summary of all rows, which are read at the first use; secret."""
+        """Sizes, value ranges and hashes of all rows, which are read at the first use; secret."""
         if self._summary is None:
             self._summary = self._read()
         return self._summary
 
     @property
     def held(self) -> Held[PackedRows]:
-        """The packed rows of all parts, of which the caller becomes the owner; secret."""
+        """The rows of all parts, packed into bytes, which the caller must free; secret."""
         if self._held is None:
             self._summary = self._read()
         held, self._held = self._held, None
@@ -188,7 +188,7 @@ class StreamedRows:
         return result
 
     def overlap(self, runs: PublicRuns) -> tuple[int, Overlap]:
-        """Return the number of rows, and their overlap with public points; both are secret.
+        """Return the number of rows, and the public points that occur among them; both are secret.
 
         Args:
             runs: the public points, and the sequences of consecutive points.
@@ -245,6 +245,8 @@ class StreamedRows:
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
         """Yield a function that sums over all rows, which are read again and kept as vectors.
+
+        Noisy gradient descent computes such a sum in every step.
 
         Args:
             vectors: a function that maps rows, encoded by the public schema, to integer vectors,

@@ -160,9 +160,9 @@ class CellClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        It is the number ``eta`` of
-        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The numbers of errors are
-        exact. The rounding errors of one cell's log weights are bounded by
+        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
+        :attr:`truncation_variation`. The numbers of errors are exact. The rounding errors of one
+        cell's log weights are bounded by
         :func:`app.learning.enumerated.enumerated_class.choice_roundoffs`, and the bound for a
         hypothesis is the sum over all cells, doubled for safety.
         """

@@ -33,7 +33,8 @@ class BinaryTest:
         category_code: the test is true if the value's code equals ``category_code``; None for a
             numeric test.
         public_frequency: a public estimate of the share of people for whom the test is true, in [0,
-            1]. The canonical learner uses it to order the tests.
+            1]. Of equally good tests, learners take that with the share nearest to
+            one half.
 
     """
 

@@ -2,6 +2,10 @@
 
 The outcomes of feature tests, or other codes, may take more memory than the rows themselves. Code
 that counts rows reads one block after another, and keeps no block.
+
+Rows have weights if a person may have several rows: the weights of a person's rows add up to at
+most 1. Every weight is a multiple of ``1 / u`` for some integer u, so sums of weights are counted
+exactly, as integers, in units of ``1 / u``. Without weights a row is one unit.
 """
 
 from __future__ import annotations
@@ -27,11 +31,9 @@ class Tally:
     """Counts of rows from which a hypothesis class can draw a hypothesis; secret.
 
     Attributes:
-        counts: the counts in whole units. Counts of several blocks of rows can be added.
-        row_count: the number of all rows in units; if rows have weights, the sum of all weights in
-            units.
-        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
-            that every weight is a multiple of ``1 / u``.
+        counts: the counts in units. Counts of several blocks of rows can be added.
+        row_count: the number of all rows, or the sum of their weights, in units.
+        unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
     """
 

@@ -97,10 +97,10 @@ class IntegerCodes:
 
 @dataclass(frozen=True, slots=True)
 class NumberCodes:
-    """An encoding of the numbers of a row without rounding, for classes that need every digit.
+    """An encoding of a row's feature values without rounding, for classes that need every digit.
 
     Attributes:
-        columns: the number of numbers in a row.
+        columns: the number of feature values in a row.
 
     """
 
@@ -122,7 +122,7 @@ class NumberCodes:
         return numbers.view(np.uint8).reshape(len(values), self.width).T
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows as float64 numbers, shape ``(rows, features)``, from their bytes.
+        """Return rows as float64 feature values, shape ``(rows, features)``, from their bytes.
 
         Args:
             codes: the bytes that :meth:`codes` returns, shape ``(bytes, rows)``.

@@ -5,7 +5,8 @@ of mislabelled rows, or the exact sum of their weights. Hypotheses with the same
 have the same weight. Therefore a draw first selects a number of errors, and then one of the
 hypotheses with this number.
 
-The module also has sums of these weights over very many trees, as pairs of numbers::
+The module also has sums of these weights over very many hypotheses, such as all decision trees of a
+depth. With ``decay = epsilon / 2``, a sum is stored as two numbers, ``factor`` and ``errors``::
 
     sum = factor * exp(-decay * errors)
 
@@ -73,7 +74,7 @@ class ScaledSums:
         """Return the sums added over ``axis``; :func:`total_roundoffs` bounds the rounding error.
 
         Args:
-            decay: the number in ``factors * exp(-decay * errors)``.
+            decay: half of epsilon.
             axis: the axis of the array.
 
         """
@@ -88,7 +89,7 @@ class ScaledSums:
         :func:`choice_roundoffs` bounds the rounding error.
 
         Args:
-            decay: the number in ``factors * exp(-decay * errors)``.
+            decay: half of epsilon.
 
         """
         logs: NDArray[np.float64] = np.log(self.factors)
@@ -207,8 +208,8 @@ class EnumeratedClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        It is the number ``eta`` of
-        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
+        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
+        :attr:`truncation_variation`.
 
         Args:
             row_count: the public number of rows.
@@ -317,7 +318,6 @@ class EnumeratedClass:
 def log_weight_error(row_count: int, epsilon: float) -> float:
     """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-    It is the number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
     The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of
     errors. The numbers of errors, the number of hypotheses with each number of errors, and
     ``epsilon / 2`` are exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product

@@ -117,14 +117,13 @@ class ThresholdClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
-        It is the number ``eta`` of
-        :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`. The weight of a hypothesis
-        is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of errors. The numbers of
-        errors and ``epsilon / 2`` are exact. Let ``u = 2**-53`` and
-        ``B = epsilon * row_count / 2``. The product of ``epsilon / 2`` and ``errors``, and the
-        subtraction of the largest log weight, have a rounding error of at most ``u * B`` each, and
-        ``exp`` has one of at most ``8 * u``. The sum of these bounds is doubled, which covers
-        second-order terms.
+        With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
+        :attr:`truncation_variation`. The weight of a hypothesis is ``exp(-epsilon * errors / 2)``,
+        where ``errors`` is its number of errors. The numbers of errors and ``epsilon / 2`` are
+        exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product of
+        ``epsilon / 2`` and ``errors``, and the subtraction of the largest log weight, have a
+        rounding error of at most ``u * B`` each, and ``exp`` has one of at most ``8 * u``. The sum
+        of these bounds is doubled, which covers second-order terms.
 
         Args:
             row_count: the public number of rows.

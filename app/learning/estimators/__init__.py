@@ -12,7 +12,8 @@ one computation:
 
 Any other estimator is trained chunk by chunk:
 
-* ``estimator_fitting.py`` trains one estimator for each chunk, or one for the student classifier.
+* ``estimator_fitting.py`` trains one estimator for each chunk, or one student classifier, which is
+  trained on queries and their released labels.
 * ``estimator_ensemble.py`` has the ensemble of these scikit-learn objects.
 * ``packing.py`` copies trained linear models and decision trees of this ensemble into shared
   arrays.

@@ -1,10 +1,11 @@
 """L2-regularised logistic regressions, one per chunk, trained together.
 
-The minimised function is the one of scikit-learn: the sum of the logistic losses, plus the squared
-length of the weights divided by ``2 C``; intercepts are not penalised. The minimum is unique, so
-votes differ from those of scikit-learn's model only if scikit-learn's solver stops before the
-minimum. Chunks are computed together if they have the same numbers of rows, labels and used
-columns.
+A model has one score for each label, which is a weighted sum of a row's columns plus an intercept;
+the label with the largest score is predicted. The minimised function is the one of scikit-learn:
+the sum of the logistic losses, plus the squared length of the weights divided by ``2 C``;
+intercepts are not penalised. The minimum is unique, so votes differ from those of scikit-learn's
+model only if scikit-learn's solver stops before the minimum. Chunks are computed together if they
+have the same numbers of rows, labels and used columns.
 
 The module also minimises many smooth convex functions together, by damped Newton steps. The result
 of each function depends on this function only, not on the others: matrix products and linear
@@ -154,7 +155,7 @@ def fit_logistic(
             ``(chunks + 1,)``.
         class_count: the number of labels.
         inverse_strength: the parameter C, the inverse of the strength of regularisation.
-        has_intercept: whether scores have an intercept.
+        has_intercept: whether scores have an intercept; else it is 0.
 
     Returns:
         The weights, shape ``(chunks, labels, columns)``, and the intercepts, shape

@@ -1,10 +1,12 @@
 """Votes of all linear models by one matrix product, whose rounding changes no vote.
 
-The rounding of a matrix product depends on the batch, the number of threads and the processor. A
-vote must not depend on these. Therefore a score is defined as a sum that is added column by column
-in double precision, and the class with the largest score gets the vote. The matrix product only
-finds the votes that no order of addition can change. These are all votes, except where scores
-differ by a few units of rounding; these scores are added again column by column.
+The score of a linear model for a class is a weighted sum of a query's columns plus an intercept;
+the class with the largest score gets the vote. With two classes, the difference of their scores is
+enough. The rounding of a matrix product depends on the batch, the number of threads and the
+processor. A vote must not depend on these. Therefore a score is defined as a sum that is added
+column by column in double precision. The matrix product only finds the votes that no order of
+addition can change. These are all votes, except where scores differ by a few units of rounding;
+these scores are added again column by column.
 
 Two scores that are equal in exact arithmetic may differ after rounding, in scikit-learn too. Here
 they count as equal, and the first class gets the vote, as in scikit-learn: the score of each class

@@ -1,4 +1,8 @@
-"""An ensemble of estimators that were trained together, stored as numeric arrays."""
+"""An ensemble of estimators that were trained together, stored as numeric arrays.
+
+The estimators are decision trees or linear models. The score of a linear model for a class is a
+weighted sum of a query's columns plus an intercept.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +37,9 @@ _DEPTH_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """Linear models with one score per class; the class with the largest score wins.
+    """Linear models with one score per class; the class with the largest score gets the vote.
 
-    Of equal scores, the first class wins.
+    Of classes with equal scores, the first one gets it.
 
     Attributes:
         weights: the weight of each column in each score, shape ``(models, labels, columns)``.

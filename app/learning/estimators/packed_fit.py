@@ -1,4 +1,4 @@
-"""The kinds of estimator that can be trained on all chunks in one computation.
+"""The kinds of scikit-learn estimator that can be trained on all chunks in one computation.
 
 Whether an estimator is of one of these kinds depends on public choices only. The model of a chunk
 depends only on the rows of this chunk, to the last bit, although several chunks are computed

@@ -3,6 +3,9 @@
 Whether this is done depends on the public choice of the estimator only, because the time of a reply
 reveals it. The arrays contain the numbers of the trained estimators, and are made when an ensemble
 is trained or read. The ledger stores the estimators themselves.
+
+Linear models and decision trees are copied. The score of a linear model for a class is a weighted
+sum of a query's columns plus an intercept; the class with the largest score gets the vote.
 """
 
 from __future__ import annotations
@@ -126,7 +129,7 @@ def scikit_learn_name(path: str) -> str | None:
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the configured depth of trees if complete trees of it can be stored, else None."""
+    """Return the configured depth of trees if trees of this depth can be copied, else None."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None

@@ -3,6 +3,9 @@
 The coordinate of a value is its position between the bounds of its feature, in ``2**16`` equal
 steps; a missing value is at the lower bound. All further arithmetic is exact integer arithmetic on
 one row at a time. :mod:`app.learning.halfspaces.arrangement` shows that it cannot overflow.
+
+The halfspaces are those that label given points in different ways. The points are rows, or the
+points of a public grid: one for every combination of intervals between the features' public cuts.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ is called a flag. Every halfspace labelling of points that span the space comes 
 flag, and in general from eight. The points are labelled by every flag, and equal labellings are
 counted once. A flag and its reverse give opposite labels, so only the one that gives the first
 point label 0 is kept until the end. The work depends on the points only.
+
+A halfspace is stored as a sequence of *levels*, which are integer vectors ``(w, b)``. A point u has
+label 1 if the first of the values ``w . u - b`` that is not zero is positive.
 """
 
 from __future__ import annotations
@@ -67,8 +70,7 @@ def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Returns:
         The levels ``(w, b)`` of each halfspace, shape ``(halfspaces, 3, 4)``; each halfspace is
-        followed by its complement. A point u has label 1 if the first of the values ``w . u - b``
-        that is not zero is positive.
+        followed by its complement.
 
     """
     planes = planes_through(points)
@@ -227,8 +229,7 @@ def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[
         second: the points at which the lines end, with label 0, shape ``(pairs, 2)``.
 
     Returns:
-        The levels ``(w, b)`` of each halfplane, shape ``(pairs, 2, 3)``. A point u has label 1 if
-        the first of the values ``w . u - b`` that is not zero is positive.
+        The levels ``(w, b)`` of each halfplane, shape ``(pairs, 2, 3)``.
 
     """
     step = second - first

@@ -1,6 +1,8 @@
 """Linear classifiers over public inputs, which noisy gradient descent trains.
 
-A score is a weighted sum of a row's inputs; the label follows from the scores.
+A score is a weighted sum of a row's inputs. With two classes there is one score, whose sign
+predicts the class; with more there is one score per class, and the class with the largest one is
+predicted.
 
 * ``conjunctions.py`` has inputs that are 0 or 1: public tests of features, and pairs of tests that
   are both true.
@@ -9,10 +11,8 @@ A score is a weighted sum of a row's inputs; the label follows from the scores.
 * ``whitening.py`` finds a public linear map that makes the inputs uncorrelated.
 * ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the residuals of
   the logistic loss as integers, so that sums over rows are exact.
-* ``linear_scores.py`` has the classifier over feature tests alone, and averages the weights after
-  the
-  steps that ``app/privacy/noisy_gradient/mechanism.py`` runs.
-* ``kernel_scores.py`` has the classifier over feature tests and numbers: cosines of numbers (a
-  kernel
-  score) or the numbers themselves.
+* ``linear_scores.py`` has the classifier over feature tests alone, and averages its weights over
+  the later half of the descent's steps, which ``app/privacy/noisy_gradient/mechanism.py`` runs.
+* ``kernel_scores.py`` has the classifier over feature tests and numeric features. Its inputs are
+  cosines of weighted sums of numeric features, or the numeric features themselves.
 """

@@ -2,10 +2,10 @@
 
 The inner product of two rows' random Fourier features (Rahimi and Recht 2007) approximates a
 Gaussian kernel. Here everything is computed in integers: a numeric value becomes a whole number of
-steps between its public bounds, a phase is a 64-bit sum of products of integers, of which the last
-32 bits count, and the cosine is read from a table. Therefore the waves of a row depend on this row
-only, to the last bit. Floating-point matrix products do not have this property, because their
-rounding can depend on the other rows.
+steps between its public bounds, the angle (phase) of a cosine is a 64-bit sum of products of
+integers, of which the last 32 bits count, and the cosine is read from a table. Therefore the waves
+of a row depend on this row only, to the last bit. Floating-point matrix products do not have this
+property, because their rounding can depend on the other rows.
 
 The random frequencies and shifts are public and are published with the classifier; no privacy claim
 depends on them.
@@ -83,7 +83,7 @@ def cosine_table() -> NDArray[np.int64]:
 class Waves:
     """Random Fourier features: public cosines of weighted sums of numeric features.
 
-    A phase of 2^32 is a full turn.
+    A phase is the angle of a cosine; a phase of 2^32 is a full turn.
 
     Attributes:
         feature_indices: the indices of the numeric features, in the order of the schema.
@@ -186,8 +186,8 @@ def drawn_waves(
 ) -> Waves:
     """Return random waves: frequencies from a discrete Gaussian, and uniform shifts.
 
-    The distance between two people grows with the number of numeric features. Therefore frequencies
-    are lower for more features, so that similar people still have similar waves.
+    The Euclidean distance between two people's features grows with the number of features.
+    Frequencies are lower for more features, so that similar people still have similar waves.
 
     Args:
         feature_indices: the indices of the numeric features, in the order of the schema.

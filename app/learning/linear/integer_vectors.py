@@ -4,11 +4,12 @@ All numbers are integers that a floating-point number represents exactly, so sum
 order. Therefore the vector of a row does not depend on other rows, and its length is checked
 exactly.
 
-A residual is the model's probability of a class, less 1 if this class is the row's label. It is
-limited to half: the loss is the logistic loss where the model's score agrees with the row's label,
-and linear elsewhere. Therefore the residuals of two rows differ by at most 1 for any model. Scores
-and residuals are integers, read from a public table, so a residual depends only on the row's own
-scores and label.
+A score is a weighted sum of the coordinates of a row's vector, and a linear classifier derives the
+probabilities of the classes from the scores. A residual is the classifier's probability of a class,
+less 1 if this class is the row's label. It is limited to half: the loss is the logistic loss where
+the score agrees with the row's label, and linear elsewhere. Therefore the residuals of two rows
+differ by at most 1 for any classifier. Scores are integers, and so are residuals, which are read
+from a public table. So a residual depends only on the row's own scores and label.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
-The inputs of a row are small integers. A true test gives 256; the cosine of a wave lies between
--256 and 256; and a numeric feature goes from 0 to 256 between its bounds. Public points (feature
-vectors) determine a linear map that makes the inputs uncorrelated. The vectors of rows are limited
-to a maximum length; with waves, this length is a multiple of the median length of public points'
-vectors.
+The inputs of a row are small integers. A true test gives 256. A *wave*, the cosine of a random
+weighted sum of numeric features, lies between -256 and 256. A numeric feature goes from 0 to 256
+between its bounds. Public points (feature vectors) determine a linear map that makes the inputs
+uncorrelated. The vectors of rows are limited to a maximum length; with waves, this length is a
+multiple of the median length of public points' vectors.
 """
 
 from __future__ import annotations
@@ -74,8 +74,6 @@ class NumberedTerms:
 class KernelInputs:
     """The inputs of a linear score: conjunctions of public feature tests, then waves.
 
-    A wave is the cosine of a random weighted sum of numeric features.
-
     Attributes:
         terms: the public conjunctions of tests.
         waves: the public waves.
@@ -139,7 +137,7 @@ def kernel_features(
 ) -> IntegerFeatures:
     """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
 
-    The inputs are feature tests and waves (random cosine features).
+    The inputs are feature tests and waves.
 
     Args:
         inputs: the tests and waves.
@@ -235,7 +233,7 @@ class KernelScores:
 
     Attributes:
         inputs: the public inputs.
-        weights: the integer weight of one unit of each input, shape ``(inputs, scores)``.
+        weights: the integer weight of each input in each score, shape ``(inputs, scores)``.
         intercepts: integers, shape ``(scores,)``.
         unit: the integer that stands for a score of 1.0.
         class_count: the number of labels.
@@ -271,7 +269,7 @@ class KernelScores:
 
         Args:
             inputs: the public inputs.
-            weights: the real weight of one unit of each input, shape ``(inputs, scores)``.
+            weights: the real weight of each input in each score, shape ``(inputs, scores)``.
             intercepts: real numbers, shape ``(scores,)``.
             class_count: the number of labels.
 

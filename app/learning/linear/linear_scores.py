@@ -1,7 +1,8 @@
 """A linear classifier over public feature tests, with integer weights; averaged gradient descent.
 
-The descent gets noisy mean gradients. Nothing in this module uses a private row: all other values
-are public.
+A score is a weighted sum of a row's inputs, the outcomes of conjunctions of tests. The descent,
+which chooses the weights, gets noisy mean gradients. Nothing in this module uses a private row: all
+other values are public.
 """
 
 from __future__ import annotations

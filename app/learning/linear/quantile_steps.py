@@ -1,9 +1,10 @@
-"""Numeric features as inputs of a score, in whole steps between public quantiles.
+"""Numeric features as inputs of a linear classifier, in whole steps between public quantiles.
 
-A test ``x >= cut`` only says on which side of the cut a value lies. A score that changes gradually
-with the value would need many tests, so the value itself is a further input. It is measured between
-a low and a high public quantile, and a value beyond a quantile counts as this quantile, because few
-people have extreme values.
+The score of a linear classifier is a weighted sum of its inputs. A test ``x >= cut`` only says on
+which side of the cut a value lies. A score that changes gradually with the value would need many
+tests, so the value itself is a further input. It is measured between a low and a high public
+quantile, and a value beyond a quantile counts as this quantile, because few people have extreme
+values.
 
 The input is a whole number of steps, computed from the row's own value only.
 """
@@ -29,7 +30,7 @@ OUTER_SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numeric features that are inputs of a score, with public quantiles for their scale.
+    """The numeric features that are inputs of a linear classifier, scaled by public quantiles.
 
     Attributes:
         feature_indices: the indices of the numeric features, in the order of the schema.

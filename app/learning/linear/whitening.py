@@ -1,4 +1,4 @@
-"""A public linear map that makes the inputs of a linear score uncorrelated and similar in size.
+"""A public linear map that makes a linear classifier's inputs uncorrelated and similar in size.
 
 The map is computed from public points (feature vectors) only, or from public frequencies if there
 are no points. Private rows are mapped by it afterwards.
@@ -35,7 +35,7 @@ TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicMap:
-    """A public linear map of a linear score's inputs, with its output's mean and covariance.
+    """A public linear map of a linear classifier's inputs, with its output's mean and covariance.
 
     Attributes:
         matrix: the map, shape ``(inputs, outputs)``.
@@ -100,8 +100,8 @@ class PublicMap:
 class Shrinkage:
     """How much to shrink combinations of inputs that vary so little that noise would dominate them.
 
-    The inputs are those of a linear score. The curvature of a combination of inputs is a quarter of
-    its variance, as in the logistic loss.
+    The inputs are those of a linear classifier. The curvature of a combination of inputs is a
+    quarter of its variance, as in the logistic loss.
 
     Attributes:
         noise: the standard deviation of the noise in a mean gradient, if rows have length 1 and the
@@ -109,7 +109,7 @@ class Shrinkage:
         ridge: the factor by which the amount that balances the noise is multiplied before it is
             added to every curvature.
         length: the factor that gives the maximum length of a row's vector. It multiplies half the
-            expected length or, for inputs with waves, the median length of public points (feature
+            expected length or, for inputs with cosines, the median length of public points (feature
             vectors).
         ridge_min: the least amount that is added to every curvature, since a few points may
             underestimate it.
@@ -124,7 +124,7 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """A map of a score's inputs to uncorrelated coordinates, in floating point.
+    """A map of a classifier's inputs to uncorrelated coordinates, in floating point.
 
     Attributes:
         matrix: the map, shape ``(inputs, coordinates)``.
@@ -141,7 +141,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """An integer map of a score's inputs to uncorrelated coordinates of bounded length.
+    """An integer map of a classifier's inputs to uncorrelated coordinates of bounded length.
 
     Attributes:
         features: the integer map.

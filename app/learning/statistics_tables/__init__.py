@@ -1,7 +1,7 @@
 """The public parts of a statistics table: hypotheses, and cells on which each has one label.
 
-A statistics table contains the number of private rows with the second outcome for each hypothesis
-of a class, with noise.
+A statistics table contains, for each hypothesis of a class, the number of private rows to which the
+hypothesis gives its second label, with noise. The labels of the rows themselves are not used.
 
 * ``table_hypotheses.py`` chooses the tests of features, and lists one hypothesis for each labelling
   of public points (feature vectors); it refuses a table that is too large.

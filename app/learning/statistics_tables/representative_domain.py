@@ -1,8 +1,10 @@
 """A public division of the feature space into cells, on which every hypothesis has one label.
 
-Two feature vectors are in the same cell if every listed hypothesis gives them the same label. The
-cells are found from the points of a public grid, of which every cell contains at least one. They
-are never found from private rows, and the cell of a row depends on this row only.
+A statistics table contains, for each hypothesis, the number of private rows to which it gives label
+1, with noise; these numbers follow from the numbers of rows in the cells. Two feature vectors are
+in the same cell if every listed hypothesis gives them the same label. The cells are found from the
+points of a public grid, of which every cell contains at least one. They are never found from
+private rows, and the cell of a row depends on this row only.
 
 The grid has one point for every joint outcome of the feature tests: for each feature, an interval
 between cuts (thresholds) or a category. Every possible row belongs to one grid point, and all
@@ -95,6 +97,10 @@ class RepresentativeDomain:
 
 class Projection:
     """A search for the listed hypothesis that labels public points as a client's hypothesis does.
+
+    A client may ask for the number of rows to which any hypothesis of the class gives label 1. The
+    answer is the one for the listed hypothesis with the same labels or, within a limit, the most
+    similar ones.
 
     Args:
         hypotheses: the listed hypotheses, one for every labelling of the points.
@@ -252,7 +258,7 @@ def refuse_cells(cell_count: int, query_count: int) -> None:
 
     Args:
         cell_count: the number of cells.
-        query_count: the number of hypotheses.
+        query_count: the number of hypotheses, each of which has one entry in the table.
 
     Raises:
         ConfigurationError: the table is too large; the message says its size, and what to change.

@@ -1,10 +1,12 @@
 """The public feature tests and hypotheses from which a statistics table is built.
 
 A statistics table contains one number for every labelling of public points (feature vectors) by
-hypotheses of a class. The labels of these hypotheses on all cells (parts of the feature space) are
-listed too. Therefore the hypotheses and the cells must be few. If the operator lists tests of a
-feature, all of them are used. For the other features, tests are chosen, at most the same number for
-each feature, so that the table stays small.
+hypotheses of a class: the number of private rows to which the hypothesis gives label 1, with noise.
+A table may use the classes ``COVERED_KINDS``: thresholds, stumps, intervals, rectangles and trees.
+The labels of these hypotheses on all cells (parts of the feature space) are listed too. Therefore
+the hypotheses and the cells must be few. If the operator lists tests of a feature, all of them are
+used. For the other features, tests are chosen, at most the same number for each feature, so that
+the table stays small.
 """
 
 from __future__ import annotations

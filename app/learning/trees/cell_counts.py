@@ -6,6 +6,10 @@ addition per row and set of features, for any number of tests. The counts are in
 several blocks of rows can be added in any order. Counts by tests follow from counts by codes.
 
 The exponential mechanism over trees needs only these counts of the rows.
+
+Rows have weights if a person may have several rows: the weights of a person's rows add up to at
+most 1. Every weight is a multiple of ``1 / u`` for some integer u, so weights are added up exactly,
+as integers, in units of ``1 / u``. Without weights a row is one unit.
 """
 
 from __future__ import annotations
@@ -220,10 +224,8 @@ class CountedRows:
         satisfied: the number of rows of each label that pass several tests at once, or the sum of
             their weights, shape ``(labels, tests + 1, ...)``. Index 0 of an axis stands for a test
             that every row passes, and index ``1 + a`` for the test with index a.
-        row_count: the number of all rows in units; if rows have weights, the sum of all weights in
-            units.
-        unit_count: the number of units in one row: 1, or, if rows have weights, the number u such
-            that every weight is a multiple of ``1 / u``.
+        row_count: the number of all rows, or the sum of their weights, in units.
+        unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
     """
 
@@ -239,7 +241,7 @@ class CountedRows:
             coding: the encoding of each feature value by an integer code, made from the tests.
             tables: counts for each set of ``depth`` features, with one group per label.
             depth: the depth of the trees that the counts are for, 1 to 3.
-            unit_count: the number of units in one row, in which the counts are given.
+            unit_count: the number u of units in a row of weight 1, in which the counts are given.
 
         """
         counts = TestCounts.of(

@@ -1,9 +1,11 @@
 """The canonical tree learner for two labels, trained on many chunks at once from counts of rows.
 
-It chooses the same trees as ``canonical_learner.py``, but needs only counts. A region is the set of
-a chunk's rows that reach a node. Let N be the number of rows in a region, and D the number with
-label 1 less the number with label 0. If the node is a leaf, ``(N + |D|) / 2`` rows are labelled
-correctly. Therefore the best tree has the largest sum of ``|D|`` over its leaves.
+Like ``canonical_learner.py``, it takes the tree with the fewest errors on a chunk and, of equally
+good tests, the first in the canonical order: the test whose public frequency of being true is
+nearest to one half comes first. But it needs only counts. A region is the set of a chunk's rows
+that reach a node. Let N be the number of rows in a region, and D the number with label 1 less the
+number with label 0. If the node is a leaf, ``(N + |D|) / 2`` rows are labelled correctly. Therefore
+the best tree has the largest sum of ``|D|`` over its leaves.
 
 At a node of the last level of feature tests, let y be the D of its region, and x the D of the rows
 on which a test is true. The two leaves contribute ``|x| + |y - x| = max(|y|, |2 x - y|)``, so only
@@ -79,7 +81,11 @@ class CountedTrees:
 
     @classmethod
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
-        """Return the training method for trees of a given depth; None if it does not apply."""
+        """Return the training method for trees of a given depth; None if it does not support them.
+
+        It supports a depth of 1 to 3 over tests that :meth:`CellCodes.of` can encode, unless there
+        are too many counts.
+        """
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
             return None

@@ -18,6 +18,9 @@ so with t tests::
                    + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
 
 All numbers delta_e, on both sides of every test, come from one matrix product per region.
+
+To avoid underflow, a sum is stored as two numbers, ``factor`` and ``errors``, whose value is
+``factor * exp(-decay * errors)``.
 """
 
 from __future__ import annotations

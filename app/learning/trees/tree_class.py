@@ -157,8 +157,9 @@ class TreeClass:
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-        :func:`app.learning.trees.tree_distribution.draw_log_error` derives the bound, which is the
-        number ``eta`` of :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`.
+        :func:`app.learning.trees.tree_distribution.draw_log_error` derives the bound. With a bound
+        ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
+        :attr:`truncation_variation`.
         """
         del row_count, epsilon
         return draw_log_error(self._size)

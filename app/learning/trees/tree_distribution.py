@@ -312,8 +312,8 @@ def draw_log_error(size: TreeSize) -> float:
     itself.
 
     Returns:
-        The number ``eta``, as :meth:`app.learning.hypothesis.HypothesisClass.log_weight_error`
-        defines it.
+        The bound ``eta``; a draw is ``(epsilon + 4 eta)``-DP up to the total variation distance
+        that rounding the weights causes.
 
     """
     choice = choice_roundoffs(size.log_factor_max)

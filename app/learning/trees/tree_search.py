@@ -1,11 +1,11 @@
-"""A search over all trees on the rows of one chunk, level by level, by an exchangeable rule.
+"""A search over all trees on the rows of one chunk, level by level, by one of several rules.
 
-The canonical and the halving learner search the same trees, and combine numbers in the same order:
-for each leaf, over both sides of a feature test, and over all tests at a node. The canonical
-learner counts the rows that a tree labels correctly: it adds over both sides, and takes the maximum
-over tests. The halving learner counts the trees without errors: it multiplies over both sides, and
-adds over tests. A :class:`TreeRule` has these operations; this module counts rows and applies the
-rule.
+The canonical learner takes a tree with the fewest errors, and the halving learner draws random
+trees without errors. Both search the same trees, and combine numbers in the same order: for each
+leaf, over both sides of a feature test, and over all tests at a node. The canonical learner counts
+the rows that a tree labels correctly: it adds over both sides, and takes the maximum over tests.
+The halving learner counts the trees without errors: it multiplies over both sides, and adds over
+tests. A :class:`TreeRule` has these operations; this module counts rows and applies the rule.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Summed weights of all subtrees, for every set of rows that the feature tests above them select.
 
-A literal is a test together with one of its outcomes. The literals on the path from the root of a
-tree to a node select the rows that reach the node, which are the node's region. The order of the
-literals does not matter, so a region is described by a multiset of literals. For trees of depth D,
-the summed weight of all subtrees of depth 2 is computed once for each multiset of D - 2 literals;
-the sums for fewer literals follow from these sums. A multiset may repeat a literal, or contain both
-outcomes of a test; its region is then weighed as any other region.
+The weight of a tree is ``exp(-decay * errors)``, where ``errors`` is the number of rows that it
+mislabels. A literal is a test together with one of its outcomes. The literals on the path from the
+root of a tree to a node select the rows that reach the node, which are the node's region. The order
+of the literals does not matter, so a region is described by a multiset of literals. For trees of
+depth D, the summed weight of all subtrees of depth 2 is computed once for each multiset of D - 2
+literals; the sums for fewer literals follow from these sums. A multiset may repeat a literal, or
+contain both outcomes of a test; its region is then weighed as any other region.
 
 Different multisets can describe the same region, whatever the rows are. If a value is above the
 higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
