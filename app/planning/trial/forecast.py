@@ -14,6 +14,9 @@ most likely to be right within a factor of two, with the fraction of rules for w
 and with the median number of the other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
+
+Such leaves are compared by kind: a kind is all leaves with one number of rows per chunk, from which
+the relative lead of the first label among the models follows.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 When the document's ledger entry is committed, the document is public; predictions from it are
 post-processing and cost nothing. The module also decides whether a row lies in a published
 halfspace, by sums of whole numbers of steps.
+
+A classifier may have scores: integers of which the largest, or the sign of the only one, decides
+the label.
 """
 
 from __future__ import annotations
