@@ -15,8 +15,8 @@ from the noise that the release would use:
   lets the label with the fraction f lose to another label at most once in a hundred queries.
 
 A stability test gives a query its label only if the label's lead in votes, with noise, is large
-enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise may
-change.
+enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
+may change.
 """
 
 from __future__ import annotations

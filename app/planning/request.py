@@ -1,4 +1,7 @@
-"""A planning request: the public values of a configuration, and nothing else."""
+"""A planning request: the public values of a configuration, and nothing else.
+
+``docs/algorithms.md`` names the research papers whose theorems use some of these values.
+"""
 
 from __future__ import annotations
 

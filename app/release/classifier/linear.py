@@ -283,7 +283,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that enter scores directly; none by the oldest rule for inputs."""
+    """Return the numeric features whose values are inputs of scores; none by the oldest rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))

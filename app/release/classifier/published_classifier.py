@@ -6,6 +6,8 @@ halfspace, by sums of whole numbers of steps.
 
 A classifier may have scores: integers of which the largest, or the sign of the only one, decides
 the label.
+
+A student is a classifier that is trained on the released answers, and not drawn from the rows.
 """
 
 from __future__ import annotations
