@@ -435,7 +435,7 @@ class Transaction:
         return digest
 
     def put_beside(self, name: str, body: bytes) -> None:
-        """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
+        """Store a private value that no ledger entry mentions, such as a pending erasure request.
 
         Raises:
             InvariantError: the name is already used, or is not the name of such a value.

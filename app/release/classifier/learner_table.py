@@ -1,9 +1,9 @@
 """The table of learners that publish a classifier.
 
-Learners publish a drawn rule, or weighted sums of inputs (scores, whose inputs are results of
-feature tests and values of features). Rules with versions choose a learner if the setting is
-``auto``, select the inputs of scores, and divide epsilon between a tree and the noisy counts in its
-leaves. The first ledger entry has the versions, so that a release keeps its rules.
+Some learners publish scores: weighted sums of inputs, which are results of feature tests and values
+of features. Rules with versions choose a learner if the setting is ``auto``, select the inputs of
+scores, and divide epsilon between a tree and the noisy counts in its leaves. The first ledger entry
+has the versions, so that a release keeps its rules.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ features and numbers are computed in 64-bit integers.
 
 A score is a weighted sum of inputs (feature tests, their conjunctions, numbers, cosine features).
 With two classes the sign of the only score decides the label, and with more classes the largest
-score. A kernel score has cosine features among its inputs, a linear score has none.
+score. A kernel score is a linear score whose inputs include cosine features.
 """
 
 from __future__ import annotations
