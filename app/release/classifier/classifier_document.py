@@ -39,10 +39,10 @@ class WavesDocument(msgspec.Struct, frozen=True):
     """Cosine features of weighted sums of numbers, with integer weights in each score.
 
     Let ``u`` be the values of numeric features, each as a whole number of steps between the
-    feature's bounds. The phase of a cosine feature is its shift
-    plus the sum of its frequencies times ``u``, modulo 2^32. The 2^32 phases are divided into equal
-    parts, one for each entry of ``cosines``; the value of the feature is the entry for its phase.
-    The feature's weights times this value are added to the scores.
+    feature's bounds. The phase of a cosine feature is its shift plus the sum of its frequencies
+    times ``u``, modulo 2^32. The 2^32 phases are divided into equal parts, one for each entry of
+    ``cosines``; the value of the feature is the entry for its phase. The feature's weights times
+    this value are added to the scores.
     """
 
     features: tuple[int, ...]
