@@ -4,6 +4,9 @@ The counts are stored without a ledger entry. The entries do not say which clien
 and neither does this table, which has only totals. The counts are written in the transaction of the
 answers that they count, so that both are always consistent. A row may only grow, and has an
 authentication code.
+
+A stability test decides, with noise, whether an answer is stable; an answer with a score has up to
+two tests.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class KeyCount(NamedTuple):
     Attributes:
         answered: the number of new answers by the models' vote.
         unstable: the number of unstable answers among them; with scores, the number of failed
-            stability tests, of which an answer has up to two.
+            stability tests.
 
     """
 

@@ -6,6 +6,8 @@ commit whose result is unknown.
 
 The newest entry is noted in the head file, which is outside the database and reveals whether an
 older copy of the database was restored.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations

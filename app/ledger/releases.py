@@ -4,6 +4,9 @@ The module also computes the joint privacy promise of all releases of one databa
 whose rows are in all of them. The budgets are added up exactly. Every release in the database
 counts, because different rows may belong to the same people, and whether two releases have the same
 rows is private.
+
+A release that is opened in a database with other releases must state, in its settings, a budget
+that is at least the sum of all.
 """
 
 from __future__ import annotations

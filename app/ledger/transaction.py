@@ -4,6 +4,8 @@ The state after a new entry is computed before the entry is written, so that an 
 follow is refused before anything changes. Errors of the database are converted here to Conclave's
 errors, call by call. An error of the caller's own code inside a transaction is passed on unchanged,
 and the transaction is undone.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations
@@ -433,7 +435,7 @@ class Transaction:
         return digest
 
     def put_beside(self, name: str, body: bytes) -> None:
-        """Store a private value that no ledger entry mentions; see ``erasure_state.py``.
+        """Store a private value that no ledger entry mentions, such as a pending erasure request.
 
         Raises:
             InvariantError: the name is already used, or is not the name of such a value.

@@ -3,6 +3,9 @@
 The first problem is reported in one plain sentence. Rows that were never written cannot be missed,
 so the verification of a database that was restored whole from an older copy succeeds. Such a copy
 is detected only by comparison with the hash of a newer entry that was noted elsewhere.
+
+A stability test decides, with noise, whether an answer is stable; an answer with a score has up to
+two tests.
 """
 
 from __future__ import annotations
@@ -124,7 +127,7 @@ def verify_on(
             are included.
         release_number: the number of the release in the database.
         digests: the keyed digests of the database.
-        expect_head: as in :func:`verify`.
+        expect_head: the hash of an entry that the ledger must contain; None for no such test.
 
     Raises:
         VerificationError: a condition does not hold; the message describes the first one.

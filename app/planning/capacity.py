@@ -13,6 +13,10 @@ from the noise that the release would use:
 * If each public cell is answered only once, no number of unstable answers ends the voting.
 * A noisy vote answers m queries whatever the votes are. The figure is the largest m whose noise
   lets the label with the fraction f lose to another label at most once in a hundred queries.
+
+A stability test gives a query its label only if the label's lead in votes, with noise, is large
+enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
+may change.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ class Capacity:
         unstable_probability: the probability that the answer to a query with this lead is unstable;
             None for a noisy vote, which has no unstable answers.
         answers: the mean number of answers until the ensemble stops, or for a noisy vote the number
-            of answers that it could give; the configured m and the number of queries do not limit
+            of answers that it could give; the configured largest number of answers does not limit
             this number.
         labels: the number of these answers that are stable, so that they carry a label.
 

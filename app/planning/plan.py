@@ -98,8 +98,9 @@ class Plan:
     def publishes_at_once(self) -> bool:
         """Whether a classifier may be published at once, which is better than online answers.
 
-        This is False if the models are of another kind than the rules, and for a release that
-        grows, which ``conclave learn`` does not support.
+        This is False if the models (such as scikit-learn estimators) do not belong to the public
+        class of rules, and for a release to which rows are added, which ``conclave learn`` does not
+        support.
         """
         return not (self.request.with_estimator or self.request.is_growing)
 

@@ -1,4 +1,9 @@
-"""The planned noise, number of models and feasibility of a release's answers."""
+"""The planned noise, number of models and feasibility of a release's answers.
+
+A stability test gives a query its label only if the label's lead in votes, with noise, is large
+enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
+may change.
+"""
 
 from __future__ import annotations
 

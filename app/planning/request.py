@@ -1,4 +1,7 @@
-"""A planning request: the public values of a configuration, and nothing else."""
+"""A planning request: the public values of a configuration, and nothing else.
+
+``docs/algorithms.md`` names the research papers whose theorems use some of these values.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ class PlanRequest:
         statistics: forecasts of the statistics table on few and on many public points; empty
             without a share of epsilon for statistics, or without n.
         is_growing: whether further rows are added to the release, which determines the Renyi order
-            of the noise table.
+            of the table of probabilities of unstable answers.
         joint_rows: the names of the mechanisms for which a new release with these shares has one
             joint budget for answers and drawn rules; None if the present budget determines it for
             every mechanism.

@@ -46,9 +46,9 @@ class Change:
     Attributes:
         lever: the changed number.
         value: the new value.
-        labels: the number of labels, as in :class:`app.planning.capacity.Capacity`; None if there
-            is no such release, because no noise parameters fit the budget or there are fewer rows
-            than models.
+        labels: the mean number of stable answers until the ensemble stops; None if there is no such
+            release, because no noise parameters fit the budget or there are fewer rows than
+            models.
 
     """
 

@@ -3,6 +3,8 @@
 A share of epsilon is charged in its own commit before a private row is read for it. A crash between
 charge and publication leaves no visible trace: the next try draws again under the same charge. Of
 several processes one draws, and the others find its publication in the ledger.
+
+A closed ledger is a backup, or one that its operator retired or moved; nothing is drawn for it.
 """
 
 from __future__ import annotations
@@ -98,10 +100,11 @@ class Publication(Generic[DrawnT]):
     adopt: Callable[[LedgerState], None] = _ignore
 
     def draw_once(self, draw: Callable[[], DrawnT]) -> DrawnT | None:
-        """Charge the budget, draw once and publish, as :func:`draw_once` does.
+        """Charge the budget, draw once and publish the result, while holding the lock.
 
         Raises:
-            VerificationError: as in :meth:`is_due`.
+            VerificationError: the ledger is closed, or the result may not be published in its
+                present state.
             LedgerUnavailableError: the ledger refused a commit, or another process is drawing;
                 nothing was published.
 

@@ -1,8 +1,9 @@
 """The random draws at a release's opening (sample, chunks, models), made newly or read again.
 
 The order of the rows, the sample, the hypothesis that relabels, the chunks, the k models, the noise
-parameters of the answers and the threshold's noise are drawn once and stored together, and are
-never drawn again. Rows outside the sample have no effect on any of them.
+parameters of the answers and the noise of a threshold (if distances are compared with one) are
+drawn once and stored together, and are never drawn again. Rows outside the sample have no effect on
+any of them.
 
 The sample is the beginning of a uniform permutation of all rows, in the order of the permutation: a
 uniformly random subset in uniformly random order, for which the amplification by sampling is

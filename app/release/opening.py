@@ -206,9 +206,12 @@ def begin_release(
         share of epsilon.
 
     Raises:
-        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as in ``open_release``;
-            also if the database has other releases and the configuration does not state the joint
-            budget of all.
+        ConfigurationError: with these settings and this number of rows a draw is impossible, or the
+            release would answer almost nothing.
+        ReleaseMismatchError: data, schema or parameters differ from those of the ledger's release;
+            or the database has other releases and the configuration does not state the joint budget
+            of all.
+        LedgerUnavailableError: the ledger refused a commit; start again.
         VerificationError: the ledger was closed before it could give its first answer.
 
     """
@@ -271,7 +274,8 @@ def refuse_before_ledger(
     """Raise an error for an invalid new release, before a ledger is created.
 
     Raises:
-        ConfigurationError: as in :func:`open_release`.
+        ConfigurationError: with these settings and this number of rows a draw is impossible, or the
+            release would answer almost nothing.
 
     """
     configuration = as_opened(configuration, None)

@@ -4,6 +4,8 @@ The module also decides which services remain in a release that has ended, or wh
 recognised, and which are refused.
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+
+A student is a classifier that is trained on the released answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The section ``[generations]`` (releases that accept further rows), and its restrictions."""
+"""The section ``[generations]`` (releases that accept further rows), and its restrictions.
+
+A generation is one batch of rows; a tick is a scheduled update, at which batches join the vote and
+changes of rows take effect.
+"""
 
 from __future__ import annotations
 

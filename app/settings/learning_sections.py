@@ -308,8 +308,8 @@ class StudentSettings(Section):
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
         """Return the section, with the estimator of ``[learner]`` if none is set here.
 
-        A student model is always trained by the rule ``canonical``, which gives one hypothesis,
-        whatever rule ``[learner]`` sets for the chunks.
+        A student model is always trained by the training rule ``canonical``, which chooses one
+        hypothesis, whatever training rule ``[learner]`` sets for the chunks.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
             return learner.model_copy(update={"packed": True, "rows_max": None})

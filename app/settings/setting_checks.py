@@ -7,6 +7,8 @@ The checks include the rule that public cells are configured exactly for the cla
 the rules on the division of delta.
 
 A joint privacy account is one budget for the answers and the drawn rules together.
+
+A student is a model that is trained on released answers.
 """
 
 from __future__ import annotations

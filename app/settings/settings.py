@@ -7,6 +7,9 @@ the other modules of this folder.
 
 The module also contains the configuration of the built-in demo, which environment variables may
 change.
+
+A student is a model that is trained on released answers and may answer after the models' last
+answer.
 """
 
 from __future__ import annotations
@@ -295,10 +298,7 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of the student model, completed from ``[learner]``.
-
-        A student model is trained on released answers.
-        """
+        """Return the learner of the student model, completed from ``[learner]``."""
         return self.student.inherit(self.learner)
 
     @property

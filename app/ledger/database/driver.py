@@ -57,7 +57,7 @@ def insert_rows(
     *,
     types: tuple[str, ...] = (),
 ) -> None:
-    """Insert rows into a table; errors are those of :func:`fetch_all`.
+    """Insert rows into a table; a failure raises SQLAlchemy's ``DBAPIError``.
 
     Args:
         connection: a connection inside a transaction.

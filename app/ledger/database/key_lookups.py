@@ -1,4 +1,7 @@
-"""Look-up of recorded idempotency keys by keyed hash, with one statement per batch."""
+"""Look-up of recorded idempotency keys by keyed hash, with one statement per batch.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
+"""
 
 from __future__ import annotations
 

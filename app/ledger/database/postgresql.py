@@ -326,7 +326,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a database role the rights to serve a ledger: read, add rows, raise counts.
+    """Grant a database role the rights to serve a ledger: read, add rows, increase counts.
 
     Raises:
         ConfigurationError: there is no such role, or another role owns the tables.
@@ -352,7 +352,7 @@ def grant_serving(url: str, role: str) -> None:
 
 @contextmanager
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Wait for and hold the lock that lets only one process draw the classifier or the table.
+    """Hold the lock that lets only one process draw the classifier or the statistics table.
 
     If two processes drew at once, the draw that finishes first would be published, and the time of
     a draw may depend on its result. The proofs are for a single draw. If this process or its
@@ -530,7 +530,7 @@ def fits(column: Column[object]) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Disable the triggers of a table in a ``with`` block; see ``protections.unprotected``."""
+    """Disable the triggers of a table for a ``with`` block, in which rows may be changed."""
     connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     yield
     connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")

@@ -309,7 +309,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Drop the triggers of a table for a ``with`` block; see ``protections.unprotected``."""
+    """Drop the triggers of a table for a ``with`` block, to change rows; then create them again."""
     found = f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{table}'"
     triggers = [tuple(row) for row in connection.exec_driver_sql(found)]
     for name, _ in triggers:

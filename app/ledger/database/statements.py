@@ -5,6 +5,8 @@ the database's secret belong to one release, which the caller names by its numbe
 
 Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
 keyed hashes.
+
+A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ The meaning of a kind never changes and a kind is never removed. If fields chang
 the kind is added, so that every ledger ever written can always be read. Costs and other real
 numbers are exact decimal or rational strings. Private values are mentioned only by their HMAC with
 the release's secret.
+
+A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
+Some of these tests compare each query's distance with a threshold, to which secret noise is added.
 """
 
 from __future__ import annotations
@@ -390,8 +393,9 @@ class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
 
     Attributes:
         number: the number of the generation on whose rows the classifier was improved.
-        weights: the weights of every public coordinate in multiples of 2^-20, one list for each
-            coordinate and one weight for each score; the next generation starts with these weights.
+        weights: the classifier's weights in multiples of 2^-20: one list for each coordinate of its
+            public inputs, with one weight for each linear score (sum of weighted coordinates by
+            which a label is chosen); the next generation starts with these weights.
 
     """
 

@@ -6,6 +6,13 @@ read.
 
 In a joint privacy account the cost of answers is computed together with that of the draws of a
 relabelling rule and of a classifier.
+
+Models can give scores in place of labels. A stability test then decides, with noise, whether the
+scores agree on one bin (interval of scores). If it fails, a second test is made with bins shifted
+by half a bin. Each failed test uses one unit of the cutoff.
+
+Some stability tests compare each query's distance with a threshold, to which secret noise is added;
+this noise is drawn again after an unstable answer.
 """
 
 from __future__ import annotations
@@ -78,8 +85,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
             drawn again; None if it never was.
         asked: the number of vectors that are recorded as asked, if each cell is decided once.
         ensemble: the event of the trained models; None before it.
-        classifier: the event of the published classifier or student; None before it. In a release
-            that accepts further rows, the newest such event.
+        classifier: the event of the published classifier, drawn or trained on the answers; None
+            before it. In a release that accepts further rows, the newest such event.
         halted: the event that ended the release early; None if there is none.
         closed: the event that closed the ledger; None while the ledger is not closed.
         statistics: the event of the released statistics table; None before it.

@@ -4,6 +4,9 @@ A server starts from the newest checkpoint, and trusts that the earlier entries 
 checked when they were written. This computation begins at the first entry, checks the numbers,
 hashes and counters of every entry again, and records which answers used units of the cutoff. Unlike
 ``conclave verify`` it does not check the other tables.
+
+A stability test decides, with noise, whether an answer is stable. With labels each answer has one
+test, and with scores up to two; each failed test uses one unit of the cutoff.
 """
 
 from __future__ import annotations

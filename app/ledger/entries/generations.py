@@ -3,6 +3,10 @@
 The state is computed from ledger entries, by pure functions that process one event and refuse an
 event that may not follow. An unstable answer is charged to every generation that voted. If a
 generation must join the vote or retire next, the state says so, and no other event may come before.
+
+A tick is a scheduled update, at which generations join. A labelling is the rule by which a
+generation's rows get the labels on which its models are trained. The quorum is the least number of
+generations that must vote; with fewer, queries are not answered.
 """
 
 from __future__ import annotations
@@ -179,7 +183,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             generation: a generation that waits.
-            cohort: the number of first generations that join together, as in :func:`cohort_of`.
+            cohort: the number of first generations that join together; 0 if each joins by itself.
 
         """
         first = self.all[:cohort]
@@ -192,7 +196,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             period: the period of the clock at the update.
-            cohort: the number of first generations that join together, as in :func:`cohort_of`.
+            cohort: the number of first generations that join together; 0 if each joins by itself.
 
         """
         periods = [(each, self.join_period(each, cohort)) for each in self.waiting]

@@ -1,9 +1,10 @@
 """The rules for which ledger event may follow the earlier ones, and the events' costs.
 
-For answers with scores there is an additional rule. A query has up to two stability tests with one
-counter of units: a test of the plain histogram and, after a failure that was not the last unit, a
-test of the shifted histogram. So the number of units that an answer used follows from the answer,
-and the rule checks this.
+For answers with scores there is an additional rule. A stability test decides, with noise, whether
+enough of the models' scores lie in one bin of a histogram. A query has up to two tests: one of the
+plain histogram and, if it fails, one of a histogram whose bins are shifted by half a bin. Each
+failed test uses one unit of the cutoff; if the first test uses the last unit, there is no second.
+So the number of units that an answer used follows from the answer, and the rule checks this.
 """
 
 from __future__ import annotations

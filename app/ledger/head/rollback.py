@@ -85,7 +85,8 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
         Facts that the operator should know about an accepted ledger, one per line.
 
     Raises:
-        HeadFileError: as in ``check_head_file``.
+        HeadFileError: noted entries are missing or different, or the file belongs to other
+            releases, or cannot be read.
         LedgerUnavailableError: the database cannot be read.
 
     """

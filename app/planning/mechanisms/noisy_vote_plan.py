@@ -2,6 +2,8 @@
 
 The module also writes the noise as a JSON document, with the lead in votes at which a label wins
 despite the noise.
+
+A noisy vote gives every query a label, which the noise may change, so no answer is unstable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The planning functions of one answering mechanism: an entry of ``planning_table.py``."""
+"""The planning functions of one answering mechanism: an entry of ``planning_table.py``.
+
+A plan gives the noise parameters, the number k of models, and whether the release can work; a
+forecast gives the number of labels, as found by training models on made-up records.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,8 @@ class PlanningRegistration:
         forecast: returns the number of labels with k votes and at most m answers, given the
             measured agreement of models.
         beside_leaves: returns the forecast number of labels if a fraction of the queries reaches a
-            tree leaf on which few models agree; None if it follows from the probability of unstable
-            answers.
+            leaf of the models' trees on which few models agree; None if it follows from the
+            probability of unstable answers.
         variants: functions that compute the noise of each variant of the mechanism that a plan
             compares, by name.
         quick: computes the noise approximately, for computations with many values.

@@ -1,4 +1,9 @@
-"""Planning of a stability test: whether enough of the models agree for stable answers."""
+"""Planning of a stability test: whether enough of the models agree for stable answers.
+
+A stability test gives a query its label only if the label's lead in votes, with noise, is large
+enough; otherwise the answer is unstable. The stability table has the probability of an unstable
+answer for each distance of a query.
+"""
 
 from __future__ import annotations
 

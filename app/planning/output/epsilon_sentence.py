@@ -30,7 +30,7 @@ WHOLE_PERCENT_MAX: Final = 0.99
 
 
 def epsilon_words(request: PlanRequest) -> str:
-    """Return a sentence on how strongly a release's epsilon protects, and whom."""
+    """Return a sentence on how strongly a release's epsilon protects a row or a person."""
     epsilon, delta = float(request.epsilon), float(request.delta)
     strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
     unit = "record" if request.unit == "row" else request.unit

@@ -1,4 +1,7 @@
-"""Plans as JSON documents with the keys that the command line promises."""
+"""Plans as JSON documents with the keys that the command line promises.
+
+``docs/algorithms.md`` names the research papers whose parameters and theorems a plan shows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan in sentences, for readers who do not know the papers."""
+"""A plan in sentences, for readers who do not know the papers in ``docs/algorithms.md``."""
 
 from __future__ import annotations
 

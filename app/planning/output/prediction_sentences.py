@@ -85,7 +85,7 @@ def _recommended(best: Choice) -> str:
 
 
 def worth_words(best: Choice) -> str:
-    """Return a sentence on the accuracy of made-up rules, compared with guessing one label."""
+    """Return a sentence on how much better made-up labelling rules are than guessing one label."""
     if best.accuracy is None or best.likeliest is None:
         return ""
     return (

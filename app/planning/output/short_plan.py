@@ -2,6 +2,9 @@
 
 The first two lines follow from public numbers. The third line comes from a trial in which models
 are trained on made-up records.
+
+A made-up labelling rule stands for the rule that will be drawn from the private rows for
+relabelling, which planning does not know.
 """
 
 from __future__ import annotations
@@ -231,6 +234,6 @@ def settings_words(choice: Choice) -> str:
 
 
 def expected(forecast: Forecast) -> str:
-    """Return a text with the mean number of labels, and its range over simulated rules."""
+    """Return a text with the mean number of labels, and its range over made-up rules."""
     low, high = (f"{round(each):,}" for each in (forecast.low, forecast.high))
     return f"{round(forecast.mean):,} on average ({low} to {high} by eight rules in ten)"

@@ -66,8 +66,8 @@ class Agreement:
     def vote_variance(self) -> NDArray[np.float64]:
         """Return the variance of one model's vote, per made-up labelling rule and query.
 
-        A vote is counted as +1 for the first label and -1 for the second; the shape is ``(H, Q)``,
-        as in ``leads``.
+        A vote is counted as +1 for the first label and -1 for the second; the shape is ``(H, Q)``
+        for H rules and Q queries.
         """
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance

@@ -14,6 +14,13 @@ most likely to be right within a factor of two, with the fraction of rules for w
 and with the median number of the other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
+
+Such leaves are compared by kind: a kind is all leaves with one number of rows per chunk, from which
+the relative lead of the first label among the models follows.
+
+A stability test gives a query its label only if the label's lead in votes, with noise, is large
+enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
+may change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The expected answers of a release by each mechanism, and of settings that give more."""
+"""The expected answers of a release by each mechanism, and of settings that give more.
+
+``docs/algorithms.md`` names the research papers whose constants the calibration ``paper`` uses.
+"""
 
 from __future__ import annotations
 

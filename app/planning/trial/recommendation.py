@@ -1,4 +1,12 @@
-"""A search for the mechanism, ensemble size and budget shares that give the most labels."""
+"""A search for the mechanism, ensemble size and budget shares that give the most labels.
+
+A choice is one combination of these settings. Its forecast has the number of labels under each of
+several made-up labelling rules. Under each rule, a choice's ratio is its number of labels divided
+by that of the choice with the most labels; :func:`recommend` compares choices by the mean of this
+ratio over the rules. The models may be trees, and queries may often reach the tree leaf on which
+the models agree least; choices with equal ratios are compared by the number of labels in this case
+(if models label public cells, by the number that nine in ten made-up rules exceed).
+"""
 
 from __future__ import annotations
 
@@ -90,10 +98,9 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
     The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
     together stays as configured, and so do all other shares. First, among the choices that give
-    about the most labels, the one that the leaf with the least agreement harms least determines the
-    number k of models. Then, among the choices with this k, the mechanism and cutoff T are those
-    with the largest mean ratio to the best choice
-    (:func:`app.planning.trial.forecast.parts_of_best`).
+    about the most labels, the one that gives the most if queries often reach the tree leaf on which
+    the models agree least determines the number k of models. Then, among the choices with this k,
+    the mechanism and cutoff T are those with the largest mean ratio.
 
     Args:
         request: the planned release, with a known number of rows.
@@ -117,11 +124,10 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
 
 def picked(choices: Sequence[Choice]) -> Choice:
-    """Return the choice with the largest mean ratio to the best one, among choices of equal k.
+    """Return the choice with the largest mean ratio, among choices with the same number of models.
 
-    Of choices with exactly equal ratios, the result is the one that the leaf with the least
-    agreement harms least. Nearly equal ratios are not treated as equal, because even a difference
-    of a thousandth may hide a mechanism that gives only a tenth of the labels under some rules.
+    Nearly equal ratios are not treated as equal, because even a difference of a thousandth may hide
+    a mechanism that gives only a tenth of the labels under some rules.
     """
     parts = parts_of_best([choice.forecast for choice in choices]).tolist()
     return max(zip(parts, choices, strict=True), key=lambda each: (each[0], _safety(each[1])))[1]

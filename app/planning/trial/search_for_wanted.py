@@ -3,8 +3,8 @@
 For each tried epsilon or number of rows, :func:`app.planning.trial.recommendation.surest` chooses
 the shares of epsilon, the mechanism, the number k of models and the cutoff T. A wanted number of
 answers counts as reached if nine in ten made-up rules give it, and a wanted accuracy if the bound
-on the drawn rule's excess error implies it. More epsilon or more rows seldom give a worse result,
-so the search is a bisection.
+on the excess error of the rule drawn for relabelling (its error rate above that of the best rule)
+implies it. More epsilon or more rows seldom give a worse result, so the search is a bisection.
 """
 
 from __future__ import annotations

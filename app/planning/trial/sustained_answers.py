@@ -99,7 +99,7 @@ def sustained(plan: Plan, trial: Trial, *, demand: int) -> Sustained | None:
     """Return the lasting rates of answers of a release to which batches of rows are added.
 
     Args:
-        plan: the plan of one generation, with its number of rows, number of models and noise table.
+        plan: the plan of one generation, with its numbers of rows and models, and its noise.
         trial: the population and the learning method to try.
         demand: the wanted number of answers per period.
 

@@ -1,4 +1,12 @@
-"""The parts of the published classifier's JSON document, and their parsing."""
+"""The parts of the published classifier's JSON document, and their parsing.
+
+Scores here are integers: weighted sums of the results of feature tests, of cosine features, and of
+numbers (the values of numeric features). With two classes the sign of the only score decides the
+label, and with more classes the largest score. The value of a numeric feature is converted to a
+whole number ``u`` of equal steps from its lower bound. A halfspace is a list of levels: each level
+compares a weighted sum of such values with an offset, and a later level decides only if the sums of
+all earlier levels equal their offsets.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +39,10 @@ class WavesDocument(msgspec.Struct, frozen=True):
     """Cosine features of weighted sums of numbers, with integer weights in each score.
 
     Let ``u`` be the values of numeric features, each as a whole number of steps between the
-    feature's bounds (as in :class:`HalfspaceDocument`). The phase of a cosine feature is its shift
-    plus the sum of its frequencies times ``u``, modulo 2^32. The 2^32 phases are divided into equal
-    parts, one for each entry of ``cosines``; the value of the feature is the entry for its phase.
-    The feature's weights times this value are added to the scores.
+    feature's bounds. The phase of a cosine feature is its shift plus the sum of its frequencies
+    times ``u``, modulo 2^32. The 2^32 phases are divided into equal parts, one for each entry of
+    ``cosines``; the value of the feature is the entry for its phase. The feature's weights times
+    this value are added to the scores.
     """
 
     features: tuple[int, ...]
@@ -49,8 +57,8 @@ class WavesDocument(msgspec.Struct, frozen=True):
 class NumbersDocument(msgspec.Struct, frozen=True):
     """Numeric features counted in steps from their lower bounds, and their integer weights.
 
-    A number is clipped to ``bounds`` and becomes a whole number of steps between them, as in a
-    halfspace. These bounds lie within the public bounds of the feature.
+    A number is clipped to ``bounds`` and becomes a whole number of steps between them. These bounds
+    lie within the public bounds of the feature.
     """
 
     features: tuple[int, ...]

@@ -2,6 +2,9 @@
 
 The learner ``exponential`` publishes the drawn rule, and ``scored-tree`` a drawn tree with noisy
 counts in its leaves.
+
+The scores in a tree's leaf are integers computed from noisy counts; the largest, or the sign of a
+single one, decides the leaf's label.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the smallest fraction of all rows, in one cell, at which a label exceeds the noise."""
+    """Return the fraction of all rows that a label needs in one cell to exceed the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count

@@ -1,6 +1,8 @@
 """The learner ``kernel``: noisy gradient descent over feature tests and random cosine features.
 
-A kernel score is a linear score whose inputs include random cosine features of the numbers.
+A linear score is a weighted sum of inputs. With two classes the sign of the only score decides the
+label, and with more classes the largest score. A kernel score is a linear score whose inputs
+include cosine features: cosines of random weighted sums of the values of numeric features.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The interface that every learner of a published classifier has in ``learner_table.py``."""
+"""The interface that every learner of a published classifier has in ``learner_table.py``.
+
+Some learners publish linear or kernel scores: weighted sums of inputs (results of feature tests,
+values of numeric features, cosine features), of which the largest, or the sign of the only one,
+decides the label. A rule with versions selects these inputs by public facts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The table of learners that publish a classifier."""
+"""The table of learners that publish a classifier.
+
+Some learners publish scores: weighted sums of inputs, which are results of feature tests and values
+of features. Rules with versions choose a learner if the setting is ``auto``, select the inputs of
+scores, and divide epsilon between a tree and the noisy counts in its leaves. The first ledger entry
+has the versions, so that a release keeps its rules.
+"""
 
 from __future__ import annotations
 

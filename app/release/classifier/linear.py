@@ -1,4 +1,11 @@
-"""The learner ``linear``: noisy gradient descent over inputs that public points determine."""
+"""The learner ``linear``: noisy gradient descent over inputs that public points determine.
+
+The inputs are feature tests, conjunctions of them, and numbers (values of numeric features). A
+linear score is a weighted sum of inputs. With two classes the sign of the only score decides the
+label, and with more classes the largest score. The descent finds the weights of coordinates, which
+are uncorrelated combinations of the inputs. A kernel score is a linear score whose inputs include
+random cosine features of the numbers.
+"""
 
 from __future__ import annotations
 
@@ -200,10 +207,7 @@ class LinearDraw:
 
 
 def written_scores(drawn: LinearScores | KernelScores, schema: Schema) -> Written:
-    """Return linear or kernel scores in their published form.
-
-    A kernel score is a linear score whose inputs include random cosine features of the numbers.
-    """
+    """Return linear or kernel scores in their published form."""
     if isinstance(drawn, KernelScores):
         return Written(scores=kernel_document(drawn, schema))
     return Written(scores=scores_document(drawn, schema))
@@ -279,7 +283,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features that enter scores directly; none by the first rule for inputs."""
+    """Return the numeric features whose values are inputs of scores; none by the oldest rule."""
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))

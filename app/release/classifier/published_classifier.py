@@ -3,6 +3,11 @@
 When the document's ledger entry is committed, the document is public; predictions from it are
 post-processing and cost nothing. The module also decides whether a row lies in a published
 halfspace, by sums of whole numbers of steps.
+
+A classifier may have scores: integers of which the largest, or the sign of the only one, decides
+the label.
+
+A student is a classifier that is trained on the released answers, and not drawn from the rows.
 """
 
 from __future__ import annotations

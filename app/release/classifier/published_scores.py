@@ -3,6 +3,10 @@
 For fast predictions, the tests cut each feature into intervals, and the weights of all terms on one
 feature, or on two features, are added up beforehand for each interval or pair of intervals. Cosine
 features and numbers are computed in 64-bit integers.
+
+A score is a weighted sum of inputs (feature tests, their conjunctions, numbers, cosine features).
+With two classes the sign of the only score decides the label, and with more classes the largest
+score. A kernel score is a linear score whose inputs include cosine features.
 """
 
 from __future__ import annotations
@@ -54,10 +58,7 @@ def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
 
 
 def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
-    """Return the document of kernel scores, without inputs whose weights are all zero.
-
-    A kernel score is a linear score whose inputs include random cosine features of the numbers.
-    """
+    """Return the document of kernel scores, without inputs whose weights are all zero."""
     inputs = scores.inputs
     of_terms = _rows(MAGNITUDE * scores.weights[: len(inputs.terms)])
     others = scores.weights[len(inputs.terms) :]

@@ -1,4 +1,4 @@
-"""The end of answering by vote: the classifier is drawn or the student trained.
+"""The end of answering by vote: a classifier is drawn, or trained on the answers (a student).
 
 If a commit fails, the same draw is published later. Of several servers one draws, and the others
 wait for its publication (:mod:`app.release.charged_draw`). The queries answered so far are the

@@ -1,4 +1,8 @@
-"""How a hypothesis of each class is written into a classifier document, as a table of functions."""
+"""How a hypothesis of each class is written into a classifier document, as a table of functions.
+
+The scores in a tree's leaf are integers computed from noisy counts; the largest, or the sign of a
+single one, decides the leaf's label.
+"""
 
 from __future__ import annotations
 

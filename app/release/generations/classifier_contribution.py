@@ -1,11 +1,13 @@
 """The contribution of one batch of rows to the published classifier, before it votes.
 
-A generation is one batch of rows. Gradient descent on its rows starts at the weights that were
-published for the previous generation. These weights are public, so they use nothing of an earlier
-generation's budget. The published weights are a mean over all generations so far, in which later
-and larger generations have larger weights. The contribution is drawn together with the generation's
-labels, under the charge of the append. It enters the ledger at the tick (scheduled update) at which
-the generation joins, so the time at which training ends is not visible.
+A generation is one batch of rows. The classifier consists of scores: weighted sums of public inputs
+(feature tests, values of features), of which the largest decides the label. Gradient descent on its
+rows starts at the weights that were published for the previous generation. These weights are
+public, so they use nothing of an earlier generation's budget. The published weights are a mean over
+all generations so far, in which later and larger generations have larger weights. The contribution
+is drawn together with the generation's labels, under the charge of the append. It enters the ledger
+at the tick (scheduled update) at which the generation joins, so the time at which training ends is
+not visible.
 """
 
 from __future__ import annotations
@@ -115,11 +117,11 @@ def draw_part(
 def generation_draw(
     configuration: Configuration, known: PublicInputs, generation: Generation
 ) -> LinearDraw:
-    """Return the noisy descent that a batch's share of the budget allows.
+    """Return the noisy gradient descent that a batch's share of the budget allows.
 
     Args:
         configuration: the release's public parameters.
-        known: the public inputs of the score.
+        known: the public inputs of the scores.
         generation: a generation whose classifier has a share of epsilon.
 
     """

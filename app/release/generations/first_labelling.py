@@ -1,10 +1,10 @@
 """One labelling drawn from the first batches of rows together (a cohort).
 
-The cohort consists of generations (batches of rows) 1 to Q. Q is the quorum, a public number in the
-release's first ledger entry. The draw is by the exponential mechanism on the rows of all these
-generations, with the smallest epsilon and the smallest delta that any of these generations has for
-relabelling. Each record is in one draw only, which costs at most the share of the record's
-generation.
+The cohort consists of generations (batches of rows) 1 to Q. Q is the quorum, the public least
+number of generations that must vote. A labelling is a rule that gives each row the label on which
+models are trained. The draw is by the exponential mechanism on the rows of all these generations,
+with the smallest epsilon and the smallest delta that any of these generations has for relabelling.
+Each record is in one draw only, which costs at most the share of the record's generation.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def fit_generation(
             ledger yet; otherwise None.
 
     Raises:
-        LedgerCorruptError: the stored rows, or a labelling, are missing or altered.
+        LedgerCorruptError: the stored rows, or the rule that labels them, are missing or altered.
         MachineError: the machine failed.
 
     """

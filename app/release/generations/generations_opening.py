@@ -145,7 +145,8 @@ def refuse_living(
     """Return the public values of a new release; raise an error for settings that cannot open.
 
     Raises:
-        ConfigurationError, DataError: as in :func:`open_living`.
+        ConfigurationError: a draw is impossible, or the release would answer almost nothing.
+        DataError: a feature has no information in any row.
 
     """
     refuse_labelling(configuration)

@@ -10,6 +10,9 @@ A generation is one batch of rows. The setting ``generations.labelling`` chooses
   again whenever a generation is added.
 * ``cohort``: one draw from the rows of the first generations together, stored with the first
   generation; later generations use the same labelling.
+
+A labelling is the rule, or the label of each public cell, by which rows get the labels on which
+models are trained.
 """
 
 from __future__ import annotations

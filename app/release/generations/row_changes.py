@@ -70,7 +70,7 @@ def prepare_changes(
         fitted: the trained models of generations that are not in the ledger yet.
 
     Raises:
-        LedgerCorruptError: stored rows, a labelling or a request are altered.
+        LedgerCorruptError: stored rows, the rule that labels them, or a request are altered.
         MachineError: the machine failed.
 
     """

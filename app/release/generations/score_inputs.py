@@ -1,5 +1,8 @@
 """The public inputs of a published score, fixed when the release opens.
 
+A score is a weighted sum of inputs by which the published classifier chooses a label; the weights
+are found by noisy gradient descent.
+
 The public points, or public assumptions about proportions if there are none, determine the inputs
 (feature tests, pairs of tests, and numbers) and the linear map that makes them uncorrelated. The
 random weights of cosine features are drawn once and are public. The integers of the map are stored,

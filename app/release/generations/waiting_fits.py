@@ -1,7 +1,7 @@
 """Trained models of batches of rows that do not vote yet, and the lock for training them.
 
-The lock is held from before the first labelling is drawn until the tick (scheduled update) that
-stores it, so that only one of several servers draws. If the process with the lock ends, another
+The lock is held from before the first labels are drawn until the tick (scheduled update) that
+stores them, so that only one of several servers draws. If the process with the lock ends, another
 process may take the lock and start again, as after a crash.
 """
 

@@ -3,9 +3,9 @@
 The table is drawn before the first answer, on public points that the operator gives, or after the
 models' last answer, on the queries answered. Between the first and the last answer it is refused,
 because the privacy proof does not cover the sum of the table's delta and the answers' delta in that
-case. With a joint privacy account, the classifier counts as one of the answers in this rule. After
-a crash the next try draws again under the same charge, if the table may be drawn at that time
-(:mod:`app.release.charged_draw`).
+case. With a joint privacy account (one budget for the answers and the drawn rules together), the
+classifier counts as one of the answers in this rule. After a crash the next try draws again under
+the same charge, if the table may be drawn at that time (:mod:`app.release.charged_draw`).
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
@@ -85,8 +85,7 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
     """Raise an error for an invalid request, before a private row is read.
 
-    The request is to draw the statistics table, which has a noisy mean outcome for each hypothesis
-    (rule) of a class.
+    The request is to draw the statistics table.
 
     Raises:
         ConfigurationError: statistics have no share of epsilon, or public points are missing or

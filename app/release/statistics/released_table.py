@@ -72,7 +72,7 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         format: the text ``conclave-statistics``.
         version: the number 1.
         release: the name of the release.
-        kind: the hypothesis class, as in ``[statistics]``.
+        kind: the name of the hypothesis class that the section ``[statistics]`` configures.
         depth: the number of levels of tests in its trees; 0 for boxes.
         classes: with two labels, the labels that count as -1 and +1; with more, the labels of which
             a hypothesis may name two.

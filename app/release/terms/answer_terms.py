@@ -4,6 +4,9 @@ The module computes the budget of relabelling and answers, the noise and the mec
 from the settings. Everything here is public.
 
 The stability table has the probability of an unstable answer for each distance of a query.
+
+A stability test decides by this table, or by noise, whether an answer is stable. An answer with a
+score has up to two such tests, and each failed test counts towards the cutoff.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Settings that this version does not support are refused here, by name, before a ledger is changed or
 a private row is read.
+
+A binary test is a yes-or-no question about one feature. A linear or kernel score of the published
+classifier is a weighted sum of inputs, among which are such tests; it decides the label.
 """
 
 from __future__ import annotations

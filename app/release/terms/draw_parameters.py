@@ -3,9 +3,9 @@
 Whether a draw is possible depends on the configuration and the public number n of rows only. An
 impossible draw is refused here, before the ledger changes.
 
-The module also computes the labellings that the class of ``[hypotheses]`` allows on the private
-rows. Their largest possible number is public, and a number that is too large is refused; the
-labellings themselves are private.
+The module also computes the labellings of the private rows (the ways in which rules of the class of
+``[hypotheses]`` label all of them). Their largest possible number is public, and a number that is
+too large is refused; the labellings themselves are private.
 """
 
 from __future__ import annotations

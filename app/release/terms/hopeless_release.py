@@ -7,9 +7,10 @@ A release is hopeless if some chunks get no row, or if the last permitted unstab
 early even though all k models agree on every query. Let T be the cutoff, the number of permitted
 unstable answers, and u the probability that a query on which all models agree is unstable. A stable
 answer uses nothing of T, so on average ``T (1 - u) / u`` stable answers come before unstable answer
-T. With scores, an answer whose first stability test fails gets a second test, and each failed test
-uses one unit of T. A query on which all models agree then uses ``u (1 + u)`` units on average and
-is stable with probability ``(1 - u) (1 + u)``, which gives the same number of stable answers.
+T. With scores, an answer whose first stability test (the decision whether it is stable) fails gets
+a second test, and each failed test counts as one of the T. A query on which all models agree then
+has ``u (1 + u)`` failed tests on average and is stable with probability ``(1 - u) (1 + u)``, which
+gives the same number of stable answers.
 
 If each public cell is decided once, no number of unstable answers ends the answering. Then a
 release is hopeless if more than half of the answers on which all models agree would be unstable.

@@ -31,7 +31,7 @@ def refuse_long_fit(
     row_count: int | None,
     chunk_count: int | None,
 ) -> None:
-    """Raise an error for a learner or student whose training would take hours.
+    """Raise an error for a learner whose training on chunks or answers would take hours.
 
     Args:
         settings: the whole configuration.

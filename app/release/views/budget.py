@@ -1,4 +1,8 @@
-"""The body of ``GET /budget``: public figures that follow from ledger entries."""
+"""The body of ``GET /budget``: public figures that follow from ledger entries.
+
+A stability test decides with noise whether an answer is stable. An answer with a score has up to
+two such tests, and each failed test counts towards the cutoff.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The public parameters of a release in plain words, each with its formula.
 
-The texts are for people who operate a release and have not read the papers. All values are public:
-the configuration, the mechanism with its noise, and the formulas of further figures.
+The texts are for people who operate a release and have not read the research papers that
+``docs/algorithms.md`` names. All values are public: the configuration, the mechanism with its
+noise, and the formulas of further figures.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ missing number is NaN; a missing string is empty or one of the release's texts f
 docs/classifier-format.md describes the JSON document and the ONNX model.
 
 Everything here is public, since the model is computed from a public document.
+
+A score is a weighted sum of feature tests and values, whose sign, or the largest of several,
+decides the label.
 """
 
 from __future__ import annotations
