@@ -1,5 +1,8 @@
 """The queue of queries waiting for the writer thread, and the decisions on them.
 
+A decision on a query is its new or recorded answer, a refusal, or the choice to leave the query to
+the published classifier (a deferred decision).
+
 The module also contains the rule for how long a batch waits for queries that are likely to arrive
 at once.
 """

@@ -2,14 +2,18 @@
 
 **The exponential mechanism.** All records have the same features, and all but one have the same
 label. On one data set the last record has the other label. The event is that the drawn hypothesis
-gives the records this other label. Its probability is computed from the hypothesis class's own sums
-of weights, so that the audit sees the tables that the draw uses.
+gives the records this other label. Its probability is computed by the functions with which the
+draw itself adds up the weights of all hypotheses, so that the audit finds errors in these sums.
 
 **Noisy gradient descent.** Two neighbouring data sets differ in one record. No other record is
 known that changes the sum of gradients more. The noise is discrete Gaussian and so wide that its
 distribution along the change is treated as normal; the error is far below the rounding of epsilon.
-The change is computed by the mechanism's own sums, at the weights where the descent starts; a
-record whose score is zero throughout changes the sum of each step as much.
+The change is computed by the mechanism's own functions, at the weights where the descent starts; a
+record whose weighted sum of features is zero at every step changes the sum of gradients in each
+step as much.
+
+**Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
+a grid, from the counts in cells of up to four features, or a tree, from the counts in its leaves.
 
 If the unit of privacy is a person, the person who differs has :data:`ROWS_OF_A_PERSON` rows, all of
 which are replaced, and every other person has one row.

@@ -4,9 +4,10 @@ The distribution of an answer is found by calling the mechanism's step (the func
 one query), and the number of unstable answers by running the mechanism. So noise that is calibrated
 for too few unstable answers, a table that is wrong for one random word, or a threshold that is too
 low is found, even if no adversary can show that it exceeds the claim. The inequalities are
-programmed independently of the code that calibrates the noise. The only values taken from that code
-are the Renyi order of a table and the certificate of another table, for which the proofs allow any
-choice. The inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
+programmed independently of the code that calibrates the noise. Two kinds of values are taken from
+that code, because the proofs allow any choice of them: the order of the Renyi divergence with which
+one kind of noise table was made, and the certificate (numeric proof) of another kind. The
+inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
 
 A stability flag says whether an answer is stable.
 """
@@ -77,9 +78,8 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     """Return whether the stability test's noise is large enough for stability flags and for labels.
 
-    A stability flag says whether an answer is stable. The proof allows any Renyi order and any
-    division of delta between flags and labels. Two choices are tried: those of new releases and
-    those of releases of earlier versions.
+    The proof allows any Renyi order and any division of delta between flags and labels. Two choices
+    are tried: those of new releases and those of releases of earlier versions.
     """
     found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
     return next((each for each in found if all(each)), found[-1])

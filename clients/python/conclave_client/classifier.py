@@ -136,7 +136,9 @@ class Classifier:
     def scores(self, frame: Frame) -> NDArray[np.int64]:
         """Return the scores of each row, shape (rows, 1) for two classes, else (rows, classes).
 
-        A score divided by the document's ``unit`` is on the scale of the learning method.
+        Scores rank rows, and they are not probabilities. They are integers: divided by the member
+        ``unit`` (or ``tree_unit``) of the document, they are the sums of weights (or the fractions
+        of rows) that the training method computed.
 
         Raises:
             ValueError: the document has no scores, a column is missing, or a column contains a
