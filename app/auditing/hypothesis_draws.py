@@ -13,7 +13,7 @@ record whose weighted sum of features is zero at every step changes the sum of g
 step as much.
 
 **Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
-a grid, from the counts in cells of up to four features, or a tree, from the counts in its leaves.
+a grid over up to four features, from the counts in its cells, or a tree, from those in its leaves.
 
 If the unit of privacy is a person, the person who differs has :data:`ROWS_OF_A_PERSON` rows, all of
 which are replaced, and every other person has one row.
@@ -203,8 +203,9 @@ def _above(deviations: float) -> float:
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
     """Return the epsilon between the noisy grid counts of data sets that differ in one label.
 
-    The event is that the noisy count of every affected cell is larger than the number of records.
-    So far out in the tail of the noise, the probabilities on neighbouring data sets have a known
+    The event is that the noisy count of every affected cell is larger than the number of records. A
+    cell is affected if it contains the record; there is one for each of several nested grids. So
+    far out in the tail of the noise, the probabilities on neighbouring data sets have a known
     ratio.
 
     Args:

@@ -9,7 +9,8 @@ that code, because the proofs allow any choice of them: the order of the Renyi d
 one kind of noise table was made, and the certificate (numeric proof) of another kind. The
 inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
 
-A stability flag says whether an answer is stable.
+A *stability flag* says whether an answer is stable. A *random word* is the random 64-bit number
+that decides this, or the label.
 """
 
 from __future__ import annotations
@@ -123,11 +124,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate proves the test's stability flags, and its labels, private.
-
-    A stability flag says whether an answer is stable; a certificate is a numeric proof that is
-    stored with the noise table.
-    """
+    """Return whether a certificate proves the test's stability flags, and its labels, private."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False
