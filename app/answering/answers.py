@@ -104,7 +104,7 @@ def answers_for(
 
     Args:
         decisions: the decisions on the queries, in order.
-        vectors: the canonical bytes of the queries' feature vectors, in the same order.
+        vectors: the encoded feature vectors of the queries, in the same order.
         schema: the public schema.
         classify: a function that returns the classifier's answers to vectors; called once, with all
             vectors whose decision is to use the classifier.

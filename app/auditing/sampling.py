@@ -114,8 +114,9 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 def ask_words(audited: Audited) -> list[Adversary]:
     """Return adversaries against the stability test, for its sampled audit.
 
-    All adversaries but the last repeat one query, and one of them restarts the server in between.
-    The last adversary varies the votes from query to query.
+    The stability test is the noisy test that decides whether an answer is stable. All adversaries
+    but the last repeat one query, and one of them restarts the server in between. The last
+    adversary varies the votes from query to query.
     """
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]

@@ -103,9 +103,9 @@ class QueryAnswer:
         replayed: whether this vector was answered before, so that its recorded answer is repeated.
         query_id: the number of the new answer, counted from 1; None for an answer of the
             classifier.
-        score: the mid-point of the bin that contains the probability of the second class; None if
-            the release answers labels, if the answer is unstable, and for an answer of the
-            classifier.
+        score: the mid-point of the interval (bin) that contains the probability of the second
+            class; None if the release answers labels, if the answer is unstable, and for an answer
+            of the classifier.
 
     """
 

@@ -88,10 +88,7 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further answers that used no unit of the cutoff.
-
-        The cutoff is the number of unstable answers after which the models stop answering.
-        """
+        """Count ``count`` further answers that used no unit of the cutoff."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 

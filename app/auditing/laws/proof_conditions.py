@@ -7,8 +7,9 @@ number with too few bits, concern outcomes that are too rare for any sample. Eac
 therefore checked directly, by calling the mechanism's own step (the function that answers one
 query), and either holds or is broken.
 
-A *random word* is the random 64-bit number that decides whether an answer is stable. A
-*certificate* is a numeric proof that is stored with a noise table.
+The *stability test* is the noisy test that decides whether an answer is stable. A *random word* is
+the random 64-bit number from which it takes its noise. A *certificate* is a numeric proof that is
+stored with a noise table.
 """
 
 from __future__ import annotations

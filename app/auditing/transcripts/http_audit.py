@@ -67,7 +67,8 @@ class Plan:
 
     Attributes:
         choosing: the number of runs that choose the events to test, on each data set of each pair.
-        trials: the numbers of the runs that test the events, with their confidence bounds.
+        trials: the number of runs that test the events, with the privacy claim and the probability
+            that their bound is wrong.
 
     """
 
