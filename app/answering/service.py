@@ -125,7 +125,7 @@ class ConclaveService:
 
     @property
     def release_name(self) -> str:
-        """The release's name, which is also its model name."""
+        """The release's name, which is also the model's name in protocols of model servers."""
         return self._release.name
 
     @property
@@ -471,11 +471,24 @@ class ConclaveService:
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:
-        """Return the published classifier as JSON; raises as :class:`PublishedForms` does."""
+        """Return the published classifier as JSON.
+
+        Raises:
+            NotPublishedError: no classifier is published yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
         return await self._forms.document()
 
     async def classifier_onnx(self) -> bytes:
-        """Return the published classifier as ONNX; raises as :class:`PublishedForms` does."""
+        """Return the published classifier as an ONNX model.
+
+        Raises:
+            NotPublishedError: no classifier is published yet.
+            NotExportableError: ONNX cannot express the classifier.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
         return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:

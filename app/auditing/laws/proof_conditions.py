@@ -9,7 +9,9 @@ query), and either holds or is broken.
 
 The *stability test* is the noisy test that decides whether an answer is stable. A *random word* is
 the random 64-bit number from which it takes its noise. A *certificate* is a numeric proof that is
-stored with a noise table.
+stored with a noise table. The *noisy vote* answers every query with the label that has the most
+votes after noise is added; the *two-label vote* draws one of two labels by a table of
+probabilities.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The audit of whole releases over HTTP: their replies compared with their promises."""
+"""The audit of whole releases over HTTP: their replies compared with their promises.
+
+Many releases are run on each of two neighbouring data sets, and all their replies are recorded.
+Some of the runs serve to choose an event, a set of values in one part of the replies (channel),
+that seems likelier on one data set. The other runs test the event, which gives a lower bound on
+epsilon.
+"""
 
 from __future__ import annotations
 
