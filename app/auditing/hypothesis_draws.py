@@ -239,7 +239,7 @@ def scored_tree_bound(
     number of records, so that rows of both labels have equal weight; the drawn tree gives the
     records the one record's label; and the noisy count of this label in the records' leaf is far
     above the true count. All three parts are likelier on the same data set, so their lower bounds
-    add up. The truncation of the noise is left out.
+    add up. The calculation does not include the truncation of the noise.
 
     Args:
         parameters: the parameters of the drawing mechanism, including the number of records.

@@ -73,7 +73,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The rate of unstable answers (without a clear majority), with Clopper-Pearson bounds.
+    """The mean number of units of the cutoff per answer, with Clopper-Pearson bounds.
 
     Attributes:
         mean: the mean number of units of the cutoff per answer so far.
