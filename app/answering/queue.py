@@ -229,8 +229,8 @@ class Arrivals:
     def note(self, waiting_count: int) -> None:
         """Record how many queries wait now; called in a later step of the event loop.
 
-        The quiet time is measured from this call on, when earlier answers are on their way to
-        clients.
+        The time without new queries is measured from this call on, when earlier answers are on
+        their way to clients.
         """
         now = time.monotonic()
         if waiting_count > self._seen:

@@ -1,6 +1,6 @@
 """A published classifier, evaluated by numpy with the same labels as the server's.
 
-Every row is read alone. Numbers are compared, clipped and divided into steps element by element in
+Every row is read alone. Numbers are compared, clipped and converted to whole steps one by one, in
 float64, and only integers are summed, so that the label of a row does not depend on the other rows,
 to the bit. The document's format is described in Conclave's ``docs/classifier-format.md``.
 """
