@@ -38,7 +38,7 @@ name a column and the number of a row, and never a value.
         ├── InvariantError          a guarantee of Conclave's own code is broken
         ├── LedgerCorruptError      the ledger does not verify
         ├── UncountedDrawsError     drawn answers that can no longer be recorded
-        └── ContainedError          an unexpected failure after VOTE; one fixed text
+        └── ContainedError          an unexpected failure after models voted; one fixed text
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class StatisticsNotOpenError(RequestError):
 
 
 class InvalidHypothesisError(RequestError):
-    """A posted hypothesis does not fit the public schema, or is outside the statistics table."""
+    """A posted hypothesis (rule) does not fit the schema, or is not in the statistics table."""
 
     slug = "invalid-hypothesis"
 

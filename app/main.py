@@ -135,8 +135,8 @@ class Server:
         warn: a function that is called with each warning for the operator about an opening release.
         observe: a function that is called before and after every step of a query; crash tests end
             the process in it.
-        expect_head: a hash of a ledger entry, recorded elsewhere, that must occur in the ledger's
-            chain.
+        expect_head: a hash of a ledger entry, recorded elsewhere, that must be in the ledger's
+            chain of hashes.
         even_if_hopeless: whether to open even a release that will give almost no stable answers;
             the ledger records this choice.
         on_failure: a function that is called on the event loop if the release cannot open.
@@ -318,7 +318,8 @@ def open_from_settings(
         noise: the source of randomness.
         progress: receives the stages of the opening.
         warn: a function that is called with each warning for the operator.
-        expect_head: a hash of an entry that must occur in the ledger's chain; None for no check.
+        expect_head: a hash of an entry that must be in the ledger's chain of hashes; None for no
+            check.
         even_if_hopeless: whether to open even a release that will give almost no stable answers;
             the ledger records this choice.
         before: the rows and the secret that were read and drawn before the ledger existed.
@@ -710,8 +711,8 @@ def learn_from_settings(
         public: the path of a CSV of public points; None without public points.
         noise: the source of randomness.
         progress: receives the stages of the opening.
-        tell: a function that is called with lines for the operator: the accuracy to expect, and how
-            many public points equal a row.
+        tell: a function that is called with lines for the operator: the accuracy to expect, and the
+            number of public points that are equal to a private row.
         even_if_hopeless: whether to open even a release that will give almost no stable answers;
             the ledger records this choice.
 
@@ -767,7 +768,7 @@ def statistics_from_settings(
         noise: the source of randomness.
         progress: receives the stages of the opening.
         tell: a function that is called with lines for the operator: the accuracy of a new table,
-            and how many public points equal a row.
+            and the number of public points that are equal to a private row.
         even_if_hopeless: whether to open even a release that will give almost no stable answers;
             the ledger records this choice.
 

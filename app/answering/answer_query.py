@@ -1,9 +1,14 @@
 """The main function for a batch of queries: look up, vote, decide and commit, on the writer thread.
 
 The steps of a query have one name in code, docs, logs and crash tests: :class:`Step`. This module
-runs the steps ``REPLAY``, ``VOTE``, ``STEP`` and ``COMMIT``; ``VALIDATE`` is in
+runs the steps ``REPLAY`` (look up recorded answers), ``VOTE`` (count the models' votes), ``STEP``
+(decide on each query with noise) and ``COMMIT``; ``VALIDATE`` is in
 ``app.data.vectors_and_schema``, and ``ENQUEUE`` and ``RESPOND`` are in ``app.answering.writer``. No
-value that depends on the votes leaves this module before its transaction has committed.
+value that depends on the votes leaves this module before its transaction has committed. A decision
+on a query is its new or recorded answer, a refusal, or the choice to leave the query to the
+published classifier.
+
+An observer is a function that is called before and after each step; traces and crash tests use one.
 
 The module also keeps answers whose commit failed, and decides whether a client can have learned
 anything about these answers from the failure.

@@ -1,5 +1,9 @@
 """Replies to clients, made from decisions, recorded answers or the classifier's labels.
 
+A decision on a query is its new or recorded answer, a refusal, or the choice to leave the query to
+the published classifier. In a release with scores, the models' scores are not answered exactly: an
+answer is a bin, one of the intervals of equal length into which the scores from 0 to 1 are divided.
+
 The module also merges answers that are known at once with answers that arrive later, so that a
 client gets all of them in the order of its queries.
 """
@@ -100,7 +104,7 @@ def answers_for(
 
     Args:
         decisions: the decisions on the queries, in order.
-        vectors: the canonical bytes of the queries' feature vectors, in the same order.
+        vectors: the encoded feature vectors of the queries, in the same order.
         schema: the public schema.
         classify: a function that returns the classifier's answers to vectors; called once, with all
             vectors whose decision is to use the classifier.
@@ -147,7 +151,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield the answers to all queries in order, as parts arrive; some are known beforehand.
+    """Yield the answers to all queries in order, as they arrive; some are known beforehand.
 
     Args:
         known: the answers that are known beforehand, by the index of their query.

@@ -1,7 +1,8 @@
 """The recorded vectors of queries, in a release that answers each public cell only once.
 
 In such a release an answer is found by the cell of its feature vector. The vectors themselves are
-recorded too, because a published classifier or a student model is later learned with their help.
+recorded too, because a published classifier or a student (a model trained on answers) is later
+learned with their help.
 Each vector is recorded once, in the transaction of its first reply, until ``ASKED_MAX`` vectors are
 recorded; the first vector of a cell is always recorded. The keyed hashes of all recorded vectors
 are in memory.

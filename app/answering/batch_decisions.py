@@ -1,5 +1,8 @@
 """The decisions on a batch of queries, one by one, before any is committed or visible.
 
+A decision on a query is its new or recorded answer, a refusal, or the choice to leave the query to
+the published classifier.
+
 A batch looks up its own new answers before the committed ones, so that a vector or an idempotency
 key that occurs twice in one batch is treated as it would be in two batches.
 

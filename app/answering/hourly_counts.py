@@ -1,5 +1,8 @@
 """Counters of a server's work: answers by kind and hour, and histograms of batch sizes and times.
 
+An answer is of one of three kinds: a new answer by vote, a recorded answer that is given again, or
+an answer by the published classifier.
+
 The times of answers are outside the privacy guarantee (``docs/guarantee.md``). The histograms show
 less than the times that every client can measure: only the bucket of a value is kept, and the
 buckets do not distinguish values by answer, by client or by stability.

@@ -1,6 +1,12 @@
 """Queries, the clients that ask them, and batches as columns; one query is a batch of one.
 
-The module also defines the new answers that a batch gives to its queries.
+The module also defines the new answers that a batch gives to its queries. The canonical bytes of a
+vector are its one encoding: equal vectors have equal bytes.
+
+A unit of the cutoff is one unstable answer. In a release with scores it is one failed stability
+test (a noisy test of whether enough models agree), and an answer takes up to two tests. The
+precision of a query with a score is the number of equal intervals (bins) into which the scores are
+divided.
 """
 
 from __future__ import annotations
@@ -190,5 +196,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """The units of the cutoff (number of unstable answers) that this answer uses: 0, 1 or 2."""
+        """The number of units of the cutoff that this answer uses: 0, 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count

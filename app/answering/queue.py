@@ -1,5 +1,8 @@
 """The queue of queries waiting for the writer thread, and the decisions on them.
 
+A decision on a query is its new or recorded answer, a refusal, or the choice to leave the query to
+the published classifier (a deferred decision).
+
 The module also contains the rule for how long a batch waits for queries that are likely to arrive
 at once.
 """
@@ -226,8 +229,8 @@ class Arrivals:
     def note(self, waiting_count: int) -> None:
         """Record how many queries wait now; called in a later step of the event loop.
 
-        The quiet time is measured from this call on, when earlier answers are on their way to
-        clients.
+        The time without new queries is measured from this call on, when earlier answers are on
+        their way to clients.
         """
         now = time.monotonic()
         if waiting_count > self._seen:

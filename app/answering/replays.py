@@ -223,7 +223,7 @@ class RecentReplays:
 
 
 def released_bin(answer: RecordedAnswer) -> ScoreBin | None:
-    """Return the score bin of an answer, if it has one."""
+    """Return the interval of scores (bin) that an answer carries, if it has one."""
     if answer.precision is None or answer.bin_index is None:
         return None
     return ScoreBin(answer.precision, answer.bin_index, shifted=bool(answer.bin_shifted))

@@ -1,4 +1,10 @@
-"""The service of one open release: the interface that the HTTP layer uses."""
+"""The service of one open release: the interface that the HTTP layer uses.
+
+The statistics of a release are the mean outcomes of hypotheses (rules) over its rows, read from one
+noisy table that is drawn once. In a release with scores, an answer is one of the equal intervals
+(bins) into which the scores are divided. A decision on a query is its new or recorded answer, a
+refusal, or the choice to leave the query to the published classifier.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +125,7 @@ class ConclaveService:
 
     @property
     def release_name(self) -> str:
-        """The release's name, which is also its model name."""
+        """The release's name, which is also the model's name in protocols of model servers."""
         return self._release.name
 
     @property
@@ -140,7 +146,7 @@ class ConclaveService:
         self._writer.drain()
 
     async def close(self) -> None:
-        """Drain the writer and end every event stream."""
+        """Answer the queued queries, stop the writer, and end every stream of budget events."""
         if self._clock is not None:
             self._clock.close()
         await self._writer.close()
@@ -199,7 +205,7 @@ class ConclaveService:
         self._writer.enqueue_alone(queries, recipient)
 
     def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
-        """Return the reply to a client, given the decision on its one query."""
+        """Return the reply to a client that sent one query, given the decision on this query."""
         decision = decisions[0]
         if isinstance(decision, Fresh | Relayed):
             self._count(FRESH, 1, unstable=not decision.recorded.stable)
@@ -465,11 +471,24 @@ class ConclaveService:
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:
-        """Return the published classifier as JSON; raises as :class:`PublishedForms` does."""
+        """Return the published classifier as JSON.
+
+        Raises:
+            NotPublishedError: no classifier is published yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
         return await self._forms.document()
 
     async def classifier_onnx(self) -> bytes:
-        """Return the published classifier as ONNX; raises as :class:`PublishedForms` does."""
+        """Return the published classifier as an ONNX model.
+
+        Raises:
+            NotPublishedError: no classifier is published yet.
+            NotExportableError: ONNX cannot express the classifier.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
         return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:

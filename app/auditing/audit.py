@@ -2,7 +2,8 @@
 
 The audit opens the mechanism and answers queries with the functions that the server uses. Only the
 votes are made up: they are the neighbouring votes that are easiest to distinguish, as far as the
-auditor knows.
+auditor knows. The audit also covers each hypothesis (rule) that the release would draw at random:
+to relabel its rows, or as its published classifier.
 """
 
 from __future__ import annotations

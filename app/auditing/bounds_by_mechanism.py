@@ -1,4 +1,8 @@
-"""The audit functions of every answering mechanism, looked up by the mechanism's name."""
+"""The audit functions of every answering mechanism, looked up by the mechanism's name.
+
+An adversary is a sequence of queries on which two neighbouring data sets have different votes. A
+condition is a property of the mechanism that the proof of its privacy requires.
+"""
 
 from __future__ import annotations
 

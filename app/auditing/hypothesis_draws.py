@@ -2,14 +2,18 @@
 
 **The exponential mechanism.** All records have the same features, and all but one have the same
 label. On one data set the last record has the other label. The event is that the drawn hypothesis
-gives the records this other label. Its probability is computed from the hypothesis class's own sums
-of weights, so that the audit sees the tables that the draw uses.
+gives the records this other label. Its probability is computed by the functions with which the
+draw itself adds up the weights of all hypotheses, so that the audit finds errors in these sums.
 
 **Noisy gradient descent.** Two neighbouring data sets differ in one record. No other record is
 known that changes the sum of gradients more. The noise is discrete Gaussian and so wide that its
 distribution along the change is treated as normal; the error is far below the rounding of epsilon.
-The change is computed by the mechanism's own sums, at the weights where the descent starts; a
-record whose score is zero throughout changes the sum of each step as much.
+The change is computed by the mechanism's own functions, at the weights where the descent starts; a
+record whose weighted sum of features is zero at every step changes the sum of gradients in each
+step as much.
+
+**Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
+a grid over up to four features, from the counts in its cells, or a tree, from those in its leaves.
 
 If the unit of privacy is a person, the person who differs has :data:`ROWS_OF_A_PERSON` rows, all of
 which are replaced, and every other person has one row.
@@ -199,8 +203,9 @@ def _above(deviations: float) -> float:
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
     """Return the epsilon between the noisy grid counts of data sets that differ in one label.
 
-    The event is that the noisy count of every affected cell is larger than the number of records.
-    So far out in the tail of the noise, the probabilities on neighbouring data sets have a known
+    The event is that the noisy count of every affected cell is larger than the number of records. A
+    cell is affected if it contains the record; there is one for each of several nested grids. So
+    far out in the tail of the noise, the probabilities on neighbouring data sets have a known
     ratio.
 
     Args:
@@ -234,7 +239,7 @@ def scored_tree_bound(
     number of records, so that rows of both labels have equal weight; the drawn tree gives the
     records the one record's label; and the noisy count of this label in the records' leaf is far
     above the true count. All three parts are likelier on the same data set, so their lower bounds
-    add up. The truncation of the noise is left out.
+    add up. The calculation does not include the truncation of the noise.
 
     Args:
         parameters: the parameters of the drawing mechanism, including the number of records.

@@ -11,6 +11,11 @@ distinguish. A *stretch* is a number of consecutive queries with the same votes.
 label* is one fixed label; one other label gets all other votes. A query's *lead* is the number of
 votes above half for the audited label; the leads on the two data sets differ by the number of votes
 that one record can change, and the data set with the larger lead may be another in each stretch.
+
+The mechanisms are the stability test (a noisy test that decides whether an answer is stable; with
+the sparse vector technique, by a noisy threshold), the noisy vote (the label with the most votes
+after noise is added), and the two-label vote (a label drawn with a probability that depends on its
+number of votes).
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ for success, 1 if a tested condition does not hold, 2 for bad usage or configura
 module is quick to import, because it imports other code only when the command runs.
 
 The commands are ``rows/`` (rows are added, corrected or erased), ``generations.py`` (a list of the
-batches of rows and their budgets),
-``audit/``, ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file), ``init/``,
-``keys.py`` (API keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``,
-``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py`` and ``verify.py``.
+batches of rows and their budgets), ``audit/``, ``check.py``, ``demo/``, ``export.py`` (the
+published classifier, to a file), ``init/``, ``keys.py`` (API keys of clients), ``learn.py``,
+``ledger.py`` (copies of a ledger), ``plan/``, ``query/``, ``serve.py``, ``simulate.py``,
+``statement.py``, ``statistics.py`` and ``verify.py``.
 The other files are used by the commands:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.

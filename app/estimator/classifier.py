@@ -103,9 +103,9 @@ class QueryAnswer:
         replayed: whether this vector was answered before, so that its recorded answer is repeated.
         query_id: the number of the new answer, counted from 1; None for an answer of the
             classifier.
-        score: the mid-point of the bin that contains the probability of the second class; None if
-            the release answers labels, if the answer is unstable, and for an answer of the
-            classifier.
+        score: the mid-point of the interval (bin) that contains the probability of the second
+            class; None if the release answers labels, if the answer is unstable, and for an answer
+            of the classifier.
 
     """
 
@@ -155,19 +155,24 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         cutoff: the number T of unstable answers after which the ensemble stops.
         ensemble: the number k of models in the ensemble, or ``auto``.
         hypotheses: the public class of rules from which the rule that relabels the rows, and the
-            published classifier, are drawn, as in the configuration.
+            published classifier, are drawn: a value of the setting ``hypotheses.class``, such as
+            ``trees``.
         depth: the depth of decision trees.
         bins: the number of equal intervals into which a numeric feature is divided.
-        learner: the method that trains each model: ``canonical``, ``halving``, or the import path
-            of a scikit-learn classifier.
+        learner: the method that trains each model: ``canonical`` (the rule of the class
+            ``hypotheses`` with the fewest errors), ``halving`` (the plurality of a hundred trees
+            without error), or the import path of a scikit-learn classifier.
         learner_params: the keyword arguments of the scikit-learn classifier.
-        classifier_learner: the method that learns the published classifier: ``exponential``,
-            ``linear``, ``kernel``, ``grid`` or ``auto``.
+        classifier_learner: the method that learns the published classifier: ``exponential`` (a rule
+            drawn by the exponential mechanism), ``linear`` (noisy gradient descent), ``kernel``
+            (noisy gradient descent on random cosine features), ``grid`` (noisy counts of labels in
+            cells), or ``auto`` (one of these methods, chosen by a public rule).
         wanted: the purpose of the published classifier, ``labels`` or ``ranking``; for ``ranking``,
-            ``auto`` chooses a method with scores.
+            ``auto`` chooses a method whose classifier has :meth:`decision_function`.
         calibration: the rule that sets the noise of the stability test, ``profile`` or ``svt``.
         mechanism: the answering mechanism: ``stability`` gives a label only if the votes pass the
-            stability test, and ``noisy-vote`` gives every query a label, chosen with noise.
+            stability test (a noisy test of whether enough models agree), and ``noisy-vote`` gives
+            every query a label, chosen with noise.
         after: what happens after answer m: ``classifier`` or ``halt``.
         on_cutoff: what happens after unstable answer T: ``classifier`` or ``halt``.
         output: the kind of the ensemble's answers, ``label``, or ``score`` for the probability of

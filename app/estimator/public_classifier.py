@@ -1,6 +1,7 @@
 """The published classifier of an estimator, which predicts without privacy cost.
 
-All its predictions are post-processing of one draw that is charged already, so nothing is counted.
+All its predictions are post-processing of one random draw, whose privacy cost is charged already,
+so they use up no budget.
 """
 
 from __future__ import annotations

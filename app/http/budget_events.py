@@ -1,6 +1,7 @@
 """``GET /budget/events``: the budget as server-sent events, on every change.
 
-With ``?outlook=true`` the stream also contains the outlook, as events with the name ``outlook``.
+With ``?outlook=true`` the stream also contains the outlook (a forecast of when the budget is used
+up), as events with the name ``outlook``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """An alarm for unexpectedly many unstable answers, which use up the budget; rarely false.
 
-**The hypothesis.** A release may give m answers, of which T (the cutoff) may be unstable. At an
-average of r = T/m unstable answers per answer, both numbers are used up at the same time. The alarm
-tests the hypothesis that every answer uses at most r units of the cutoff on average, *given all
-answers before it*; neither independence nor a fixed number of looks is assumed.
+**The hypothesis.** A release may give m answers, of which T (the cutoff) may be unstable. A unit of
+the cutoff is one unstable answer. In a release with scores it is one failed stability test (a noisy
+test of whether enough models agree), and an answer takes up to two tests. At an average of r = T/m
+units per answer, m and T are used up at the same time. The alarm tests the hypothesis that every
+answer uses at most r units on average, *given all answers before it*; neither independence of the
+answers nor a fixed number of looks is assumed.
 
 **The test.** It is a test by betting. A gambler who bets a fraction ``f`` of a fortune on
 instability multiplies the fortune by ``1 + f (x / r - 1)`` with every answer, where x is the number
@@ -86,10 +88,7 @@ class DrainAlarm:
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Count ``count`` further answers that used no unit of the cutoff.
-
-        The cutoff is the number of unstable answers after which the models stop answering.
-        """
+        """Count ``count`` further answers that used no unit of the cutoff."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 

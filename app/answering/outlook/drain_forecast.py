@@ -3,6 +3,9 @@
 The forecast is shown to people and decides nothing. It assumes that each later answer is
 independently unstable with the same probability as the answers so far. This holds where clients ask
 similar queries from day to day; the drain alarm (``drain_alarm.py``) warns where they do not.
+
+A unit of the cutoff T is one unstable answer. In a release with scores it is one failed stability
+test (a noisy test of whether enough models agree), and an answer takes up to two tests.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The rate of unstable answers (without a clear majority), with Clopper-Pearson bounds.
+    """The mean number of units of the cutoff per answer, with Clopper-Pearson bounds.
 
     Attributes:
         mean: the mean number of units of the cutoff per answer so far.

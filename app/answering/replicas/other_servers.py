@@ -1,4 +1,8 @@
-"""Coordination with other servers: the ledger is read again before its state is used."""
+"""Coordination with other servers: the ledger is read again before its state is used.
+
+If several servers share a ledger, each keeps the release's state (counts of answers, and the phase)
+in memory, and another server may have changed this state in the ledger.
+"""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 The *audited label* is one fixed label; one other label gets all other votes. The event of the bound
 is a number of stable answers, followed by a number of unstable answers. Many stable answers in a
-row show that the threshold's noise is small, and so do unstable answers after them. On one data set
-the first queries have more votes for the audited label than on the other data set, and the later
-queries have fewer. The probability of the event is a sum over the threshold's noise. The
-mechanism's own step (the function that answers one query) determines which noise of a query makes
-its answer unstable.
+row show that the threshold's noise is small. On one data set the first queries have more votes for
+the audited label than on the other data set, and the later queries have fewer, so that the event is
+likelier on the first data set. The probability of the event is a sum over the threshold's noise.
+The mechanism's own step (the function that answers one query) determines which noise of a query
+makes its answer unstable.
 
 If a new threshold is drawn after every unstable answer, the event concerns the time between two
 unstable answers (an epoch), and the adversary counts the epochs in which the event occurs.

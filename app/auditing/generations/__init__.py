@@ -4,7 +4,7 @@
   adversaries and events.
 * ``adversary_game.py`` is such a mechanism: generations that vote together, the rules of which
   generation votes and which is charged, and the adversary's moves.
-* ``generation_rules.py`` contains the rules of Theorem G
-  (``app/privacy/generations/accounts_proof.md``), as functions that a test may replace, and the
-  conditions that the theorem's proof requires.
+* ``generation_rules.py`` contains the rules by which generations vote and pay, as functions that a
+  test may replace, and the conditions that the proof of their privacy requires (Theorem G in
+  ``app/privacy/generations/accounts_proof.md``).
 """

@@ -2,8 +2,8 @@
 
 The adversary knows all votes except those that the record affects, and chooses all votes before
 every query. The adversary also decides when a generation of rows joins, and sees labels and
-unstable answers. The probability of an unstable answer comes from a table of numbers of random
-64-bit words.
+unstable answers. A random 64-bit number (word) decides whether an answer is unstable; a table says
+for each distance how many of the ``2**64`` words make it unstable.
 """
 
 from __future__ import annotations

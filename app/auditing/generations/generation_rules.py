@@ -133,7 +133,7 @@ def vote_pairs(
 
 
 def broken_rules(rules: Rules, *, votes_moved: int = 1, slot_count: int = 1) -> list[str]:
-    """Return the conditions of the privacy theorem that the rules break; none if all hold.
+    """Return the conditions of Theorem G's proof that the rules break; none if all hold.
 
     Args:
         rules: the rules of which generations vote, which are charged, and when they stop voting.

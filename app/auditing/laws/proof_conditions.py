@@ -6,6 +6,12 @@ winning label changes, or noise for too few unstable answers. Other faults, for 
 number with too few bits, concern outcomes that are too rare for any sample. Each condition is
 therefore checked directly, by calling the mechanism's own step (the function that answers one
 query), and either holds or is broken.
+
+The *stability test* is the noisy test that decides whether an answer is stable. A *random word* is
+the random 64-bit number from which it takes its noise. A *certificate* is a numeric proof that is
+stored with a noise table. The *noisy vote* answers every query with the label that has the most
+votes after noise is added; the *two-label vote* draws one of two labels by a table of
+probabilities.
 """
 
 from __future__ import annotations
@@ -103,23 +109,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, for every possible random word.
-
-    A random word is the 64-bit random number that decides whether an answer is stable.
-    """
+    """Return which privacy conditions the stability test meets, for every possible random word."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, by the certificate of its table.
-
-    A certificate is a numeric proof that is stored with the noise table.
-    """
+    """Return which privacy conditions the stability test meets, by the certificate of its table."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Return which privacy conditions the stability test meets, at one answer per public cell."""
+    """Return which privacy conditions the stability test meets if a cell is answered only once."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 

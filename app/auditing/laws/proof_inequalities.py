@@ -4,11 +4,13 @@ The distribution of an answer is found by calling the mechanism's step (the func
 one query), and the number of unstable answers by running the mechanism. So noise that is calibrated
 for too few unstable answers, a table that is wrong for one random word, or a threshold that is too
 low is found, even if no adversary can show that it exceeds the claim. The inequalities are
-programmed independently of the code that calibrates the noise. The only values taken from that code
-are the Renyi order of a table and the certificate of another table, for which the proofs allow any
-choice. The inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
+programmed independently of the code that calibrates the noise. Two kinds of values are taken from
+that code, because the proofs allow any choice of them: the order of the Renyi divergence with which
+one kind of noise table was made, and the certificate (numeric proof) of another kind. The
+inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
 
-A stability flag says whether an answer is stable.
+A *stability flag* says whether an answer is stable. A *random word* is the random 64-bit number
+that decides this, or the label.
 """
 
 from __future__ import annotations
@@ -77,9 +79,8 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
 def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     """Return whether the stability test's noise is large enough for stability flags and for labels.
 
-    A stability flag says whether an answer is stable. The proof allows any Renyi order and any
-    division of delta between flags and labels. Two choices are tried: those of new releases and
-    those of releases of earlier versions.
+    The proof allows any Renyi order and any division of delta between flags and labels. Two choices
+    are tried: those of new releases and those of releases of earlier versions.
     """
     found = [_words_are_paid_by(audited, is_by_cutoff=by_cutoff) for by_cutoff in (True, False)]
     return next((each for each in found if all(each)), found[-1])
@@ -97,7 +98,7 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for stability flags and labels, at one answer per cell."""
+    """Return whether the noise suffices for flags and labels if each cell is answered only once."""
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -123,11 +124,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether a certificate proves the test's stability flags, and its labels, private.
-
-    A stability flag says whether an answer is stable; a certificate is a numeric proof that is
-    stored with the noise table.
-    """
+    """Return whether a certificate proves that the test's flags and labels are private."""
     hits = hits_allowed(audited)
     if hits > certified_table.CERTIFIED_CUTOFF_MAX:
         return False, False

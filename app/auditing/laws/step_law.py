@@ -68,8 +68,6 @@ def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
 def hit_words(audited: Audited, lead: int) -> int:
     """Return the number of the ``2**64`` possible random words that make an answer unstable.
 
-    A random word is the 64-bit random number that decides whether an answer is stable.
-
     Args:
         audited: the mechanism under audit.
         lead: the query's votes above half for the audited label.
@@ -137,8 +135,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
     """Return the smallest random words that make an answer stable, found in two ways.
 
-    A random word is a random 64-bit number. The query's answer depends on one random word; all
-    later words are zero.
+    The query's answer depends on one random word; all later words are zero.
 
     Args:
         audited: the mechanism under audit.
@@ -168,8 +165,6 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 def label_words(audited: Audited, lead: int) -> int:
     """Return the number of the ``2**64`` possible random words that give the second of two labels.
-
-    A random word is the 64-bit random number that decides the label.
 
     Args:
         audited: the mechanism under audit.

@@ -1,4 +1,10 @@
-"""The audit of whole releases over HTTP: their replies compared with their promises."""
+"""The audit of whole releases over HTTP: their replies compared with their promises.
+
+Many releases are run on each of two neighbouring data sets, and all their replies are recorded.
+Some of the runs serve to choose an event, a set of values in one part of the replies (channel),
+that seems likelier on one data set. The other runs test the event, which gives a lower bound on
+epsilon.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +73,8 @@ class Plan:
 
     Attributes:
         choosing: the number of runs that choose the events to test, on each data set of each pair.
-        trials: the numbers of the runs that test the events, with their confidence bounds.
+        trials: the number of runs that test the events, with the privacy claim and the probability
+            that their bound is wrong.
 
     """
 

@@ -230,7 +230,9 @@ DEPTH_MAX = 32
 
 
 def readings_of(document: object, channel: str) -> dict[str, str]:
-    """Return every leaf value of a JSON document, and the length of every list and text.
+    """Return each single value in a JSON document, and the length of every list and text.
+
+    A single value is one that contains no other value: a text, number, truth value or None.
 
     Args:
         document: a JSON value (mappings, sequences, texts, numbers, truth values and None).

@@ -1,8 +1,10 @@
 """``conclave plan``: predict the answers that a configuration gives, without private rows.
 
-The command has three forms: it plans the release of a configuration file, it prints the parameters
-and requirements of the papers' theorems (``docs/algorithms.md``), or it prints the noise table of
-Theorem A (``app/privacy/stability/proof.md``).
+The command has three forms. It plans the release of a configuration file; or it prints the
+parameters and numbers of rows that theorems of Nandi and Bassily (2020) and of Bassily, Thakkar and
+Thakurta (2018) require (``docs/algorithms.md``); or it prints the table with the probability of an
+unstable answer at each distance, for given epsilon, delta and cutoff T
+(``app/privacy/stability/proof.md``).
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 An API key has 256 random bits, so it cannot be found from its SHA-256 hash by trying keys. The file
 of keys contains the hash and never the key itself.
 
+A key may have limits on its answers. In a release with scores, the limit of unstable answers counts
+failed stability tests (noisy tests of whether enough models agree); an answer takes up to two.
+
 The file is TOML with a ``[[keys]]`` table for each key. It is always read and written as a whole,
 and a server reads it again when it changes.
 """

@@ -4,7 +4,7 @@ The reply contains only the metrics that this module lists: no processor time, m
 collection or exact times of the process that decides queries, and no label that distinguishes
 clients, unless an operator asks for answers by API key. The release's metrics are the public
 quantities of ``GET /budget``; the process's metrics are its requests, its refusals and its waiting
-queries.
+queries. In this module a label is an attribute of a metric, as in Prometheus, and not an answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The bodies of the reading routes: outlook, parameters, ledger, schema, classifier, probes."""
+"""The bodies of the reading routes: outlook, parameters, ledger, schema, classifier, probes.
+
+In a release with scores, a query takes up to two stability tests (noisy tests of whether enough
+models agree). Where other releases count unstable answers, such a release counts failed tests.
+"""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, 
 
 
 class QuickDocument(Document):
-    """A JSON reply with its headers in the same order as on the fast query path."""
+    """A JSON reply whose headers have the same order as those of an answer of ``POST /query``."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
         """Set the content type's header before that of the content length."""

@@ -1,4 +1,8 @@
-"""Replies of a server as Python objects: answers, statistics, schema and budget."""
+"""Replies of a server as Python objects: answers, statistics, schema and budget.
+
+In a release with scores, an answer is one of the equal intervals (bins) into which the scores are
+divided, and a query takes up to two stability tests (noisy tests of whether enough models agree).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A published classifier, evaluated by numpy with the same labels as the server's.
 
-Every row is read alone. Numbers are compared, clipped and divided into steps element by element in
+Every row is read alone. Numbers are compared, clipped and converted to whole steps one by one, in
 float64, and only integers are summed, so that the label of a row does not depend on the other rows,
 to the bit. The document's format is described in Conclave's ``docs/classifier-format.md``.
 """
@@ -136,7 +136,9 @@ class Classifier:
     def scores(self, frame: Frame) -> NDArray[np.int64]:
         """Return the scores of each row, shape (rows, 1) for two classes, else (rows, classes).
 
-        A score divided by the document's ``unit`` is on the scale of the learning method.
+        Scores rank rows, and they are not probabilities. They are integers: divided by the member
+        ``unit`` (or ``tree_unit``) of the document, they are the sums of weights (or the fractions
+        of rows) that the training method computed.
 
         Raises:
             ValueError: the document has no scores, a column is missing, or a column contains a

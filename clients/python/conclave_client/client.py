@@ -212,7 +212,7 @@ class Client:
         return Classifier.read(self._content(Call(path="classifier")))
 
     def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
-        """Return the mean outcomes of hypotheses over the private rows.
+        """Return the mean outcomes of hypotheses (rules) over the private rows.
 
         Args:
             hypotheses: the hypotheses; each is a classifier document with a tree, or
@@ -351,7 +351,7 @@ class AsyncClient:
         return Classifier.read(await self._content(Call(path="classifier")))
 
     async def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
-        """Return the mean outcomes of hypotheses over the private rows."""
+        """Return the mean outcomes of hypotheses (rules) over the private rows."""
         return read_statistics(await self._content(statistics_call(hypotheses)))
 
     async def _content(self, call: Call) -> bytes:
