@@ -1,15 +1,16 @@
-"""The papers' theorems on sample complexity, evaluated as numbers.
+"""Published theorems on how many private rows suffice, evaluated as numbers.
 
-Each theorem states a number of private rows that is sufficient. If a theorem says ``O(...)``, the
-value ``rows`` is the expression in brackets, times the constant of the proof if the proof states
-one (:attr:`Constant.PROVED`), otherwise times one (:attr:`Constant.NOT_STATED`). The value
-``rows_explicit`` is the number of rows with every constant stated; it uses k as printed, and bounds
-from textbooks for results that the papers call "standard".
+If a theorem says ``O(...)``, the value ``rows`` of its :class:`Bound` is the expression in
+brackets, times the constant of the proof if the proof states one (:attr:`Constant.PROVED`),
+otherwise times one (:attr:`Constant.NOT_STATED`). The value ``rows_explicit`` is the number of rows
+with every constant stated. It uses the number k of models as printed, and bounds from textbooks for
+results that the papers call "standard".
 
 Sources: Nandi and Bassily 2020 (NB), Theorems 7 and 11; Bassily, Thakkar, Thakurta 2018 (BTT),
 Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020 (PAP),
-Theorem 10 by Lemma 7; the lecture notes' private PAC learner. Differences from the printed theorems
-are listed in ``docs/planning.md``, "What the theorems say, and where they slip".
+Theorem 10 by Lemma 7; and the private PAC learner of Kasiviswanathan, Lee, Nissim, Raskhodnikova,
+Smith 2008, as in lecture notes. Differences from the printed theorems are listed in
+``docs/planning.md``, "What the theorems say, and where they slip".
 
 In the textbook bounds ``d`` is the VC dimension, at least 1, and ln the natural logarithm. Each
 bound is a real number, to be rounded up, and is large enough for the growth function to be at most
@@ -22,6 +23,7 @@ The numbers are for planning; no promise of a release relies on them.
 
 In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
 d the VC dimension and gamma the least error rate in the hypothesis class.
+A student is a model that is trained on queries with their released labels.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Targets:
         best_error: gamma, the least error rate in the hypothesis class, in [0, 1).
         dual_dimension: p, the dual VC dimension, at least 1; None for ``2^(d+1) - 1``, the largest
             possible value.
-        hypothesis_count: the size of the finite class of the lecture notes; None for
+        hypothesis_count: the size of the finite class of the private PAC learner; None for
             ``(e m_o/d)^d``, the number of labellings of m_o public points (Sauer).
 
     """
