@@ -9,8 +9,13 @@ for auditing.
 Relabelling gives each private row the label that a privately drawn rule predicts, before the models
 are trained.
 
-Some mechanisms compare a query's distance (the number of votes that may change without changing the
-leading label) with a noisy threshold.
+A query's distance is the number of votes that may change without changing the leading label. Some
+mechanisms have a stability test, which makes an answer unstable at random, more likely at a small
+distance: by a stability table, which has the probability for each distance, or by comparing the
+distance with a noisy threshold.
+
+The random draws of a relabelling rule and of a classifier may share a privacy account with the
+answers, in which the cost of answers and draws is computed together.
 """
 
 from __future__ import annotations
@@ -166,8 +171,8 @@ class State:
 
     Attributes:
         answered_count: the number of new answers that the models gave.
-        unstable_count: the number of units of the cutoff that are used up. An unstable label uses
-            one unit; an answer with scores uses 0 to 2.
+        unstable_count: the number of failed stability tests, which the cutoff limits: one for an
+            unstable label, and 0 to 2 for an answer with scores.
         halted: whether the models may give no further new answer, whatever the counters say.
         private_threshold_noise: rho, the noise on the threshold of the sparse vector technique;
             None for other mechanisms.
@@ -206,8 +211,8 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
 
     Raises:
-        ConfigurationError: relabelling costs at least ``2 ln L`` by Lemma L, and its share is
-            smaller.
+        ConfigurationError: the share of relabelling is below ``2 ln L``, its least cost with L
+            labels if the set of hypotheses depends on the private rows.
 
     """
     if asked.account is not None:
@@ -256,8 +261,8 @@ class MechanismRegistration:
             epsilon.
         fits: returns whether parameters are for a given number of labels and of answers.
         start: draws the noise that a run needs before its first query.
-        test: decides whether one query is stable, from its distance to instability; None if the
-            mechanism has no stability test, and so no scores.
+        test: decides whether one query is stable, from its distance; None if the mechanism
+            has no stability test, and so no scores.
         tests: decides several queries in order, up to the last allowed unstable answer; None if
             queries are decided one by one.
         keeps_threshold: whether the noise of a threshold is kept as secret state between answers.
@@ -345,7 +350,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return a stability test as a step that releases the leading label if it is stable."""
+    """Return a stability test as a step that releases the leading label of a stable query."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource

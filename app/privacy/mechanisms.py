@@ -1,4 +1,8 @@
-"""The table of answering mechanisms: a new mechanism is a folder and an entry here."""
+"""The table of answering mechanisms: a new mechanism is a folder and an entry here.
+
+An answering mechanism turns the models' votes on a query into a private answer, and has noise
+parameters, its *calibration*, for a privacy budget.
+"""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
 configuration, so the number k of models reveals nothing about the rows:
 
-1. A query that deserves an answer should be unstable with probability at most
+1. A query on which two thirds of the votes agree should be unstable with probability at most
    ``min(1/100, T/(10 m))``, T being the cutoff and m the number of answers: then m such queries use
-   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance to
-   instability at which the table reaches this probability.
+   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance at which the
+   table reaches this probability.
 2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
-3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
-   fewer rows, models of different chunks no longer agree.
+3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses among
+   which the learner of the models searches. With fewer rows, models of different chunks no longer
+   agree.
 
 Models that vote by public cells get one row each, so k = n.
 
@@ -166,7 +167,7 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the largest probability of an unstable answer for queries that deserve an answer.
+    """Return the largest probability of an unstable answer if two thirds of the votes agree.
 
     At this probability m queries use up a tenth of the cutoff, or less if it is limited to 1/100.
     """

@@ -80,9 +80,9 @@ def covers(
     """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
     If simple bounds already decide the answer, the long series is not computed: no noise covers a
-    very large separation q, the squared shift divided by the variance, and if ``epsilon > q/2``,
-    the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``, where
-    ``a = (epsilon - q/2)^2 / q``.
+    very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
+    ``epsilon > q/2``, the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``,
+    where ``a = (epsilon - q/2)^2 / q``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):

@@ -7,10 +7,12 @@ of the pair, with the Renyi order alpha and the price ``ln R`` of an unstable an
 
     (P/M)^alpha (Q/M)^(1-alpha) / R + (1-P/M)^alpha (1-Q/M)^(1-alpha) <= 1
 
-The number of queries is unlimited, so an excess ``v`` over 1 would compound to ``(1+v)^queries``.
-Therefore everything here is computed in exact integers and in decimals of :data:`DIGITS` digits,
-and a left side is accepted only if it is below 1 by at least :data:`MARGIN`, which is far larger
-than every rounding error (see :func:`rounding_error`).
+The price is the privacy cost of an unstable answer: each one multiplies by at most ``R`` the moment
+(of order alpha) of the likelihood ratio of the outputs on two neighbouring data sets. A stable
+answer costs nothing here. The number of queries is unlimited, so an excess ``v`` over 1 would
+compound to ``(1+v)^queries``. Therefore everything here is computed in exact integers and in
+decimals of :data:`DIGITS` digits, and a left side is accepted only if it is below 1 by at least
+:data:`MARGIN`, which is far larger than every rounding error (see :func:`rounding_error`).
 """
 
 from __future__ import annotations

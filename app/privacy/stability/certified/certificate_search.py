@@ -1,7 +1,8 @@
 """A floating-point search for a stability table's certificate, which is checked later.
 
-``certificate.py`` defines a certificate: the functions ``V_h``, the likelihood ratio z, and the
-conditions (a'), (d).
+``certificate.py`` defines a certificate: a function ``V_h`` of the likelihood ratio z for each
+number h of unstable answers left, a number c of at most ``e^epsilon``, and the conditions (a') and
+(d).
 
 **The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
 data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
@@ -292,6 +293,12 @@ def search_pairs(
     """Return the corners of a polygon of pairs of thresholds that a certificate accepts.
 
     The pairs are thresholds that a stability table may have at neighbouring distances.
+
+    Args:
+        searched: the certificate.
+        label_loss: the probability of a stable answer at distance 0.
+        quickly: whether to compute fewer corners, for planning.
+
     """
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
