@@ -12,7 +12,8 @@ configuration, so the number k of models reveals nothing about the rows:
    which the learner of the models searches. With fewer rows, models of different chunks no longer
    agree.
 
-Models that vote by public cells get one row each, so k = n.
+Models that vote by public cells get one row each, so k = n. If each public cell is answered once,
+every vector in it gets the same recorded answer, so one record can change at most two answers.
 
 The module also computes an approximate table of the probabilities of unstable answers in floating
 point, for planning. It takes a fifth of the time of the exact table, and its probabilities differ
@@ -85,23 +86,14 @@ class ApproximateProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Probabilities of an unstable answer by distance, if each public cell is answered once.
-
-    The distance of a query is the number of votes that may change without changing the leading
-    label. If each public cell is answered once, every vector in it gets the same recorded answer,
-    so one record can change at most two answers.
-    """
+    """Probabilities of an unstable answer by distance, if each public cell is answered once."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate probabilities of an unstable answer, if each cell is answered once.
-
-    If each public cell is answered once, every vector in it gets the same recorded answer, so one
-    record can change at most two answers.
-    """
+    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)

@@ -92,8 +92,8 @@ class Parameters:
         class_count: the number L of labels.
         row_count: the public number n of rows, or of persons.
         calibration: the noise variance of every step.
-        has_holes: whether ``row_count`` counts slots, each the fixed place of one row, some of
-            which may be empty; an empty slot adds zero to a sum.
+        has_holes: whether ``row_count`` counts slots, each the fixed place of one row or
+            person, some of which may be empty; an empty slot adds zero to a sum.
 
     """
 

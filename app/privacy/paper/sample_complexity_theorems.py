@@ -22,8 +22,9 @@ Theorems 4.2 and 4.3.
 The numbers are for planning; no promise of a release relies on them.
 
 In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
-d the VC dimension and gamma the least error rate in the hypothesis class.
-A student is a model that is trained on queries with their released labels.
+k the number of models, T the number of unstable answers after which the models stop, d the VC
+dimension and gamma the least error rate in the hypothesis class. A student is a model that is
+trained on queries with their released labels.
 """
 
 from __future__ import annotations
@@ -273,9 +274,6 @@ def universal_queries(targets: Targets) -> Bound:
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` right answers of m, realizable case (BTT Theorem 4.3).
 
-    BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
-    1989. T is the number of unstable answers after which the models stop.
-
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
     n(alpha, beta/k)``, where n(alpha, beta) is the number of :func:`realizable_rows`.
@@ -285,9 +283,6 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` right answers of m, agnostic case (BTT Theorem 4.4).
-
-    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
-    of unstable answers after which the models stop.
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
     >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)``, where n(alpha, beta) is
@@ -307,8 +302,6 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
-
-    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
 
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
     explicit number takes as m the number of :func:`agnostic_rows`, for training the student.
@@ -382,9 +375,8 @@ def _confident(targets: Targets) -> Targets:
 def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (PAP Theorem 10).
 
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension, p the dual VC dimension, H~ the class restricted to the public
-    points and X the set of its cells.
+    In the formulas p is the dual VC dimension, H~ the class restricted to the public points and X
+    the set of its cells.
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  The explicit number takes the points of
@@ -421,12 +413,10 @@ def query_release(targets: Targets) -> Bound:
 def private_learner(targets: Targets) -> Bound:
     """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
 
-    In the formulas alpha is the accuracy target, beta the failure probability and |H| the number of
-    hypotheses.
-
-    With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of
-    ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at
-    which all error rates on the rows are within a of the true ones.
+    |H| is the number of hypotheses. With ``a = alpha/3`` and ``b = beta/2`` the number is the
+    larger of ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and
+    ``3 (ln(2|H|) + ln(1/b)) / a^2``, at which all error rates on the rows are within a of the true
+    ones.
     """
     accuracy, confidence = targets.alpha / 3, math.log(2 / targets.beta)
     size = _ln_hypotheses(targets)
