@@ -268,10 +268,10 @@ class MechanismRegistration:
         keeps_threshold: whether the noise of a threshold is kept as secret state between answers.
         is_refreshed: whether a new noise of the threshold is drawn after each unstable answer.
         is_printed: whether sample size, T and k are those that a research paper prints.
-        decides_cells: whether a public cell may be decided once, with its answer then given to
+        decides_cells: whether a public cell may be answered once, with its answer then given to
             every vector in the cell, if the models vote by such cells.
-        counts_decisions: whether the mechanism serves releases that decide each cell once, and pays
-            for the decisions that one record can change and not for unstable answers.
+        counts_decisions: whether the mechanism serves releases that answer each public cell once,
+            and pays for the answers that one record can change and not for unstable answers.
         may_share_account: whether the answers' cost is computed by Renyi divergence, so that random
             draws before and after the answers may share their privacy account.
         orders_by_cutoff: whether the table of a new release without a shared account uses the Renyi

@@ -7,7 +7,7 @@ as in lecture notes; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, delta_truncation
 being a bound on the cost of rounding the weights to integers (truncation). Here epsilon is the
 whole share, which includes the cost of numerical error: if every weight is correct up to a factor
-e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account
+e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account with the answers
 (``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have
 range epsilon, and truncation costs the account at most delta_truncation. If a column names the
 person of each row, replace-one replaces all rows of a person, and n counts persons.
@@ -68,8 +68,8 @@ class Parameters:
         delta_truncation: the delta that is withheld for the use of integer weights.
         row_count: the public number n of rows, or of persons.
         hypotheses: the hypothesis class, fixed by public choices.
-        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
-            shares of epsilon are added up.
+        account_epsilon: the joint epsilon of answers and draws if their cost is computed together,
+            in one privacy account; None if shares of epsilon are added up.
 
     """
 

@@ -107,8 +107,8 @@ class Parameters:
         division: the fractions of epsilon for the three steps.
         unit_count: the number of units in one record: 1, or a number that makes all rows' weights
             whole numbers of units.
-        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
-            shares of epsilon are added up.
+        account_epsilon: the joint epsilon of answers and draws if their cost is computed together,
+            in one privacy account; None if shares of epsilon are added up.
 
     """
 

@@ -7,11 +7,12 @@ its own budget has a privacy account, from which every unstable answer takes the
 generation stops voting with the unstable answer that uses the account up, so the account is a
 counter.
 
-**Claim.** Consider a release in which all active generations vote and every unstable answer is
-charged to each of them. Take a generation whose account :func:`check` accepts, and which stops
-voting at its unstable answer number ``cutoff``. The outputs of the release are (epsilon,
-delta)-differentially private in every record of this generation, for any number of queries,
-generations and adaptive adversaries, under replacement of one record's whole history.
+**Claim.** Consider a release in which all active generations (those that have joined and not
+stopped) vote on each query that models answer, and every unstable answer is charged to each of
+them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
+answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
+every record of this generation, for any number of queries, generations and adaptive adversaries,
+under replacement of one record's whole history.
 
 **Proof.** For a record, the other generations are part of the adversary. The induction, on a Renyi
 divergence, is over the rest of its generation's account:

@@ -239,8 +239,9 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return how far one record can move gradient descent, in squared noise deviations.
 
     The bound holds for all numbers and weights of steps, because the noise found by
-    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a privacy
-    account of Renyi order alpha, all steps together have a divergence of at most ``alpha / 2``
+    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a joint
+    privacy account, where the cost of the answers and of the descent is computed together by a
+    Renyi divergence of order alpha, all steps together have a divergence of at most ``alpha / 2``
     times this bound.
 
     Args:
@@ -257,6 +258,11 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> None:
     """Check that one record moves the descent no further than its privacy account allows.
+
+    Args:
+        calibration: the noise of the descent.
+        bound: the squared distance, in variances of the noise, for which the joint account of
+            answers and descent pays; :func:`separation_bound` computes it.
 
     Raises:
         InvariantError: a record can move the descent further.
