@@ -1,4 +1,4 @@
-"""One privacy budget, by Renyi divergence, for a release's answers and random draws of rules.
+"""One privacy budget, by Renyi divergence, for a release's answers and random draws.
 
 **Algorithm.** Composition of Renyi divergences at one order (Mironov 2017). The cost of the
 exponential mechanism is computed from its bounded range, the length of the interval that contains

@@ -312,7 +312,7 @@ def student_realizable(targets: Targets) -> Bound:
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
-    The number of rows is that of Theorem 4.4, with m as in Theorem 4.6.
+    The number of rows is that of Theorem 4.4 at ``m = (d + ln(1/beta)) / alpha^2`` answers.
     """
     error = 15 * targets.alpha + 7 * targets.best_error
     return replace(_student(_confident(targets), Setting.AGNOSTIC), error=error)
