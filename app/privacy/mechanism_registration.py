@@ -117,8 +117,8 @@ class AnswersAsked:
         hits_max: the largest number of unstable answers for which any generation may pay; None for
             T.
         is_by_cutoff: whether the stability table uses the Renyi order and the split of delta that
-            make it shortest at T, as the release's first entry says. A generation, which computes
-            its own T from the table, uses the older rule for the order and the split.
+            make it shortest at T, as the release's first ledger entry says. A generation, which
+            computes its own T from the table, uses the older rule for the order and the split.
 
     """
 

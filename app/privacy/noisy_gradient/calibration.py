@@ -213,7 +213,8 @@ def calibrate(
     Args:
         epsilon: the epsilon of the whole descent, from 1e-6 to 1000.
         delta: the delta of the whole descent, from 1e-200 to 0.5.
-        step_weights: the precision of each step, one or more positive integers.
+        step_weights: a positive integer for each of one or more steps; a step with a larger weight
+            has less noise.
 
     Raises:
         ConfigurationError: the budget is out of range.
