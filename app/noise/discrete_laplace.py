@@ -11,8 +11,8 @@ only the leading 64 bits of the uniform number and of the table's entries are co
 64 bits are equal, 64 more bits of both numbers are computed, until they differ. Therefore the
 distribution is exact. No floating-point number is used.
 
-Up to a scale of 512, a draw takes two random words and two table look-ups; each further digit takes
-two more of both. The time of a draw hardly depends on the drawn value.
+Up to a scale of 512, a draw takes two random 64-bit words and two table look-ups; each further
+digit takes two more of both. The time of a draw hardly depends on the drawn value.
 """
 
 from __future__ import annotations

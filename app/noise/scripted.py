@@ -1,4 +1,4 @@
-"""A noise source for unit tests, which returns given random words and fails after the last."""
+"""A noise source for unit tests, which returns given 64-bit words and fails after the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The noise source that serves a release: the operating system's random generator."""
+"""The noise source that serves a release: the operating system's random generator.
+
+A word is a uniform random 64-bit integer.
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ once are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (lin
 ``noisy_grid/`` (classifier from a few numeric features) and ``multiplicative_weights/``
 (statistics). ``voting/`` computes answers from votes, ``generations/`` has the privacy accounting
 of releases that accept more rows, ``budget/`` divides and adds up epsilon, and ``paper/`` has the
-parameters that the research papers print. Nothing here reads or writes files, databases or
-networks.
+parameters that Nandi and Bassily 2020 and Bassily, Thakkar, Thakurta 2018 print. Nothing here reads
+or writes files, databases or networks.
 
 * ``mechanisms.py`` is the table of the mechanisms of answers; ``mechanism_registration.py`` has the
   type of an entry of that table.

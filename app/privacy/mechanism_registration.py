@@ -9,8 +9,13 @@ for auditing.
 Relabelling gives each private row the label that a privately drawn rule predicts, before the models
 are trained.
 
-Some mechanisms compare a query's distance (the number of votes that may change without changing the
-leading label) with a noisy threshold.
+A query's distance is the number of votes that may change without changing the leading label. Some
+mechanisms have a stability test, which makes an answer unstable at random, more likely at a small
+distance: by a stability table, which has the probability for each distance, or by comparing the
+distance with a noisy threshold.
+
+The random draws of a relabelling rule and of a classifier may share a privacy account with the
+answers, in which the cost of answers and draws is computed together.
 """
 
 from __future__ import annotations
@@ -112,8 +117,8 @@ class AnswersAsked:
         hits_max: the largest number of unstable answers for which any generation may pay; None for
             T.
         is_by_cutoff: whether the stability table uses the Renyi order and the split of delta that
-            make it shortest at T, as the release's first entry says. A generation, which computes
-            its own T from the table, uses the older rule for the order and the split.
+            make it shortest at T, as the release's first ledger entry says. A generation, which
+            computes its own T from the table, uses the older rule for the order and the split.
 
     """
 
@@ -166,8 +171,8 @@ class State:
 
     Attributes:
         answered_count: the number of new answers that the models gave.
-        unstable_count: the number of units of the cutoff that are used up. An unstable label uses
-            one unit; an answer with scores uses 0 to 2.
+        unstable_count: the number of failed stability tests, which the cutoff limits: one for an
+            unstable label, and 0 to 2 for an answer with scores.
         halted: whether the models may give no further new answer, whatever the counters say.
         private_threshold_noise: rho, the noise on the threshold of the sparse vector technique;
             None for other mechanisms.
@@ -206,8 +211,8 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
     """Return the joint budget of relabelling and answers, divided between them.
 
     Raises:
-        ConfigurationError: relabelling costs at least ``2 ln L`` by Lemma L, and its share is
-            smaller.
+        ConfigurationError: the share of relabelling is below ``2 ln L``, its least cost with L
+            labels if the set of hypotheses depends on the private rows.
 
     """
     if asked.account is not None:
@@ -256,17 +261,17 @@ class MechanismRegistration:
             epsilon.
         fits: returns whether parameters are for a given number of labels and of answers.
         start: draws the noise that a run needs before its first query.
-        test: decides whether one query is stable, from its distance to instability; None if the
-            mechanism has no stability test, and so no scores.
+        test: decides whether one query is stable, from its distance; None if the mechanism
+            has no stability test, and so no scores.
         tests: decides several queries in order, up to the last allowed unstable answer; None if
             queries are decided one by one.
         keeps_threshold: whether the noise of a threshold is kept as secret state between answers.
         is_refreshed: whether a new noise of the threshold is drawn after each unstable answer.
         is_printed: whether sample size, T and k are those that a research paper prints.
-        decides_cells: whether a public cell may be decided once, with its answer then given to
+        decides_cells: whether a public cell may be answered once, with its answer then given to
             every vector in the cell, if the models vote by such cells.
-        counts_decisions: whether the mechanism serves releases that decide each cell once, and pays
-            for the decisions that one record can change and not for unstable answers.
+        counts_decisions: whether the mechanism serves releases that answer each public cell once,
+            and pays for the answers that one record can change and not for unstable answers.
         may_share_account: whether the answers' cost is computed by Renyi divergence, so that random
             draws before and after the answers may share their privacy account.
         orders_by_cutoff: whether the table of a new release without a shared account uses the Renyi
@@ -345,7 +350,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return a stability test as a step that releases the leading label if it is stable."""
+    """Return a stability test as a step that releases the leading label of a stable query."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource

@@ -1,4 +1,8 @@
-"""The table of answering mechanisms: a new mechanism is a folder and an entry here."""
+"""The table of answering mechanisms: a new mechanism is a folder and an entry here.
+
+An answering mechanism turns the models' votes on a query into a private answer, and has noise
+parameters, its *calibration*, for a privacy budget.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +51,8 @@ def serving_row(
         mechanism: the setting ``answers.mechanism``.
         calibration: the setting ``privacy.calibration``.
         class_count: the number L of labels.
-        counts_decisions: whether each public cell is decided once, and the decisions that one
-            record can change are counted; the entry for this case is used if the mechanism has one.
+        counts_decisions: whether each public cell is answered once, so that one record can change
+            two answers at most; the entry for this case is used if the mechanism has one.
 
     """
     rows = [row for row in _named(mechanism, calibration) if row.takes(class_count)]

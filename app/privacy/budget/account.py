@@ -1,15 +1,16 @@
-"""One privacy budget, by Renyi divergence, for a release's answers and random draws of rules.
+"""One privacy budget, by Renyi divergence, for a release's answers and random draws.
 
 **Algorithm.** Composition of Renyi divergences at one order (Mironov 2017). The cost of the
 exponential mechanism is computed from its bounded range, the length of the interval that contains
 the logarithms of its likelihood ratios (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
 
-**Claim.** Take a table of answers at Renyi order ``alpha`` that leaves room for the divergences of
-the draws. The answers and the draws together are (epsilon, delta)-differentially private under
-replacement of one record, epsilon being that of the account, whenever the draws are made and
-whatever queries are asked.
+**Claim.** Take a table of the probabilities by which queries are answered. Let it be made for Renyi
+order ``alpha`` and leave room for the divergences of the draws. The answers and the draws together
+are (epsilon, delta)-differentially private under replacement of one record, epsilon being that of
+the account, whenever the draws are made and whatever queries are asked.
 
-**Proof.** One moment of all outputs, in the induction of Theorem A (on stability tables):
+**Proof.** The induction of Theorem A (on tables of the probability of an unstable answer) also
+holds for the moment of the likelihood ratio of answers and draws together:
 ``app/privacy/budget/account_proof.md``.
 
 **Inputs and outputs.** In: shares of epsilon and a Renyi order, exact rationals, all public. Out:

@@ -37,7 +37,14 @@ def at_least(counts: Counts, trials: int, miss: float) -> Floats:
 
 
 def at_most(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return upper confidence bounds on proportions; arguments as in :func:`at_least`."""
+    """Return upper confidence bounds on proportions, from counts of successes.
+
+    Args:
+        counts: the numbers of successes, an array of any shape.
+        trials: the number of trials behind each count.
+        miss: the probability that a bound lies below the true proportion.
+
+    """
     found = _beta_quantile(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
     return np.where(counts < trials, found, 1.0)
 

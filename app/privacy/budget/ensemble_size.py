@@ -3,15 +3,17 @@
 The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
 configuration, so the number k of models reveals nothing about the rows:
 
-1. A query that deserves an answer should be unstable with probability at most
+1. A query on which two thirds of the votes agree should be unstable with probability at most
    ``min(1/100, T/(10 m))``, T being the cutoff and m the number of answers: then m such queries use
-   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance to
-   instability at which the table reaches this probability.
+   up a tenth of the cutoff. Without a cutoff the limit is 1/100. Let d be the distance at which the
+   table reaches this probability.
 2. If two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes have distance d.
-3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses. With
-   fewer rows, models of different chunks no longer agree.
+3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of hypotheses among
+   which the learner of the models searches. With fewer rows, models of different chunks no longer
+   agree.
 
-Models that vote by public cells get one row each, so k = n.
+Models that vote by public cells get one row each, so k = n. If each public cell is answered once,
+every vector in it gets the same recorded answer, so one record can change at most two answers.
 
 The module also computes an approximate table of the probabilities of unstable answers in floating
 point, for planning. It takes a fifth of the time of the exact table, and its probabilities differ
@@ -84,23 +86,14 @@ class ApproximateProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateDecisions(ApproximateProfile):
-    """Probabilities of an unstable answer by distance, if each public cell is answered once.
-
-    The distance of a query is the number of votes that may change without changing the leading
-    label. If each public cell is answered once, every vector in it gets the same recorded answer,
-    so one record can change at most two answers.
-    """
+    """Probabilities of an unstable answer by distance, if each public cell is answered once."""
 
 
 @lru_cache(maxsize=64)
 def approximate_decisions(
     *, epsilon: Fraction, delta: Fraction, draws: tuple[Draw, ...] = ()
 ) -> ApproximateDecisions:
-    """Return approximate probabilities of an unstable answer, if each cell is answered once.
-
-    If each public cell is answered once, every vector in it gets the same recorded answer, so one
-    record can change at most two answers.
-    """
+    """Return approximate probabilities of an unstable answer, if each cell is answered once."""
     own = left_for_answers(epsilon, draws)
     refuse_out_of_range(epsilon=own, delta=delta, cutoff=DECISIONS_MOVED)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
@@ -166,7 +159,7 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the largest probability of an unstable answer for queries that deserve an answer.
+    """Return the largest probability of an unstable answer if two thirds of the votes agree.
 
     At this probability m queries use up a tenth of the cutoff, or less if it is limited to 1/100.
     """

@@ -9,8 +9,9 @@ sample, and let the answers be ``(answers_epsilon, answers_delta)``-private in t
 Then relabelling and answers together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in
 all rows, where (epsilon_r, delta_r) and (epsilon_a, delta_a) are their charges. If they share one
 privacy account, the budget is that of ``app.privacy.budget.account``. Proof: sampling, composition
-and Lemma L, ``app/privacy/exponential/relabel_proof.md``. :func:`check` decides whether the claim
-holds, with every rounding on the safe side.
+and Lemma L (the cost of relabelling if the set of hypotheses depends on the private rows),
+``app/privacy/exponential/relabel_proof.md``. :func:`check` decides whether the claim holds, with
+every rounding on the safe side.
 
 Relabelling gives each private row the label that a privately drawn rule predicts, before the models
 are trained.

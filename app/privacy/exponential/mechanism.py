@@ -1,18 +1,18 @@
 """The exponential mechanism over a finite hypothesis class.
 
-**Algorithm.** McSherry and Talwar's exponential mechanism with the number of errors as score
-(lecture notes, "private PAC learning"; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm
-7, step 6).
+**Algorithm.** McSherry and Talwar's exponential mechanism, with the number of errors as the quality
+of a hypothesis (the private PAC learner of Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith 2008,
+as in lecture notes; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm 7, step 6).
 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, delta_truncation
 being a bound on the cost of rounding the weights to integers (truncation). Here epsilon is the
 whole share, which includes the cost of numerical error: if every weight is correct up to a factor
-e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account
+e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account with the answers
 (``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have
 range epsilon, and truncation costs the account at most delta_truncation. If a column names the
 person of each row, replace-one replaces all rows of a person, and n counts persons.
 
-**Proof.** The score has sensitivity 1 and the weights are exp(-epsilon errors/2):
+**Proof.** The number of errors has sensitivity 1 and the weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
@@ -24,7 +24,7 @@ caller that charged for it publishes it.
 **Utility.** With probability 1 - beta the hypothesis makes at most 2 (ln |H| + ln(1/beta)) /
 epsilon errors more than the best hypothesis in the class H.
 
-**Deviations.** A factor 2 that is missing in a line of the lecture notes is put back. The draw is
+**Deviations.** A factor 2 that is missing in a line of these lecture notes is put back. The draw is
 exact over the finite class: by factorisation, with integer weights, or over a list of all error
 counts, and never by a Markov chain.
 
@@ -68,8 +68,8 @@ class Parameters:
         delta_truncation: the delta that is withheld for the use of integer weights.
         row_count: the public number n of rows, or of persons.
         hypotheses: the hypothesis class, fixed by public choices.
-        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
-            shares of epsilon are added up.
+        account_epsilon: the joint epsilon of answers and draws if their cost is computed together,
+            in one privacy account; None if shares of epsilon are added up.
 
     """
 

@@ -21,7 +21,8 @@ neighbouring data sets share; both for the transcript with a fixed client:
 
 **Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
 part by part, n along the first axis, and labels int64 (n,), secret. With a public class there may
-be ``private_weights`` as in ``app.privacy.exponential.mechanism``. Out: ``Relabelled``, secret: the
+be ``private_weights``, the weight of each row in the count of errors, if a column names persons;
+the weights of one person's rows add up to at most 1, exactly. Out: ``Relabelled``, secret: the
 hypothesis and labels int64 (n,).
 
 **Utility.** The class contains a hypothesis without error on every relabelled chunk, so models of

@@ -1,8 +1,8 @@
 """A tree for ranking, drawn by balanced errors, with noisy counts of labels in its leaves.
 
 **Algorithm.** Three steps: the Laplace mechanism on the number of rows of each label; the
-exponential mechanism over trees, with the weighted number of errors as score; the Laplace mechanism
-on the counts of labels in the leaves of the drawn tree.
+exponential mechanism over trees, with the weighted number of errors as their quality; the Laplace
+mechanism on the counts of labels in the leaves of the drawn tree.
 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, epsilon being the
 sum of the epsilons of the three steps. If a column names the person of each row, replace-one
@@ -23,10 +23,10 @@ most 2 (ln |H| + ln(1/beta)) / epsilon_tree, H being the class of trees and epsi
 of the second step. A count is wrong by more than t with probability below
 ``e^(-t epsilon_leaves / 2)``, epsilon_leaves being the epsilon of the third step.
 
-**Deviations.** An error on a row of the most frequent label has a smaller weight, so that two
-leaves with the same most frequent label, but different proportions of it, differ in score. The
-weights are computed from the noisy numbers of rows and not from the rows. Every leaf has noise,
-even if no row lies in it.
+**Deviations.** An error on a row of the most frequent label has a smaller weight, so that a feature
+test that separates two leaves with the same most frequent label, but different proportions of it,
+can lower the weighted number of errors. The weights are computed from the noisy numbers of rows and
+not from the rows. Every leaf has noise, even if no row lies in it.
 
 **Raises.** ``InvariantError``: the three fractions do not divide epsilon, the share does not exceed
 the cost of numerical error, or the number of rows is not the public n.
@@ -107,8 +107,8 @@ class Parameters:
         division: the fractions of epsilon for the three steps.
         unit_count: the number of units in one record: 1, or a number that makes all rows' weights
             whole numbers of units.
-        account_epsilon: the epsilon of the privacy account to which the draw belongs; None if
-            shares of epsilon are added up.
+        account_epsilon: the joint epsilon of answers and draws if their cost is computed together,
+            in one privacy account; None if shares of epsilon are added up.
 
     """
 

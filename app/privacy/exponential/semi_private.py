@@ -10,9 +10,10 @@ are not protected.
 
 **Inputs and outputs.** ``parameters.hypotheses``: a public class restricted to m public points by
 its method ``restricted_to``. ``private_value``: rows as the restricted class encodes them (n along
-the first axis) and labels int64 (n,), secret; ``private_weights`` as in
-``app.privacy.exponential.mechanism``. Out: one hypothesis of the restricted class, which a caller
-that charged for it may publish.
+the first axis) and labels int64 (n,), secret. ``private_weights``: the weight of each row in the
+count of errors, if a column names persons; the weights of one person's rows add up to at most 1,
+exactly. Out: one hypothesis of the restricted class, which a caller that charged for it may
+publish.
 
 **Utility.** The excess error over the best hypothesis of the restricted class H~ is at most 2 (ln
 |H~| + ln(1/beta)) / (n epsilon), with probability 1 - beta.

@@ -2,11 +2,12 @@
 
 A generation is one such batch of rows.
 
-* ``accounts.py`` computes for how many unstable answers T_g a generation can pay, all generations
-  using one table of probabilities; ``accounts_proof.md`` has Theorem G, on these accounts and on
-  the quorum.
-* ``renyi_orders.py`` searches for the best order of Renyi divergence for a generation.
-* ``shared_table.py`` makes one table that is valid for several budgets.
+* ``accounts.py`` computes for how many unstable answers a generation can pay from its budget, if
+  the models of all generations vote together, by one table of the probabilities of an unstable
+  answer; ``accounts_proof.md`` proves that each generation keeps its budget (Theorem G).
+* ``renyi_orders.py`` searches for the order of Renyi divergence at which a generation can pay for
+  the most unstable answers.
+* ``shared_table.py`` makes one such table that keeps the budgets of several generations.
 * ``pooled_labels.py`` draws noisy counts of the labels in each public cell of a generation, and
   computes a label for each cell from the sums of these counts; ``pooled_labels_proof.md`` proves
   that each row pays for this once.

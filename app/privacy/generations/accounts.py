@@ -1,19 +1,22 @@
 """The number of unstable answers for which each added batch of rows can pay.
 
-**Algorithm.** Corollary G1: one stability table, of Theorem A or of Theorem C, serves for all
-generations, the batches of rows. A generation with its own budget has a privacy account, from which
-every unstable answer takes the table's price of one unstable answer. The generation stops voting
-with the unstable answer that uses the account up. Since all unstable answers have one price, the
-account is a counter.
+**Algorithm.** Corollary G1 of the proof: one stability table (the probability of an unstable answer
+at each distance) serves for all generations, the batches of rows. Theorem A (calibration
+``profile``) or Theorem C (calibration ``certified``) proves the table private. A generation with
+its own budget has a privacy account, from which every unstable answer takes the same price. The
+generation stops voting with the unstable answer that uses the account up, so the account is a
+counter.
 
-**Claim.** Consider a release in which all active generations vote and every unstable answer is
-charged to each of them. Take a generation whose account :func:`check` accepts, and which stops
-voting at its unstable answer number ``cutoff``. The outputs of the release are (epsilon,
-delta)-differentially private in every record of this generation, for any number of queries,
-generations and adaptive adversaries, under replacement of one record's whole history.
+**Claim.** Consider a release in which all active generations (those that have joined and not
+stopped) vote on each query that models answer, and every unstable answer is charged to each of
+them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
+answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
+every record of this generation, for any number of queries, generations and adaptive adversaries,
+under replacement of one record's whole history.
 
-**Proof.** For a record, the other generations are part of the adversary, and the Renyi induction is
-over the rest of its generation's account: ``app/privacy/generations/accounts_proof.md``.
+**Proof.** For a record, the other generations are part of the adversary. The induction, on a Renyi
+divergence, is over the rest of its generation's account:
+``app/privacy/generations/accounts_proof.md``.
 
 **Inputs and outputs.** In: the table's thresholds, 64-bit integers, and a generation's epsilon and
 delta for answers, exact rationals; all public. Out: the generation's account, public. No private
@@ -119,11 +122,9 @@ class ProfileAccount:
 def open_account(table: ProfileTable, *, epsilon: Fraction, delta: Fraction) -> ProfileAccount:
     """Return the privacy account of a batch of rows that allows the most unstable answers.
 
-    The account is the part of the privacy budget that unstable answers use up, at a fixed price for
-    each. A batch of rows is a generation.
-
     Args:
-        table: the stability table of the release, whose answers share no account with draws.
+        table: the stability table of the release; no draw of a relabelling rule or of a classifier
+            may share the account of its answers.
         epsilon: the generation's share of epsilon for answers.
         delta: the generation's share of delta for answers.
 

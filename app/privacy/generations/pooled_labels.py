@@ -28,6 +28,9 @@ is from the exact discrete Laplace distribution on integers.
 
 **Raises.** ``InvariantError``: parameters out of range, more rows than the generation has slots, or
 stored counts of a wrong shape.
+
+A slot is the fixed place of one row, or of the rows of one person. The number of slots is public,
+and a slot may be empty.
 """
 
 from __future__ import annotations
@@ -55,8 +58,6 @@ STORED: Final = np.dtype("<i8")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """The public parameters of the noisy label counts over one batch of rows.
-
-    A slot is the fixed place of one row, or of the rows of one person.
 
     Attributes:
         cell_count: the number C of public cells.

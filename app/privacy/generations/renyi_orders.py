@@ -1,8 +1,8 @@
 """A search, in floating point, for the Renyi order that allows the most unstable answers.
 
 No claim relies on the search: ``accounts.py`` checks the order and the number of unstable answers
-exactly. The distance of a query is the number of votes that may change without changing the leading
-label.
+exactly. The order is that of the Renyi divergence by which the cost of answers is computed. The
+distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """One table of unstable answers' probabilities that keeps the budgets of several batches.
 
-The table is for generations (batches of rows) with different budgets. Its first threshold is the
-largest first threshold that any of the budgets needs. Each later threshold is the smallest one
-below its predecessor that *every* budget's inequality accepts. Theorem G applies to such a table,
-since each budget's inequality holds for all pairs of neighbouring thresholds:
-``app/privacy/generations/accounts_proof.md``. The theorem would not apply to the larger of two
-tables, threshold by threshold, because the inequality of each table accepts only that table's own
-steps.
+A stability table has one threshold for each distance of a query, which is the number of votes that
+may change without changing the leading label. An answer is unstable if a random 64-bit integer is
+below the threshold. Each budget has an inequality (``app.privacy.stability.table_inequality``),
+which limits how far the thresholds of two neighbouring distances may differ.
 
-The inequality limits how far two neighbouring probabilities of an unstable answer may differ.
+The table of this module is for generations (batches of rows) with different budgets. Its first
+threshold is the largest first threshold that any of the budgets needs. Each later threshold is the
+smallest one below its predecessor that *every* budget's inequality accepts. Therefore each
+generation keeps its budget (Theorem G, ``app/privacy/generations/accounts_proof.md``). The theorem
+would not apply to a table that takes the larger threshold of two tables at each distance, because
+two neighbouring thresholds could then come from different tables.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 class JointInequality(Inequality):
     """The inequality that a table of probabilities must meet for several budgets at once.
 
-    It limits how far the probabilities of an unstable answer may differ between two neighbouring
-    distances, for each budget.
+    For each budget it limits how far the probabilities of an unstable answer may differ between two
+    neighbouring distances.
     """
 
     def __init__(self, accounts: Sequence[ProfileAccount]) -> None:
@@ -50,13 +52,9 @@ class JointInequality(Inequality):
 def joint_thresholds(accounts: Sequence[ProfileAccount]) -> tuple[int, ...]:
     """Return the thresholds of a stability table that keeps every batch's budget.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     Args:
-        accounts: the privacy accounts of all generations that may vote together; the table keeps
-            the cutoff, Renyi order and price of each account.
+        accounts: the privacy accounts of all generations that may vote together. Each has the
+            budget of a generation, as a cutoff, a Renyi order and the price of an unstable answer.
 
     """
     inequality = JointInequality(accounts)

@@ -1,5 +1,6 @@
 """Private query release with public data: a noisy table of expected labels for statistics.
 
 * ``mechanism.py`` draws the table by private multiplicative weights.
-* ``calibration.py`` finds the table's noise, threshold and number of updates.
+* ``calibration.py`` finds the noise, the number of updates (corrections of the table by a noisy
+  count), and the threshold of the error above which a count is corrected.
 """

@@ -23,7 +23,8 @@ them, with every rounding on the safe side. The division of epsilon, L and A onl
 and are computed in doubles.
 
 A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors.
+(updates), in passes that test for smaller and smaller errors. The paper is Bassily, Cheu, Moran,
+Nikolov, Ullman, Wu 2020; its ``alpha`` is the accuracy target of the table.
 """
 
 from __future__ import annotations

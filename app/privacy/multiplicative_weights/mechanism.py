@@ -21,16 +21,18 @@ in total, secret. If a column names persons it is float64 (C,), the sum of the r
 
 **Utility.** Unless noise exceeds its bound, every count is within t + L rows after the pass that
 tests for errors of t rows, L being the bound on a test's noise. If ``2 U a^2 > ln C``, U being the
-number of updates and ``a`` as in ``calibration.py``, all passes are completed.
+number of updates, ``a n = threshold - L - 1/2`` and ``threshold`` that of the last pass, all passes
+are completed.
 
-**Deviations.** A query is (1+h)/2 at accuracy alpha/4, h being the hypothesis with values -1 and
-+1, since the mean of h itself would move by 2/n, which the paper misses. Each query has one integer
-test in place of two. The noise of tests and of the U noisy counts is discrete and exact, and
-epsilon is composed exactly. Queries are tested in passes for smaller and smaller errors, so that
-the U updates are first used for large errors. An update moves the query's count in the table to the
-nearest value that the noisy count proves possible, which improves the table at least as much as a
-step of fixed size. After update U the table keeps all counts tested so far, and says how many
-passes are complete. n is public. If rows are weighted, each count is rounded to whole persons.
+**Deviations.** A query is (1+h)/2 at accuracy alpha/4, alpha being the paper's accuracy target and
+h the hypothesis with values -1 and +1, since the mean of h itself would move by 2/n, which the
+paper misses. Each query has one integer test in place of two. The noise of tests and of the U noisy
+counts is discrete and exact, and epsilon is composed exactly. Queries are tested in passes for
+smaller and smaller errors, so that the U updates are first used for large errors. An update moves
+the query's count in the table to the nearest value that the noisy count proves possible, which
+improves the table at least as much as a step of fixed size. After update U the table keeps all
+counts tested so far, and says how many passes are complete. n is public. If rows are weighted, each
+count is rounded to whole persons.
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
 persons, in C cells.

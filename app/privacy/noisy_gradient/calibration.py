@@ -80,9 +80,9 @@ def covers(
     """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
 
     If simple bounds already decide the answer, the long series is not computed: no noise covers a
-    very large separation q, the squared shift divided by the variance, and if ``epsilon > q/2``,
-    the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``, where
-    ``a = (epsilon - q/2)^2 / q``.
+    very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
+    ``epsilon > q/2``, the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``,
+    where ``a = (epsilon - q/2)^2 / q``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):
@@ -213,7 +213,8 @@ def calibrate(
     Args:
         epsilon: the epsilon of the whole descent, from 1e-6 to 1000.
         delta: the delta of the whole descent, from 1e-200 to 0.5.
-        step_weights: the precision of each step, one or more positive integers.
+        step_weights: a positive integer for each of one or more steps; a step with a larger weight
+            has less noise.
 
     Raises:
         ConfigurationError: the budget is out of range.
@@ -239,8 +240,9 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return how far one record can move gradient descent, in squared noise deviations.
 
     The bound holds for all numbers and weights of steps, because the noise found by
-    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a privacy
-    account of Renyi order alpha, all steps together have a divergence of at most ``alpha / 2``
+    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a joint
+    privacy account, where the cost of the answers and of the descent is computed together by a
+    Renyi divergence of order alpha, all steps together have a divergence of at most ``alpha / 2``
     times this bound.
 
     Args:
@@ -257,6 +259,11 @@ def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def check_separation(calibration: NoisyGradientCalibration, bound: Fraction) -> None:
     """Check that one record moves the descent no further than its privacy account allows.
+
+    Args:
+        calibration: the noise of the descent.
+        bound: the squared distance, in variances of the noise, for which the joint account of
+            answers and descent pays; :func:`separation_bound` computes it.
 
     Raises:
         InvariantError: a record can move the descent further.

@@ -2,7 +2,9 @@
 
 No private number is used; ``docs/utility.md`` names the data on which the constants were tried.
 
-A kernel score is a linear score whose inputs include random cosine features of the numbers.
+A linear score is a weighted sum of a row's features, by which a linear classifier chooses a label.
+A kernel score is a linear score whose features include waves, which are random cosine features of
+the numeric features.
 """
 
 from __future__ import annotations
@@ -114,7 +116,10 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
-    """Return whether gradient descent is expected to give a better classifier than a drawn tree."""
+    """Return whether gradient descent is expected to give a better classifier than a drawn tree.
+
+    The tree is a decision tree drawn by the exponential mechanism.
+    """
     return row_count * epsilon >= LINEAR_FROM
 
 

@@ -1,9 +1,11 @@
 """A linear classifier by noisy gradient descent, with one noisy sum over rows per step.
 
 **Algorithm.** Gradient descent over all rows on a logistic loss, with clipped rows and Gaussian
-noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The inputs of the
-score are terms (feature tests, conjunctions of them, numbers or cosine features), made uncorrelated
-by a linear map that is computed from public points. The mean of the later iterates is released.
+noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The classifier's
+score of a label is a weighted sum of terms (feature tests, conjunctions of them, numeric features,
+or random cosine features of them). A linear map that is computed from public points turns a row's
+terms into uncorrelated coordinates, to which the weights apply. The mean of the later iterates is
+released.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the noise variance that
 ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and the terms computed
@@ -21,8 +23,9 @@ int64 (n,), secret. Out: ``Weights`` of the public coordinates, which become pub
 that charged for them publishes them.
 
 **Utility.** Each coordinate of a mean gradient has noise of standard deviation sqrt(c v / a_t + 16)
-/ (n unit WHOLE), with c, v and a_t as in ``calibration.py`` and the constants ``unit`` and
-``WHOLE`` of the rounding. The mean of the later iterates has less noise than the last iterate.
+/ (n unit WHOLE). Here c v / a_t + 16 is the noise variance of step t (``calibration.py``), and
+``unit`` and ``WHOLE`` are constants of the rounding. The mean of the later iterates has less noise
+than the last iterate.
 
 **Deviations.** A row adds an integer vector: its coordinates and the residual of its label are
 rounded to public grids before they are multiplied, and sums and noise are exact, so no rounding
@@ -89,8 +92,8 @@ class Parameters:
         class_count: the number L of labels.
         row_count: the public number n of rows, or of persons.
         calibration: the noise variance of every step.
-        has_holes: whether ``row_count`` counts slots, some of which may be empty; an empty slot
-            adds zero to a sum.
+        has_holes: whether ``row_count`` counts slots, each the fixed place of one row or
+            person, some of which may be empty; an empty slot adds zero to a sum.
 
     """
 
@@ -137,7 +140,8 @@ class Weights:
     """The released weights of a linear score.
 
     Attributes:
-        values: the real weights, shape ``(p, s)`` for p coordinates and s scores.
+        values: the real weights, shape ``(p, s)`` for p coordinates and s scores: one score for two
+            labels, otherwise one for each label.
 
     """
 

@@ -7,7 +7,7 @@ resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discr
 of all resolutions (levels). If a column names the person of each row, replace-one replaces all rows
 of a person, and n counts persons.
 
-**Proof.** One record moves a level's numbers by two in sum. At level l, with epsilon_l, Laplace
+**Proof.** One record moves a level's counts by two in sum. At level l, with epsilon_l, Laplace
 noise of scale ``2 / epsilon_l`` covers this change, and the costs of levels add up:
 ``app/privacy/noisy_grid/proof.md``.
 
@@ -18,7 +18,7 @@ the weights of one person's rows add up to at most 1, exactly. Out: for each lev
 cell, integers in units of ``1 / unit_count`` record, which become public when a caller that charged
 for them publishes them.
 
-**Utility.** The number of a cell at level l is wrong by more than t with probability below
+**Utility.** The count of a cell at level l is wrong by more than t with probability below
 ``e^(-t epsilon_l / 2)``.
 
 **Deviations.** With two labels a cell has one number, the difference of its two label counts. One
@@ -153,10 +153,11 @@ def draw_counted(
 def tally(
     parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the exact counts of all cells at all resolutions in one array; secret and additive.
+    """Return the exact counts of all cells at all resolutions in one array; secret.
 
-    Each row counts as 1. To count weighted rows, call this function for the rows of one weight at a
-    time, and multiply the results by the weights.
+    The counts of several parts of the rows may be added. Each row counts as 1. To count weighted
+    rows, call this function for the rows of one weight at a time, and multiply the results by the
+    weights.
     """
     counts = level_counts(parameters, encoded, labels)
     return np.concatenate([each.ravel() for each in counts])

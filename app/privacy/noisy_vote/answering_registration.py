@@ -1,6 +1,6 @@
 """The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
 
-There are four entries: for two labels and for more labels, each also for releases that decide each
+There are four entries: for two labels and for more labels, each also for releases that answer each
 public cell once.
 
 With two labels the noise is a table that gives the probability of each label by its number of

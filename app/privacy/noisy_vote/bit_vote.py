@@ -2,7 +2,7 @@
 
 **Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4), with a table
 in place of the distance to instability and the stability test. If v models vote for label 1, label
-1 is answered with probability ``P(v) / 2^64``, otherwise label 0.
+1 is answered with probability ``P(v) / 2^64``, otherwise label 0; ``P(v)`` is the table's integer.
 
 **Claim.** With a table that passes ``app.privacy.noisy_vote.vote_table.check``, the answers to m
 adaptive queries are (epsilon, delta)-differentially private under replacement of one record,
@@ -19,9 +19,9 @@ words that give this label.
 **Utility.** Label 1 with v votes is answered with probability exactly ``P(v) / 2^64``, and label 0
 with the remaining probability.
 
-**Deviations.** The label is drawn by the table, without noise on the counts, so no count is paid
-for. Every query is answered and no answer is unstable; the run ends after m answers. A tie of an
-even number k of votes is decided by a fair coin.
+**Deviations.** The label is drawn by the table, without noise on the counts, so no noisy count is
+paid for. Every query is answered and no answer is unstable; the run ends after m answers. A tie of
+an even number k of votes is decided by a fair coin.
 
 **Raises.** ``InvariantError``: parameters out of range, counts that do not add up to k votes, or a
 step after answer m; the state does not change.

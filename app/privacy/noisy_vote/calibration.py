@@ -25,7 +25,8 @@ safe side.
 The mechanism adds noise to each label's number of votes, and answers the label with the largest
 sum.
 
-In the noisy vote every answer has a label, which random noise may change.
+In the noisy vote every answer has a label, which random noise may change. A run is all m answers
+together.
 
 The lead of a label is its number of votes minus that of the next label.
 """

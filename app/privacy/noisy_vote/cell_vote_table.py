@@ -5,8 +5,8 @@ neighbouring data sets. Take a table, or a noise variance, that passes its modul
 ``DECISIONS_MOVED`` answers. Then all answers together are (epsilon, delta)-differentially private.
 Proof: ``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted decisions*.
 
-The claim requires that each cell is decided once and its answer reused. If a cell were decided
-twice, it would count as two.
+A decision is the answer given for one cell. The claim requires that each cell is decided once and
+its answer reused. If a cell were decided twice, it would count as two decisions.
 
 The table gives the probability of each label by its number of votes.
 

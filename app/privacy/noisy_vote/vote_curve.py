@@ -76,7 +76,13 @@ class VoteCurve:
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
     """Return ``alpha - 1`` times the Renyi divergence that a budget allows, at each order alpha.
 
-    The Renyi divergence is that of all answers of the run together.
+    The Renyi divergence is that of all answers together.
+
+    Args:
+        excess: Renyi orders alpha, each less one.
+        epsilon: the epsilon of all answers together.
+        delta: the delta of all answers together.
+
     """
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)

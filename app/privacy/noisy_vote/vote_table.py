@@ -10,9 +10,9 @@ the two labels in the closest vote are each other's neighbours. Proof:
 ``app/privacy/noisy_vote/bit_vote_proof.md``.
 
 The number k is chosen after the table, so the table is built for even and for odd k, at one Renyi
-order and one price per answer. The parameters are rationals, fixed before a table is built.
-:func:`check` decides from the stored table every condition of the claim, with every rounding on the
-safe side.
+order ``alpha`` and one price per answer, ``alpha - 1`` times the answer's Renyi divergence. The
+parameters are rationals, fixed before a table is built. :func:`check` decides from the stored table
+every condition of the claim, with every rounding on the safe side.
 
 The table gives the probability of each label by its number of votes.
 

@@ -1,4 +1,8 @@
-"""The table entry of the sparse vector technique with the constants that the papers print."""
+"""The table entry of the sparse vector technique with the constants that the papers print.
+
+The papers are Nandi and Bassily 2020, and Bassily, Thakkar, Thakurta 2018. The table is that of the
+answering mechanisms, ``app/privacy/mechanisms.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """The parameters of the mechanisms as the papers print them, with errors corrected.
 
-Sources: Nandi and Bassily 2020, Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018, Algorithms
-3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into shares, and
-delta-hat and the threshold for soft labels are corrected. The integer T (the cutoff) enters the
-formulas of lambda (the noise scale), w (the threshold) and k (the number of models). The number n'
-of sampled rows is rounded down, and T, k and the number m_o of public queries are rounded up.
+Sources: Nandi and Bassily 2020 (NB), Algorithms 3 to 5, and Bassily, Thakkar, Thakurta 2018 (BTT),
+Algorithms 3 to 6, with four errors corrected: T is an integer, the caller splits epsilon into
+shares, and delta-hat (the delta of the sparse vector technique for one copy of a record) and the
+threshold for answers with scores are corrected. The integer T (the cutoff) enters the formulas of
+lambda (the noise scale), w (the threshold) and k (the number of models). The number n' of sampled
+rows is rounded down, and T, k and the number m_o of queries for the semi-private learner (the
+classifier after the models) are rounded up.
 
 The parameters are real numbers, for planning and for a release as in the papers; their privacy is
 proved in the papers.
@@ -112,8 +114,6 @@ def sparse_vector_parameters(
 def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
     """Return the paper's limit of unstable answers, T, before rounding (BTT Corollary 4.1).
 
-    BTT is Bassily, Thakkar and Thakurta 2018.
-
     Args:
         alpha: the error rate of the learner on a chunk, which includes the least error rate in its
             hypothesis class.
@@ -185,7 +185,7 @@ def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
 def public_query_count(*, alpha: float, beta: float, dimension: int) -> float:
     """Return the paper's number of public queries, m_o, before rounding up (NB Algorithm 4).
 
-    NB is Nandi and Bassily 2020.
+    The models answer these queries before a classifier is published.
     """
     return 32 * (dimension * math.log(1 / alpha) + math.log(1 / beta)) / alpha
 

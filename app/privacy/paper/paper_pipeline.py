@@ -1,9 +1,10 @@
 """Relabelling and answers with the constants of the papers, checked in every step.
 
-The parameters are the printed ones (:mod:`app.privacy.paper.paper`), as rationals that are rounded
-to the safe side. Their privacy is not taken from the papers but decided here: for the sparse vector
-technique by :func:`app.privacy.sparse_vector.calibration.check`, and for the draw with replacement,
-relabelling and sampling by :func:`app.privacy.budget.sampled_budget.check`.
+The papers are Nandi and Bassily 2020 (NB), and Bassily, Thakkar, Thakurta 2018. The parameters are
+the printed ones (:mod:`app.privacy.paper.paper`), as rationals that are rounded to the safe side.
+Their privacy is not taken from the papers but decided here: for the sparse vector technique by
+:func:`app.privacy.sparse_vector.calibration.check`, and for the draw with replacement, relabelling
+and sampling by :func:`app.privacy.budget.sampled_budget.check`.
 
 Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper". The claim does
 not depend on the number k of chunks: with fewer chunks than printed, only accuracy suffers.
@@ -112,12 +113,10 @@ def paper_calibration(
 ) -> svt.SvtCalibration:
     """Return the sparse vector's parameters with the paper's constants (NB Algorithm 5).
 
-    NB is Nandi and Bassily 2020.
-
     The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
     ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``
-    and ``D = delta-hat``, and let ``b1`` and ``b2`` be the scales of the noise rho on the threshold
-    w and of the noise nu on a query:
+    and ``D = delta-hat`` for the budget of one copy of a record in the sample, and let ``b1`` and
+    ``b2`` be the scales of the noise rho on the threshold w and of the noise nu on a query:
 
     * The queries up to and including one unstable answer cost
       ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T
@@ -184,9 +183,9 @@ def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
 def copies_max(delta: Fraction) -> int:
     """Return the most copies of a record in a sample, except with probability ``delta/2``.
 
-    A record is drawn ``Binomial(n', 1/n')`` times, n' being the sample's size. For delta up to
-    :data:`~app.privacy.paper.paper.DELTA_MAX` the claim of Lemma 8 of Nandi and Bassily 2020 holds,
-    with an error corrected.
+    The sample is drawn with replacement, so a record is drawn ``Binomial(n', 1/n')`` times, n'
+    being the sample's size. The bound ``ln(2/delta)`` is that of Lemma 8 of Nandi and Bassily 2020,
+    with an error corrected; it holds for delta up to :data:`~app.privacy.paper.paper.DELTA_MAX`.
     """
     return math.floor(math.log(2 / delta) * (1 - 2.0**-40))
 

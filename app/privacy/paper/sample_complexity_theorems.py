@@ -1,15 +1,16 @@
-"""The papers' theorems on sample complexity, evaluated as numbers.
+"""Published theorems on how many private rows suffice, evaluated as numbers.
 
-Each theorem states a number of private rows that is sufficient. If a theorem says ``O(...)``, the
-value ``rows`` is the expression in brackets, times the constant of the proof if the proof states
-one (:attr:`Constant.PROVED`), otherwise times one (:attr:`Constant.NOT_STATED`). The value
-``rows_explicit`` is the number of rows with every constant stated; it uses k as printed, and bounds
-from textbooks for results that the papers call "standard".
+If a theorem says ``O(...)``, the value ``rows`` of its :class:`Bound` is the expression in
+brackets, times the constant of the proof if the proof states one (:attr:`Constant.PROVED`),
+otherwise times one (:attr:`Constant.NOT_STATED`). The value ``rows_explicit`` is the number of rows
+with every constant stated. It uses the number k of models as printed, and bounds from textbooks for
+results that the papers call "standard".
 
 Sources: Nandi and Bassily 2020 (NB), Theorems 7 and 11; Bassily, Thakkar, Thakurta 2018 (BTT),
 Theorems 4.3, 4.4, 4.6 and 4.7 and Claim 4.5; Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020 (PAP),
-Theorem 10 by Lemma 7; the lecture notes' private PAC learner. Differences from the printed theorems
-are listed in ``docs/planning.md``, "What the theorems say, and where they slip".
+Theorem 10 by Lemma 7; and the private PAC learner of Kasiviswanathan, Lee, Nissim, Raskhodnikova,
+Smith 2008, as in lecture notes. Differences from the printed theorems are listed in
+``docs/planning.md``, "What the theorems say, and where they slip".
 
 In the textbook bounds ``d`` is the VC dimension, at least 1, and ln the natural logarithm. Each
 bound is a real number, to be rounded up, and is large enough for the growth function to be at most
@@ -21,7 +22,9 @@ Theorems 4.2 and 4.3.
 The numbers are for planning; no promise of a release relies on them.
 
 In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
-d the VC dimension and gamma the least error rate in the hypothesis class.
+k the number of models, T the number of unstable answers after which the models stop, d the VC
+dimension and gamma the least error rate in the hypothesis class. A student is a model that is
+trained on queries with their released labels.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class Targets:
         best_error: gamma, the least error rate in the hypothesis class, in [0, 1).
         dual_dimension: p, the dual VC dimension, at least 1; None for ``2^(d+1) - 1``, the largest
             possible value.
-        hypothesis_count: the size of the finite class of the lecture notes; None for
+        hypothesis_count: the size of the finite class of the private PAC learner; None for
             ``(e m_o/d)^d``, the number of labellings of m_o public points (Sauer).
 
     """
@@ -271,9 +274,6 @@ def universal_queries(targets: Targets) -> Bound:
 def ensemble_realizable(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` right answers of m, realizable case (BTT Theorem 4.3).
 
-    BTT is Bassily, Thakkar and Thakurta 2018, and BEHW is Blumer, Ehrenfeucht, Haussler and Warmuth
-    1989. T is the number of unstable answers after which the models stop.
-
     ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
     alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
     n(alpha, beta/k)``, where n(alpha, beta) is the number of :func:`realizable_rows`.
@@ -283,9 +283,6 @@ def ensemble_realizable(targets: Targets) -> Bound:
 
 def ensemble_agnostic(targets: Targets) -> Bound:
     """Return the row count for ``m - T`` right answers of m, agnostic case (BTT Theorem 4.4).
-
-    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999. T is the number
-    of unstable answers after which the models stop.
 
     ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
     >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)``, where n(alpha, beta) is
@@ -306,8 +303,6 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 def student_realizable(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
 
-    BTT is Bassily, Thakkar and Thakurta 2018, and AB is Anthony and Bartlett 1999.
-
     The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
     explicit number takes as m the number of :func:`agnostic_rows`, for training the student.
     """
@@ -317,7 +312,7 @@ def student_realizable(targets: Targets) -> Bound:
 def student_agnostic(targets: Targets) -> Bound:
     """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
-    The number of rows is that of Theorem 4.4, with m as in Theorem 4.6.
+    The number of rows is that of Theorem 4.4 at ``m = (d + ln(1/beta)) / alpha^2`` answers.
     """
     error = 15 * targets.alpha + 7 * targets.best_error
     return replace(_student(_confident(targets), Setting.AGNOSTIC), error=error)
@@ -380,9 +375,8 @@ def _confident(targets: Targets) -> Targets:
 def query_release(targets: Targets) -> Bound:
     """Return the row count for a table of means, each within alpha (PAP Theorem 10).
 
-    In the formulas alpha is the accuracy target, beta the failure probability, m the number of
-    queries, d the VC dimension, p the dual VC dimension, H~ the class restricted to the public
-    points and X the set of its cells.
+    In the formulas p is the dual VC dimension, H~ the class restricted to the public points and X
+    the set of its cells.
 
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  The explicit number takes the points of
@@ -419,12 +413,10 @@ def query_release(targets: Targets) -> Bound:
 def private_learner(targets: Targets) -> Bound:
     """Return how many rows make a rule drawn by the exponential mechanism nearly the best.
 
-    In the formulas alpha is the accuracy target, beta the failure probability and |H| the number of
-    hypotheses.
-
-    With ``a = alpha/3`` and ``b = beta/2`` the number is the larger of
-    ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and ``3 (ln(2|H|) + ln(1/b)) / a^2``, at
-    which all error rates on the rows are within a of the true ones.
+    |H| is the number of hypotheses. With ``a = alpha/3`` and ``b = beta/2`` the number is the
+    larger of ``2 (ln|H| + ln(1/b)) / (epsilon a)``, for the draw, and
+    ``3 (ln(2|H|) + ln(1/b)) / a^2``, at which all error rates on the rows are within a of the true
+    ones.
     """
     accuracy, confidence = targets.alpha / 3, math.log(2 / targets.beta)
     size = _ln_hypotheses(targets)

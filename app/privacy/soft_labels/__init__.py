@@ -1,4 +1,5 @@
 """Answers with scores: the interval of scores on which enough models agree, or none.
 
-* ``mechanism.py`` is one step; its noise is that of the stability test that it uses.
+* ``mechanism.py`` answers one query; its noise is that of the stability test that it uses, which
+  makes an answer unstable at random if a few votes could change it.
 """

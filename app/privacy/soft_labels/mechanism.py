@@ -2,9 +2,10 @@
 
 **Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018, Algorithms 6 to
 8), corrected. The k models' scores of a query are counted in a histogram of equal bins. If a
-stability test passes, the bin with the most scores is released. If it fails, the query uses one of
-T units, and the scores are counted in a second histogram, whose edges are shifted by half a bin and
-which is tested in the same way. The run ends when T units are used.
+stability test passes, the bin with the most scores is released. If it fails, the scores are counted
+in a second histogram, whose edges are shifted by half a bin and which is tested in the same way.
+The run ends at failed test T, T being the cutoff. A stability test passes or fails at random, and
+passes more likely the more scores could change without changing the fullest bin.
 
 **Claim.** As private as the inner stability test is for T unstable answers and any number of
 queries: ``app.privacy.stability.mechanism`` with its table of probabilities, or
@@ -16,7 +17,7 @@ inner mechanism: ``app/privacy/soft_labels/proof.md``.
 **Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k models for B queries, secret; a value
 that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, the number of bins,
 2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
-none; and the number of units that the query used.
+none; and the number of the query's failed tests.
 
 **Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has
 distance ceil(k/6) - 1 or more to instability, and the released mid-point is within half a bin plus
@@ -24,13 +25,13 @@ r of the value (Theorem 5.14).
 
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
-counts the units, and unit T ends the run. Distances are those of Lemma S and the noise is that of
-the inner mechanism. The counter, the distances and the noise each correct an error in the paper.
-Theorem 5.14 prints half a bin without r, which is false if a value and its scores lie on different
-sides of an edge. The theorem prints T for the number of queries that need the second histogram,
-which is T - 1 with the corrected counter.
+counts the failed tests of both histograms, and failed test T ends the run. Distances are those of
+Lemma S and the noise is that of the inner mechanism. The counter, the distances and the noise each
+correct an error in the paper. Theorem 5.14 prints half a bin without r, which is false if a value
+and its scores lie on different sides of an edge. The theorem prints T for the number of queries
+that need the second histogram, which is T - 1 with the corrected counter.
 
-**Raises.** ``InvariantError``: a precision out of range, or a step after the last unit; the state
+**Raises.** ``InvariantError``: a precision out of range, or a step after failed test T; the state
 does not change.
 """
 
@@ -127,7 +128,7 @@ class Outcome:
 
     Attributes:
         released_bin: the bin on which the models agree; None if the query is unstable.
-        hit_count: the number of units of the cutoff that the query used, 0 to 2.
+        hit_count: the number of the query's failed stability tests, 0 to 2.
 
     """
 
@@ -182,7 +183,7 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query: no units used, and the threshold's noise if any."""
+    """Return the state before the first query: no failed test, and the threshold's noise if any."""
     return row_of(parameters).start(parameters, noise)
 
 

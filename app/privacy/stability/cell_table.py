@@ -2,10 +2,10 @@
 
 Claim: a decision is the answer given for one cell. Of any number of adaptive decisions, let at most
 ``DECISIONS_MOVED`` have different votes on neighbouring data sets. Let a mechanism make a decision
-at distance ``d`` to instability "unstable" if a new uniform 64-bit word is below
-``thresholds[min(d, last)]``, and otherwise release the label with the most votes. It is then
-(epsilon, delta_svt + delta_release)-differentially private, without a cutoff. Proof:
-``app/privacy/stability/proof.md``, *Counted decisions*.
+at distance ``d`` "unstable" if a new uniform 64-bit word is below ``thresholds[min(d, last)]``, and
+otherwise release the label with the most votes. It is then (epsilon, delta_svt +
+delta_release)-differentially private, without a cutoff. Proof: ``app/privacy/stability/proof.md``,
+*Counted decisions*.
 
 The claim requires that each cell is decided once and its answer reused; if a cell were decided
 twice, it would count as two decisions. The table is used by releases that decide each public cell
@@ -15,6 +15,10 @@ A stability table has one threshold for each distance; the distance of a query i
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold. If each public cell is answered once, every vector in it gets the
 same recorded answer, so one record can change at most two answers.
+
+The price ``ln R`` of a decision is its cost in the privacy proof: a decision with different votes
+on neighbouring data sets multiplies by at most ``R`` the moment (of order ``alpha``, the Renyi
+order) of the likelihood ratio of the outputs on two neighbouring data sets.
 """
 
 from __future__ import annotations
@@ -215,10 +219,6 @@ def _calibrated(
 
 def check(table: DecisionTable) -> None:
     """Raise an error unless the table keeps the privacy claim.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
 
     Raises:
         InvariantError: a condition of the privacy claim does not hold.

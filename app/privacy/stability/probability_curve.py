@@ -6,6 +6,10 @@ as its log-odds (logit), so that the probability and its complement both have fu
 precision near 0 and 1.
 
 The distance of a query is the number of votes that may change without changing the leading label.
+
+The price ``ln R`` of an answer is its cost in the privacy proof: the answer multiplies by at most
+``R`` the moment (of order ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two
+neighbouring data sets.
 """
 
 from __future__ import annotations

@@ -1,16 +1,21 @@
 """The inequality between neighbouring thresholds of a stability table, in decimals.
 
-A table of Theorem A is a list of integers ``P`` out of ``M = 2**64``; a query at distance ``d`` is
-unstable with probability ``P[d] / M``. On neighbouring data sets the distances of one query differ
-by at most 1, which gives adjacent thresholds ``P`` and ``Q``. The theorem requires, for both orders
-of the pair, with the Renyi order alpha and the price ``ln R`` of an unstable answer::
+A stability table (Theorem A) is a list of thresholds, integers ``P`` out of ``M = 2**64``; a query
+at distance ``d`` is unstable if a random 64-bit integer is below ``P[d]``, so with probability
+``P[d] / M``. The distance is the number of votes that may change without changing the leading
+label. On neighbouring data sets the distances of one query differ by at most 1, which gives
+adjacent thresholds ``P`` and ``Q``. The inequality limits how far they may differ. The theorem
+requires, for both orders of the pair, with the Renyi order alpha and the price ``ln R`` of an
+unstable answer::
 
     (P/M)^alpha (Q/M)^(1-alpha) / R + (1-P/M)^alpha (1-Q/M)^(1-alpha) <= 1
 
-The number of queries is unlimited, so an excess ``v`` over 1 would compound to ``(1+v)^queries``.
-Therefore everything here is computed in exact integers and in decimals of :data:`DIGITS` digits,
-and a left side is accepted only if it is below 1 by at least :data:`MARGIN`, which is far larger
-than every rounding error (see :func:`rounding_error`).
+The price is the privacy cost of an unstable answer: each one multiplies by at most ``R`` the moment
+(of order alpha) of the likelihood ratio of the outputs on two neighbouring data sets. A stable
+answer costs nothing here. The number of queries is unlimited, so an excess ``v`` over 1 would
+compound to ``(1+v)^queries``. Therefore everything here is computed in exact integers and in
+decimals of :data:`DIGITS` digits, and a left side is accepted only if it is below 1 by at least
+:data:`MARGIN`, which is far larger than every rounding error (see :func:`rounding_error`).
 """
 
 from __future__ import annotations
@@ -50,10 +55,6 @@ def rounding_error(magnitude: Decimal) -> Decimal:
 class Entry:
     """A threshold of a stability table, with the logs of its probability and complement.
 
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-
     Attributes:
         hit: the threshold ``P``, the number of 64-bit random words, out of ``2**64``, that make an
             answer unstable.
@@ -73,9 +74,6 @@ class Entry:
 class Excess:
     """The violation of the inequality by two neighbouring thresholds, and its slope.
 
-    The inequality limits how far the probabilities of an unstable answer may differ between two
-    neighbouring distances (``table_inequality.py``).
-
     Attributes:
         value: the larger of the inequality's left sides for both orders, minus ``1 - MARGIN``.
         slope: the derivative of this left side with respect to the second threshold ``Q``.
@@ -87,19 +85,12 @@ class Excess:
 
     @property
     def accepted(self) -> bool:
-        """Whether the inequality holds in both orders, with a margin for rounding.
-
-        The inequality limits how far two neighbouring probabilities of an unstable answer may
-        differ.
-        """
+        """Whether the inequality holds in both orders, with a margin for rounding."""
         return self.value <= 0
 
 
 class Inequality:
     """The inequality of a stability table at one Renyi order, with exact rationals.
-
-    It limits how far the probabilities of an unstable answer may differ between two neighbouring
-    distances, which is how far they may differ between neighbouring data sets.
 
     A stable answer may have a price too: its term is then divided by the price's exponential, as
     the term of an unstable answer is divided by ``R``. In the noisy vote both labels have the same
@@ -139,10 +130,7 @@ class Inequality:
 
     @staticmethod
     def entry(hit: int) -> Entry:
-        """Return a threshold strictly between 0 and ``2**64`` with its logarithms.
-
-        The threshold is the number of 64-bit random integers that make an answer unstable.
-        """
+        """Return a threshold strictly between 0 and ``2**64`` with its logarithms."""
         invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
         with localcontext(precise_context()):
             answer = WORD_RANGE - hit

@@ -5,7 +5,7 @@
   counts.
 * ``keyed_slots.py`` permutes rows by a secret key, if the rows are read as a stream: a row's slot
   is its place in the permuted order, which decides the chunk in which it votes.
-* ``query_decision.py`` takes one step of a release's answers by its mechanism, and computes the
+* ``query_decision.py`` answers one query by the release's mechanism, and computes the
   phase that follows: ``ensemble``, ``classifier`` or ``halted``; ``query_decision_proof.md`` has
   its proof.
 * ``answering_mechanism.py`` has the interface of the mechanisms; ``answering_mechanism_proof.md``

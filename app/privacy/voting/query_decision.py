@@ -18,7 +18,8 @@ scores, the bin. The state's counters are public; its threshold noise, if the me
 secret.
 
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
-learner that follows (Theorem 11).
+learner that follows (Nandi and Bassily 2020, Theorem 11), d being the VC dimension, alpha the
+accuracy target and beta the failure probability.
 
 **Deviations.** The loop runs while fewer than T answers were unstable, which corrects an error in
 the paper. An unstable answer has no label, or the label of a fair coin, which never depends on the
@@ -83,7 +84,7 @@ class Parameters:
         on_cutoff: the successor of the models (classifier, student or halt) after unstable answer
             T.
         unstable_gets_coin: whether an unstable answer carries the label of a fair coin.
-        with_scores: whether answers are bins of scores, with soft labels around the mechanism.
+        with_scores: whether answers are bins (intervals) of scores.
         row: the mechanism's entry in the table of mechanisms.
 
     """
@@ -247,9 +248,9 @@ def redo(
 ) -> tuple[State, Outcome]:
     """Return an earlier random answer as the present state allows it, and the next state.
 
-    With scores a query may use two units of the cutoff, and its first unit may be the last one that
-    the present state has. It then ends the run, and the answer is unstable, whatever the second
-    test decided.
+    The answer was drawn at an earlier state. With scores, two stability tests of a query may fail,
+    and the first failure may be the last one that the cutoff permits at the present state. It then
+    ends the run, and the answer is unstable, whatever the second test decided.
 
     Args:
         parameters: the public parameters of the release's answers.

@@ -1,4 +1,4 @@
-"""The votes of every model on every new query vector (step VOTE), counted by label or score."""
+"""The votes of every model on every new query vector, counted by label or by bin of scores."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ instability, for two or more labels.
 
 **Claim.** If one vote is replaced the distance moves by at most 1, and if the plurality changes the
 distance is 0 on both data sets (Lemma S). Plurality and distance are functions of the private votes
-and may not leave the server except through a stability test.
+and may not leave the server except through a stability test, which releases the plurality at
+random, more likely at a larger distance.
 
 **Proof.** Order statistics are 1-Lipschitz in every count: ``app/privacy/voting/votes_proof.md``.
 

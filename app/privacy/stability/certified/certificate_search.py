@@ -1,7 +1,12 @@
 """A floating-point search for a stability table's certificate, which is checked later.
 
-``certificate.py`` defines a certificate: the functions ``V_h``, the likelihood ratio z, and the
-conditions (a'), (d).
+``certificate.py`` defines a certificate: a function ``V_h`` of the likelihood ratio z for each
+number h of unstable answers left, a number c of at most ``e^epsilon``, and the conditions (a') and
+(d).
+
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold. The certificate proves that the table is private.
 
 **The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
 data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
@@ -83,9 +88,6 @@ class _Nodes:
 class Searched:
     """A certificate that the search found, before it is checked.
 
-    A certificate proves that a stability table (thresholds for unstable answers, by distance) is
-    private.
-
     Attributes:
         certificate: the certificate, with functions in integers.
         ratio: r, the ratio of neighbouring probabilities in the table at large distances.
@@ -122,11 +124,6 @@ def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
     """Return a likely certificate of a stability table for a budget, which is checked later.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold. The certificate is a family of functions that proves the
-    table's privacy (``certificate.py``).
 
     Args:
         factor: the number c, at most ``e**epsilon``, times ``2**40``.
@@ -292,6 +289,12 @@ def search_pairs(
     """Return the corners of a polygon of pairs of thresholds that a certificate accepts.
 
     The pairs are thresholds that a stability table may have at neighbouring distances.
+
+    Args:
+        searched: the certificate.
+        label_loss: the probability of a stable answer at distance 0.
+        quickly: whether to compute fewer corners, for planning.
+
     """
     count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
     first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))

@@ -90,9 +90,6 @@ Pair = tuple[int, int]
 class SharedWith:
     """The epsilons of the private draws that share a privacy account with the answers.
 
-    In a joint privacy account the cost of answers is computed together with that of the draws of a
-    relabelling rule and of a classifier.
-
     Attributes:
         relabel: the epsilon of the draw before the first answer; 0 if there is none.
         classifier: the epsilon of the draw after the last answer; 0 if there is none.
@@ -108,11 +105,7 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """The private draws before and after the answers, as factors rounded to the safe side.
-
-        The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
-        that of the answers.
-        """
+        """The private draws before and after the answers, as factors rounded to the safe side."""
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -410,12 +403,7 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon.
-
-    A stability table has one threshold for each distance; the distance of a query is the number of
-    votes that may change without changing the leading label. An answer is unstable if a random
-    64-bit integer is below the threshold.
-    """
+    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon."""
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
