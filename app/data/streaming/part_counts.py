@@ -329,7 +329,7 @@ class VectorSum:
     total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
-        """Return the sum over the rows of one part."""
+        """Return the sum of the integer vectors of one part's rows."""
         persons = part.persons
         row_counts = None if persons is None else persons.row_counts(slice(None))
         return self.total(part.vectors, part.labels, row_counts)

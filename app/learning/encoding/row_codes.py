@@ -1,4 +1,4 @@
-"""Compact encodings of rows as bytes, from which the encoding of each hypothesis class follows.
+"""Rows packed into a few bytes; hypothesis classes compute their inputs from these bytes.
 
 The bytes of a row depend on the values of this row only.
 """

@@ -131,7 +131,7 @@ class QueryReleaseCalibration:
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """The error of a count, in rows, for which each pass over the queries tests."""
+        """For each pass over the queries, the error of a count (in rows) that it looks for."""
         return _passes(self.row_count, self.threshold)
 
     @property

@@ -453,7 +453,8 @@ def real_valued_hit_probability(
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
             with that of the answers.
         count_max: the number of entries after which the computation is given up.
-        slope: a factor of alpha - 1 in the rule for the Renyi order; None to seek the order.
+        slope: alpha - 1 is proportional to this number, where alpha is the Renyi order; None to
+            seek the best order.
         release_part: the part of delta that covers the release of differing labels.
         is_answer_priced: whether a stable answer has the price of an unstable one.
 

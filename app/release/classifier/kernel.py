@@ -195,7 +195,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

@@ -379,7 +379,7 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the smallest fraction of the rows with which a label is learned despite the noise."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
