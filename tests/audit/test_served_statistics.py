@@ -17,7 +17,7 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import InvariantError
-from app.privacy.multiplicative_weights import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as multiplicative_weights
 from app.release.statistics import opening_table as module
 from app.release.statistics.opening_table import (
     draw_after_answers,
@@ -74,8 +74,8 @@ def as_printed(draw: StatisticsDraw, rows: PrivateRows, noise: NoiseSource) -> T
     """Plant queries of -1 and +1: a row weighs two."""
     cells = 2 * draw.domain.private_count_at(draw.grid.places(rows.values))
     calibration = replace(draw.calibration, row_count=2 * draw.calibration.row_count)
-    return query_release.draw(
-        query_release.Parameters.calibrated(calibration, draw.domain.labels), cells, noise
+    return multiplicative_weights.draw(
+        multiplicative_weights.Parameters.calibrated(calibration, draw.domain.labels), cells, noise
     )
 
 
@@ -84,8 +84,8 @@ def on_occupied_cells(draw: StatisticsDraw, rows: PrivateRows, noise: NoiseSourc
     cells = draw.domain.private_count_at(draw.grid.places(rows.values))
     labels = np.ascontiguousarray(draw.domain.labels[:, cells > 0])
     calibration = replace(draw.calibration, cell_count=labels.shape[1])
-    return query_release.draw(
-        query_release.Parameters.calibrated(calibration, labels), cells[cells > 0], noise
+    return multiplicative_weights.draw(
+        multiplicative_weights.Parameters.calibrated(calibration, labels), cells[cells > 0], noise
     )
 
 
@@ -95,13 +95,13 @@ def handed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Han
     release = SmallRelease(tmp_path, SHARES)
     public = statistics_draw(release.configuration(), POINTS, row_count=ROW_COUNT)
     seen: list[Handed] = []
-    original = query_release.draw
+    original = multiplicative_weights.draw
 
     def watch(parameters: Parameters, cells: NDArray[np.int64], noise: NoiseSource) -> Table:
         seen.append(Handed(parameters, cells))
         return original(parameters, cells, noise)
 
-    monkeypatch.setattr(query_release, "draw", watch)
+    monkeypatch.setattr(multiplicative_weights, "draw", watch)
 
     def play(rows: PrivateRows, draw: Draw = StatisticsDraw.draw) -> Handed:
         draw(public, rows, seeded_noise(1))

@@ -420,7 +420,7 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
 DETERMINISTIC = {"account", "accounts", "knowledge_transfer", "votes"}
 """Functions without a draw: of shares, of the votes, or of what was released already."""
 
-TABLES = {"query_release"}
+TABLES = {"multiplicative_weights"}
 """One draw from counts, with a battery of its own: ``test_tables``."""
 
 DESCENTS = {"noisy_gradient"}

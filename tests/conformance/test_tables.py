@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.privacy.multiplicative_weights import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as multiplicative_weights
 from app.privacy.multiplicative_weights.mechanism import draw
 from tests.builders.mechanisms.releasing import CELL_COUNT, ROW_COUNT, counts_of, drawn
 from tests.conformance.cases import TABLES
@@ -28,7 +28,7 @@ def test_parameters_and_tables_are_immutable(*, refreshed: bool) -> None:
                 setattr(value, field.name, None)
     assert table == copy.deepcopy(table)
     assert hash(table) == hash(copy.deepcopy(table))
-    assert {query_release.__name__.split(".")[-2]} == TABLES
+    assert {multiplicative_weights.__name__.split(".")[-2]} == TABLES
 
 
 def test_a_draw_is_a_function_of_its_noise(*, refreshed: bool) -> None:

@@ -94,4 +94,4 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert f"up to {retries.pause_after(99, None):g} s" in page
     assert retries.pause_after(1, 3600) == 60
     assert f"`timeout_seconds`, by default {TIMEOUT_SECONDS:g}," in page
-    assert f"{ROWS_A_REQUEST} at a time" in page
+    assert f"{ROWS_A_REQUEST} for each request" in page

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from app.data.rows import PrivateRows
 from app.noise.scripted import ScriptedNoise
-from app.privacy.multiplicative_weights import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as multiplicative_weights
 from app.privacy.soft_labels.mechanism import histogram
 from app.privacy.voting.votes import aggregate
 from app.release import drawing as draw_ensemble
@@ -292,7 +292,7 @@ def cell_counts(pair_records: Sequence[Any], source: str) -> NDArray[np.int64]:
     """Return the private counts that the mechanism is given."""
     given: list[NDArray[np.int64]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_release, "draw", lambda _, counts, __: given.append(counts))
+        patch.setattr(multiplicative_weights, "draw", lambda _, counts, __: given.append(counts))
         table_draw().draw(read(pair_records, source), seeded_noise())
     return given[0]
 

@@ -32,7 +32,7 @@ from app.learning.statistics_tables.table_hypotheses import (
 )
 from app.privacy.budget.composition import Mechanism
 from app.privacy.multiplicative_weights import calibration as accounting
-from app.privacy.multiplicative_weights import mechanism as query_release
+from app.privacy.multiplicative_weights import mechanism as multiplicative_weights
 from app.release.terms.configuration import charges_by_mechanism, no_points
 
 if TYPE_CHECKING:
@@ -78,8 +78,10 @@ class StatisticsDraw:
     def draw(self, rows: AnyRows, noise: NoiseSource) -> Table:
         """Draw the statistics table, whose budget was charged before."""
         private_cell_count = self._counted(rows)
-        parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
-        return query_release.draw(parameters, private_cell_count, noise)
+        parameters = multiplicative_weights.Parameters.calibrated(
+            self.calibration, self.domain.labels
+        )
+        return multiplicative_weights.draw(parameters, private_cell_count, noise)
 
     def _counted(self, rows: AnyRows) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return the rows in every cell, or what they count for; secret."""

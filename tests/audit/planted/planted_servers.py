@@ -76,8 +76,9 @@ def rows_cut_apart(patch: pytest.MonkeyPatch) -> None:
     """Cut rows into chunks where persons should be cut, so that one may be in all of them."""
 
     def cut(
-        self: SampledRows, places: NDArray[np.int64], *, size: int
+        self: SampledRows, places: NDArray[np.int64], *, size: int, count_max: int | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        assert count_max is None
         positions, _ = self.rows.positions(self.units[places])
         return positions, chunk_offsets(len(positions), size)
 

@@ -115,7 +115,7 @@ def test_the_section_is_printed_from_what_was_kept() -> None:
     }  # fmt: skip
     said = section(document)
     assert f"{FIRST} and {SECOND}" in said
-    assert "15,032 labels for the one column and 157 for the other" in said
+    assert "15,032 labels for the first column and 157 for the second" in said
     assert "| `linear` | 0.8000 |" in said
     assert "| income | points | 1 | 100% |" in said
 

@@ -98,10 +98,10 @@ def learners_of(folder: Path, order: NDArray[np.int64]) -> bytes:
 
 
 def capped_by_order(
-    self: SampledRows, places: NDArray[np.int64], *, size: int
+    self: SampledRows, places: NDArray[np.int64], *, size: int, count_max: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return chunks of those rows alone that come first in the source: the planted fault."""
-    positions, offsets = cut(self, places, size=size)
+    positions, offsets = cut(self, places, size=size, count_max=count_max)
     kept = positions < sum(MANY) // 2
     return positions[kept], np.concatenate([[0], np.cumsum(kept)])[offsets]
 

@@ -33,7 +33,7 @@ def test_every_file_that_is_named_is_there() -> None:
     """The proofs of shares and of their sum are files of the sources."""
     source = Path(statement.__file__).read_text("utf-8")
     named = re.findall(r"app/[\w/]+\.md", source)
-    assert len(named) == 9
+    assert len(named) == 10
     assert all((ROOT / each).exists() for each in named)
 
 
