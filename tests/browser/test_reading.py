@@ -45,6 +45,8 @@ def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> Non
     """Tab goes through everything that unfolds, in reading order, and Enter unfolds it."""
     with open_page(server.address) as page:
         page.shows("#parameters", "epsilon")
+        # The last card to come: it is shown when its own request is answered.
+        page.shows("#hours-words", "in the last")
         walked = []
         for _ in range(8):
             page.page.keyboard.press("Tab")
