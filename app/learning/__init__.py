@@ -5,12 +5,13 @@ public set of possible classifiers.
 
 Folders: ``trees/``, ``enumerated/``, ``cells/``, ``halfspaces/``, ``linear/`` and ``predictors/``
 (written by users) have one kind of hypothesis class each. ``estimators/`` trains scikit-learn
-classifiers, ``encoding/`` turns feature values into the inputs of models, and
-``statistics_tables/`` has the class of a statistics table.
+classifiers, and ``encoding/`` turns feature values into the inputs of models.
+``statistics_tables/`` has the hypotheses of a statistics table; such a table contains, for each
+hypothesis of a class, the number of rows to which the hypothesis gives label 1, with noise.
 
 * ``hypothesis.py`` has the interfaces of a hypothesis, a hypothesis class and an ensemble.
 * ``registry.py`` is the table of hypothesis classes by their name in a configuration.
-* ``chunks.py`` cuts the sampled rows into one chunk per learner, and handles failures: a learner
+* ``chunks.py`` cuts the permuted rows into one chunk per learner, and handles failures: a learner
   that fails votes for class 0, and an error of the machine, such as too little memory, ends the
   training.
 * ``ensemble.py`` trains an ensemble of k models and reads a stored one.

@@ -75,7 +75,7 @@ def first_of_chunks(
 
 @dataclass(frozen=True, slots=True)
 class ChunkNumbers:
-    """The numbers of some consecutive chunks among all chunks of a release.
+    """The position of some consecutive chunks among all chunks of a release.
 
     Attributes:
         first: the index of the first of these chunks among all chunks of the release.
@@ -214,7 +214,7 @@ def raise_if_machine_failed(failed: list[Exception]) -> None:
 
     Args:
         failed: a list of the one error that the learner raised. The error is removed from the list,
-            because it keeps the learner's memory in use.
+            because an error object keeps the learner's memory in use.
 
     Raises:
         MachineError: the machine caused the learner's error, for example by too little memory.

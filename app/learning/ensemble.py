@@ -3,8 +3,9 @@
 An ensemble has one model per chunk of permuted rows. The functions train these models, and read
 them from bytes after a restart.
 
-The built-in rule ``canonical`` takes the hypothesis with the fewest errors on a chunk as its model.
-The rule ``halving`` takes a hundred random hypotheses with few or no errors, which vote together.
+A built-in rule is a training method that searches a hypothesis class. The rule ``canonical`` takes
+the hypothesis with the fewest errors on a chunk as the chunk's model. The rule ``halving`` takes a
+hundred random hypotheses with few or no errors, which vote together.
 """
 
 from __future__ import annotations
@@ -303,7 +304,9 @@ def fit_chunks_anew(
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
-    """Return the method that trains trees from counts of rows if it is faster; else None.
+    """Return the method that trains trees from counts of rows, or None if another is faster.
+
+    The other method searches the trees for each chunk separately.
 
     Args:
         learner: the public choice of the learner.

@@ -4,7 +4,7 @@ A hypothesis is one classifier; a hypothesis class is a public set of possible c
 class has an entry in the table of :mod:`app.learning.registry`. The file
 ``class_registration.py`` in the class's folder defines the entry. The form in which a hypothesis of
 the class is published is in the table of ``app.release.classifier.written_hypotheses`` under the
-same name.
+name of the class.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class HypothesisClass(Protocol):
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows in the class's own encoding; the code of a row depends on this row only.
+        """Return rows in the form that the class needs; a row's form depends on this row only.
 
         Args:
             values: feature values encoded as numbers by the public schema, shape
@@ -150,7 +150,8 @@ class HypothesisClass(Protocol):
     def restricted_to(self, public_points: Encoded) -> HypothesisClass:
         """Return a smaller class: one hypothesis for each labelling of public points.
 
-        A class of trees keeps one feature test for each distinct cut between the points instead.
+        A class of trees instead keeps all trees over fewer feature tests: one test for each way in
+        which the tests divide the points.
         Without points the class is returned unchanged.
 
         Args:
@@ -332,16 +333,16 @@ class ClassRegistration:
     Attributes:
         kind: the name of the class in a configuration.
         searched: the Python type of the class.
-        listed: the Python type of the list of the class's hypotheses; None if the class has no
-            list.
+        listed: the Python type of the list that has the class's hypotheses one by one; None if the
+            hypotheses are not listed.
         hypothesis: the Python type of a drawn hypothesis.
-        drawn: a plain name for a drawn hypothesis.
+        drawn: a noun for a drawn hypothesis in texts for users, for example "an interval".
         numbers: for a class with two labels over numeric features, the smallest and the largest
             number of numeric features with a test that it accepts; the largest is None for any
             number.
         takes_tests: whether the class needs at least one test of a feature.
-        covers: whether a statistics table may use the class, because the cells of the table can be
-            listed.
+        covers: whether a statistics table may use the class. Such a table contains, for each
+            hypothesis of the class, the number of rows to which it gives label 1, with noise.
         make: returns the class over public tests of features.
         dichotomies: returns the list of all labellings that the class gives to private rows.
         dichotomy_bound: returns an upper bound on the number of these labellings, from the number
@@ -350,12 +351,13 @@ class ClassRegistration:
         counted: returns the method that trains the models from counts of rows, given the rule, the
             class and whether the models give scores; None if training needs the rows.
         packed: returns an ensemble of trees that were trained from counts of rows.
-        codes: returns the encoding of rows as bytes; None if the class does not support rows that
-            are read in parts.
+        codes: returns the encoding that packs rows into bytes; None if the class does not support
+            rows that are read in parts.
         joined: returns one ensemble with the models of several, whose chunks are consecutive.
         read: returns the ensemble that bytes encode.
-        read_drawn: returns a drawn hypothesis from its stored lists; None for a class whose
-            hypotheses are not stored to label later rows.
+        read_drawn: returns a drawn hypothesis from the lists of numbers in which the ledger stores
+            it. The hypothesis then also relabels rows that are added later. None for a class that
+            cannot be used to relabel such rows.
         best: returns the hypothesis with the fewest errors, for the student classifier, which is
             trained on queries and their released labels.
         check: refuses a rule, or scores, if the class does not support them.
@@ -363,8 +365,8 @@ class ClassRegistration:
         splits: returns the public cells by which the models vote; None if they do not vote by
             cells.
         search_seconds: returns the estimated time of training; None for the search of a list.
-        refuse_search: refuses training that would take hours.
-        refuse_rows: refuses a random draw that would take hours.
+        refuse_search: refuses training that would take more than an hour.
+        refuse_rows: refuses a random draw that would take more than some minutes.
         is_quick: whether training is known to be quick; False for code that a user wrote.
 
     """

@@ -60,7 +60,7 @@ def class_registration(kind: str) -> ClassRegistration:
 
 
 def row_of(searched: HypothesisClass) -> ClassRegistration:
-    """Return the table entry of an existing class object.
+    """Return the table entry of a hypothesis class, given the class itself and not its name.
 
     Raises:
         ConfigurationError: no built-in learner searches a class of this type.

@@ -1,9 +1,11 @@
 """The class of all labellings of a public division's cells, with random draws from it.
 
 A cell is a part of the feature space, given by a public tree of feature tests. A hypothesis gives
-one label to each cell. The number of rows that a hypothesis mislabels is a sum over the cells, so
-its weight ``exp(-epsilon * errors / 2)`` is a product over the cells. Therefore the label of each
-cell is drawn separately, from the numbers of rows with each label in this cell.
+one label to each cell. The exponential mechanism draws a hypothesis with a probability in
+proportion to its weight ``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that
+the hypothesis mislabels. This number is a sum over the cells, so the weight is a product over the
+cells. Therefore the label of each cell is drawn separately, from the numbers of rows with each
+label in this cell.
 """
 
 from __future__ import annotations

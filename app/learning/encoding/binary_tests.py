@@ -32,9 +32,8 @@ class BinaryTest:
         cut: the test is true if the value is at least ``cut``; None for a categorical test.
         category_code: the test is true if the value's code equals ``category_code``; None for a
             numeric test.
-        public_frequency: a public estimate of the share of people for whom the test is true, in [0,
-            1]. Of equally good tests, learners take that with the share nearest to
-            one half.
+        public_frequency: a public estimate of the share of people for whom the test is true, in
+            [0, 1]. Of equally good tests, learners take the one whose share is nearest to one half.
 
     """
 

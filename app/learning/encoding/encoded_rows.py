@@ -1,7 +1,8 @@
 """Encoded private rows, as one array or as consecutive blocks that are encoded on request.
 
-The outcomes of feature tests, or other codes, may take more memory than the rows themselves. Code
-that counts rows reads one block after another, and keeps no block.
+The encoding of a hypothesis class is the form in which the class needs a row to compute its label,
+for example the outcomes of feature tests. Encoded rows may take more memory than the rows
+themselves. Code that counts rows reads one block after another, and keeps no block.
 
 Rows have weights if a person may have several rows: the weights of a person's rows add up to at
 most 1. Every weight is a multiple of ``1 / u`` for some integer u, so sums of weights are counted
@@ -73,7 +74,8 @@ class RowsByPart:
     """Rows of which each requested block is encoded at the request, to save memory.
 
     Args:
-        encode: the encoding of a hypothesis class; the code of a row depends on this row only.
+        encode: a function that returns rows in the encoding of a hypothesis class; the encoded form
+            of a row depends on this row only.
         values: feature values of the private rows, encoded by the public schema, shape
             ``(all rows, features)``.
         positions: the indices of the rows to use, in the order of use, shape ``(rows,)``; None for
@@ -104,10 +106,10 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows that are read chunk by chunk in order, where several chunks are encoded together.
+    """Rows that are read in order, one chunk after another; several chunks are encoded at a time.
 
     Args:
-        rows: all rows.
+        rows: the rows of all chunks, in the order in which they are read.
 
     """
 

@@ -1,6 +1,8 @@
 """Rows packed into a few bytes; hypothesis classes compute their inputs from these bytes.
 
-The bytes of a row depend on the values of this row only.
+The input of a hypothesis class is a row in the form in which the class computes its label, for
+example the outcomes of feature tests or the index of a cell. The bytes of a row depend on the
+values of this row only.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class RowCodes(Protocol):
         ...
 
     def encoded(self, codes: NDArray[np.uint8]) -> Encoded:
-        """Return rows in the encoding of the hypothesis class, from their bytes.
+        """Return rows in the form that a hypothesis class takes as input, from their bytes.
 
         Args:
             codes: the bytes that :meth:`codes` returns, shape ``(bytes, rows)``.
@@ -53,7 +55,8 @@ class IntegerCodes:
     """A compact encoding for hypothesis classes that encode a row as nonnegative integers.
 
     Attributes:
-        encode: the encoding of the hypothesis class; returns integers, shape ``(rows, integers)``.
+        encode: a function that returns the hypothesis class's inputs for rows, as integers, shape
+            ``(rows, integers)``.
         columns: the number of integers that encode a row.
         largest: the largest integer that occurs.
 

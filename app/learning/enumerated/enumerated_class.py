@@ -110,9 +110,10 @@ def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def total_roundoffs(term_count: int) -> int:
     """Return a bound on the relative rounding error of :meth:`ScaledSums.total`.
 
-    The unit is 2**-53. Each term is ``exp`` of an exact integer times ``decay``. Its rounding
-    errors are those of the exponent, which is at most 746 in size, of ``exp`` and of one product.
-    The sum of N positive terms is rounded at most N - 1 times.
+    The unit is 2**-53. Each term is a factor times ``exp`` of an exponent, and the exponent is an
+    exact integer times ``decay``. Three roundings make the error of a term: that of the exponent,
+    which is at most 746 in size (below -746, ``exp`` is 0), that of ``exp``, and that of the
+    product with the factor. The sum of N positive terms is rounded at most N - 1 times.
 
     Args:
         term_count: the number of terms that are added.

@@ -42,8 +42,9 @@ class EnumeratedEnsemble:
             ``(models, hypotheses per model)``; the model's vote is their most frequent label. The
             index ``len(hypotheses) + c`` stands for the hypothesis that gives every row label c.
         private_side_scores: for each hypothesis of each model, a score (a probability of the second
-            class) for rows to which the hypothesis gives label 0, and one for rows with label 1,
-            shape ``(models, hypotheses per model, 2)``. None if the models give votes only.
+            class) for rows to which the hypothesis gives label 0, and one for rows to which it
+            gives label 1, shape ``(models, hypotheses per model, 2)``. None if the models give
+            votes only.
 
     """
 

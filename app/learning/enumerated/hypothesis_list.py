@@ -1,8 +1,8 @@
 """Finite public lists of hypotheses, and counts of their errors.
 
 A list is public: it is fixed by the public schema, a public grid or public points. The list encodes
-rows before it predicts their labels; the code and the predicted labels of a row depend on this row
-only.
+rows (for example as outcomes of feature tests) before it predicts their labels; the encoded form
+and the predicted labels of a row depend on this row only.
 """
 
 from __future__ import annotations

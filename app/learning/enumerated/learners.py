@@ -96,8 +96,8 @@ def side_scores(
 
     Args:
         hypotheses: the public list, for two classes.
-        places: indices of hypotheses of the list, shape ``(hypotheses,)``, or the same index beyond
-            the list several times, which stands for a hypothesis that gives every row the same
+        places: the indices in the list of the hypotheses to rate, shape ``(hypotheses,)``. If the
+            model gives every row the same label, every entry is the length of the list plus this
             label.
         encoded: the rows of one chunk, in the encoding of the list.
         labels: class indices 0 or 1 of these rows, shape ``(rows,)``.
@@ -105,7 +105,7 @@ def side_scores(
     Returns:
         Shares, shape ``(hypotheses, 2)``: the first is for the rows to which the hypothesis gives
         label 0, the second for label 1. The first share is 0, and the second is 1, if there are
-        no rows for it. A hypothesis that gives every row the same label has the shares 0 and 1.
+        no rows for it. A model that gives every row the same label has the shares 0 and 1.
 
     """
     scores = np.tile([0.0, 1.0], (len(places), 1))

@@ -1,4 +1,8 @@
-"""The class of thresholds ``x >= cut`` on one numeric feature; two labels only."""
+"""The class of thresholds ``x >= cut`` on one numeric feature; two labels only.
+
+The exponential mechanism draws a hypothesis with a probability in proportion to its weight
+``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that it mislabels.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ the label with the largest score is predicted. The minimised function is the one
 the sum of the logistic losses, plus the squared length of the weights divided by ``2 C``;
 intercepts are not penalised. The minimum is unique, so votes differ from those of scikit-learn's
 model only if scikit-learn's solver stops before the minimum. Chunks are computed together if they
-have the same numbers of rows, labels and used columns.
+have the same number of rows, of labels, and of columns that are not zero in all rows of the chunk.
 
 The module also minimises many smooth convex functions together, by damped Newton steps. The result
 of each function depends on this function only, not on the others: matrix products and linear

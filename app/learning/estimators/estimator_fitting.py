@@ -58,7 +58,8 @@ def fit_estimators(
         offsets: the index at which each chunk starts, followed by the number of rows, shape
             ``(chunks + 1,)``.
         secret: the release's secret, from which the random seed of each chunk is derived.
-        numbers: the numbers of these chunks; None if they are all chunks.
+        numbers: the position of these chunks among all chunks of the release; None if these are all
+            chunks.
         progress: a function that is called with the number of finished chunks and the number of all
             chunks.
 
@@ -94,13 +95,15 @@ def fit_student(
     seed: bytes,
     class_count: int,
 ) -> Classifier:
-    """Return an estimator trained on public rows, after storing it as bytes and reading it back.
+    """Return a student classifier: an estimator that is trained on queries and released labels.
+
+    Both are public. The trained estimator is stored as bytes and read back before it is returned.
 
     Args:
         make: a function that makes an estimator, as
             :func:`~app.learning.estimators.estimator_choice.estimator_factory` returns it.
-        rows: the rows as numeric columns, shape ``(rows, columns)``.
-        labels: class indices, at least two different ones, shape ``(rows,)``.
+        rows: the queries as numeric columns, shape ``(queries, columns)``.
+        labels: the released class indices, at least two different ones, shape ``(queries,)``.
         seed: the random seed of the estimator.
         class_count: the number of labels.
 

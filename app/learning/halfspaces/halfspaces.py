@@ -4,8 +4,9 @@ The coordinate of a value is its position between the bounds of its feature, in 
 steps; a missing value is at the lower bound. All further arithmetic is exact integer arithmetic on
 one row at a time. :mod:`app.learning.halfspaces.arrangement` shows that it cannot overflow.
 
-The halfspaces are those that label given points in different ways. The points are rows, or the
-points of a public grid: one for every combination of intervals between the features' public cuts.
+For given points there is one halfspace for each way in which halfspaces can label the points. The
+points are rows, or the points of a public grid: one for every combination of intervals between the
+features' public cuts (thresholds).
 """
 
 from __future__ import annotations
@@ -112,9 +113,9 @@ class Halfspaces:
         """Return the integer coefficients of one halfspace as plain lists and numbers.
 
         A row has label 1 if the first of its values ``weights . u - offset`` that is not zero is
-        positive. The coordinate ``u`` of a feature is ``(x - lower) / (upper - lower) * steps``,
-        rounded to the nearest integer, where a half is rounded to the even one. The coordinate of a
-        missing value is 0.
+        positive, where u is the vector of the row's coordinates. The coordinate of a feature is
+        ``(x - lower) / (upper - lower) * steps`` with ``steps = 2**16``, rounded to the nearest
+        integer, where a half is rounded to the even one. The coordinate of a missing value is 0.
         """
         used = self.levels[index][self.levels[index].any(axis=1)]
         return {

@@ -118,7 +118,8 @@ class Grid:
 
     Attributes:
         coordinates: for each feature, the middle of every interval between cuts.
-        weights: for each feature, the public share of people in every interval, as an integer.
+        weights: for each feature, integers in proportion to the public share of people in every
+            interval.
 
     """
 
@@ -135,9 +136,9 @@ class Grid:
         return np.array(list(product(*self.coordinates)), dtype=np.int64)
 
     def point_weights(self) -> NDArray[np.int64]:
-        """Return the expected share of rows in every grid cell, as integers, shape ``(points,)``.
+        """Return integers in proportion to the expected share of rows in every grid cell.
 
-        The features are taken as independent.
+        The features are taken as independent. The shape is ``(points,)``.
         """
         return np.array([prod(map(int, cell)) for cell in product(*self.weights)], dtype=np.int64)
 

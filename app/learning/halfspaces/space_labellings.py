@@ -222,11 +222,15 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane per pair of points: the points left of their line, and half of the line.
+    """Return one halfplane per pair of points, which gives label 1 on the left of the pair's line.
+
+    On the line itself, the half that begins with the first point of the pair has label 1.
 
     Args:
-        first: the points at which the lines start, with label 1, shape ``(pairs, 2)``.
-        second: the points at which the lines end, with label 0, shape ``(pairs, 2)``.
+        first: the first point of each pair, where the directed line starts, with label 1, shape
+            ``(pairs, 2)``.
+        second: the second point of each pair, to which the line leads, with label 0, shape
+            ``(pairs, 2)``.
 
     Returns:
         The levels ``(w, b)`` of each halfplane, shape ``(pairs, 2, 3)``.

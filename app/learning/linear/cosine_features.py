@@ -1,11 +1,12 @@
 """Random Fourier features ("waves"): cosines of random weighted sums of numeric features.
 
-The inner product of two rows' random Fourier features (Rahimi and Recht 2007) approximates a
-Gaussian kernel. Here everything is computed in integers: a numeric value becomes a whole number of
-steps between its public bounds, the angle (phase) of a cosine is a 64-bit sum of products of
-integers, of which the last 32 bits count, and the cosine is read from a table. Therefore the waves
-of a row depend on this row only, to the last bit. Floating-point matrix products do not have this
-property, because their rounding can depend on the other rows.
+They are inputs of a linear classifier, beside the outcomes of feature tests. The inner product of
+two rows' random Fourier features (Rahimi and Recht 2007) approximates a Gaussian kernel. Here
+everything is computed in integers: a numeric value becomes a whole number of steps between its
+public bounds, the angle (phase) of a cosine is a 64-bit sum of products of integers, of which the
+last 32 bits count, and the cosine is read from a table. Therefore the waves of a row depend on this
+row only, to the last bit. Floating-point matrix products do not have this property, because their
+rounding can depend on the other rows.
 
 The random frequencies and shifts are public and are published with the classifier; no privacy claim
 depends on them.

@@ -6,10 +6,11 @@ exactly.
 
 A score is a weighted sum of the coordinates of a row's vector, and a linear classifier derives the
 probabilities of the classes from the scores. A residual is the classifier's probability of a class,
-less 1 if this class is the row's label. It is limited to half: the loss is the logistic loss where
-the score agrees with the row's label, and linear elsewhere. Therefore the residuals of two rows
-differ by at most 1 for any classifier. Scores are integers, and so are residuals, which are read
-from a public table. So a residual depends only on the row's own scores and label.
+less 1 if this class is the row's label. Its absolute value is limited to 1/2: the loss is the
+logistic loss where the score agrees with the row's label, and linear elsewhere. Therefore the
+residuals of two rows differ by at most 1 for any classifier. Scores are integers, and so are
+residuals, which are read from a public table. So a residual depends only on the row's own scores
+and label.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def numbered_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits vectors' lengths.
 
     The inputs are feature tests and numeric features.
 
@@ -117,7 +117,8 @@ def numbered_features(
         of_terms: the public map of the tests alone.
         public_values: feature values of public points, encoded by the public schema, shape
             ``(points, features)``, at least one point.
-        shrinkage: the shrinkage of inputs that vary little, and the limit of rows' lengths.
+        shrinkage: the shrinkage of inputs that vary little, and the limit on the
+            length of a row's vector.
 
     """
     points = inputs.encode(public_values).astype(np.float64) / MAGNITUDE
@@ -135,7 +136,7 @@ def kernel_features(
     *,
     wave_size: float = 1.0,
 ) -> IntegerFeatures:
-    """Return an integer map that makes a score's inputs uncorrelated, and limits rows' lengths.
+    """Return an integer map that makes a score's inputs uncorrelated, and limits vectors' lengths.
 
     The inputs are feature tests and waves.
 

@@ -104,15 +104,16 @@ class Shrinkage:
     quarter of its variance, as in the logistic loss.
 
     Attributes:
-        noise: the standard deviation of the noise in a mean gradient, if rows have length 1 and the
-            whole budget is spent on one step.
-        ridge: the factor by which the amount that balances the noise is multiplied before it is
-            added to every curvature.
+        noise: the standard deviation of the noise in a mean gradient, if rows' vectors have length
+            1 and the whole privacy budget is spent on one step of the gradient descent.
+        ridge: a factor of the number that is added to every curvature. The number grows with this
+            factor, with the square of ``noise``, and with the number of combinations that are not
+            shrunk much.
         length: the factor that gives the maximum length of a row's vector. It multiplies half the
             expected length or, for inputs with cosines, the median length of public points (feature
             vectors).
-        ridge_min: the least amount that is added to every curvature, since a few points may
-            underestimate it.
+        ridge_min: the least number that is added to every curvature, since a curvature that is
+            computed from few points may be too small.
 
     """
 
@@ -130,7 +131,7 @@ class Directions:
         matrix: the map, shape ``(inputs, coordinates)``.
         offset: added to the output, shape ``(coordinates,)``.
         variances: the variance of each coordinate among people, shape ``(coordinates,)``. The last
-            coordinate is the same for all rows, and its entry is its square.
+            coordinate has the same value for all rows; its entry is the square of this value.
 
     """
 
@@ -146,7 +147,7 @@ class Whitening:
     Attributes:
         features: the integer map.
         variances: the variance of each coordinate among people, shape ``(coordinates,)``. The last
-            coordinate is the same for all rows, and its entry is its square.
+            coordinate has the same value for all rows; its entry is the square of this value.
 
     """
 

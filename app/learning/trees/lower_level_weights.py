@@ -111,10 +111,10 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
     """Return for which regions (sets of rows) all weights are far inside the range of doubles.
 
-    For these regions, one exponential per pair of feature tests is enough for both sides of a test.
-    The factors of the sums are then larger than otherwise by at most a factor of ``exp(decay)``, so
-    ``decay`` must be at most 1. It must also be at least 1e-100, so that the log of a sum divided
-    by ``decay`` does not overflow.
+    For these regions one exponential per pair of feature tests is computed; it and its reciprocal
+    give the sums for both sides of a test. The factors of the sums are then larger than otherwise
+    by at most a factor of ``exp(decay)``, so ``decay`` must be at most 1. It must also be at least
+    1e-100, so that the log of a sum divided by ``decay`` does not overflow.
 
     Args:
         totals: the number of rows of each label, shape ``(regions, labels)``.

@@ -131,11 +131,13 @@ class RegionRows(Protocol):
         ...
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both outcomes of any marked pair of feature tests.
+        """Return whether any row satisfies both conditions of any marked pair of conditions.
+
+        A condition is one outcome of one feature test.
 
         Args:
-            pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
-                stands for the test with index a and the outcome o.
+            pairs: True for each marked pair, shape ``(2 * tests, 2 * tests)``; the index
+                ``2 * a + o`` stands for the condition that the test with index a has the outcome o.
 
         """
         ...
@@ -246,11 +248,13 @@ class MergedRows:
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Return whether any row has both outcomes of any marked pair of feature tests.
+        """Return whether any row satisfies both conditions of any marked pair of conditions.
+
+        A condition is one outcome of one feature test.
 
         Args:
-            pairs: the marked pairs, shape ``(2 * tests, 2 * tests)``; the index ``2 * a + o``
-                stands for the test with index a and the outcome o.
+            pairs: True for each marked pair, shape ``(2 * tests, 2 * tests)``; the index
+                ``2 * a + o`` stands for the condition that the test with index a has the outcome o.
 
         """
         for bits, _ in self._blocks():

@@ -1,4 +1,8 @@
-"""The class of all complete decision trees of a fixed depth over a public list of feature tests."""
+"""The class of all complete decision trees of a fixed depth over a public list of feature tests.
+
+The exponential mechanism draws a tree with a probability in proportion to its weight
+``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that the tree mislabels.
+"""
 
 from __future__ import annotations
 
@@ -249,7 +253,7 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
-        """Return the weights of all trees, summed by the rows that reach a node; secret.
+        """Return the sums of trees' weights, one for each set of rows that reaches a node; secret.
 
         Args:
             encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.

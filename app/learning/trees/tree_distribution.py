@@ -106,9 +106,10 @@ class TreeSize:
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """Return an estimate of the work of counting rows, as a number of weights to compute.
+        """Return an estimate of the work of counting rows, as a number of weights.
 
-        The estimate assumes that the feature tests are independent. It ignores that equal rows are
+        Counting the rows takes about as long as the computation of this number of weights. The
+        estimate assumes that the feature tests are independent. It ignores that equal rows are
         merged, since the number of distinct rows is private.
 
         Args:
