@@ -355,9 +355,9 @@ class ClassRegistration:
             rows that are read in parts.
         joined: returns one ensemble with the models of several, whose chunks are consecutive.
         read: returns the ensemble that bytes encode.
-        read_drawn: returns a drawn hypothesis from the lists of numbers in which the ledger stores
-            it. The hypothesis then also relabels rows that are added later. None for a class that
-            cannot be used to relabel such rows.
+        read_drawn: returns a drawn hypothesis from the stored lists of its numbers, so that it can
+            also relabel rows that are added later. None for a class whose hypotheses cannot be
+            stored for this.
         best: returns the hypothesis with the fewest errors, for the student classifier, which is
             trained on queries and their released labels.
         check: refuses a rule, or scores, if the class does not support them.

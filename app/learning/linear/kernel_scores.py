@@ -117,8 +117,8 @@ def numbered_features(
         of_terms: the public map of the tests alone.
         public_values: feature values of public points, encoded by the public schema, shape
             ``(points, features)``, at least one point.
-        shrinkage: the shrinkage of inputs that vary little, and the limit on the
-            length of a row's vector.
+        shrinkage: the shrinkage of inputs that vary little, and the limit on the length of a row's
+            vector.
 
     """
     points = inputs.encode(public_values).astype(np.float64) / MAGNITUDE
