@@ -100,7 +100,11 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The number of weights in the sums: one for each set of rows and pair of feature tests."""
+        """The work of all sums, as a number of weights that are computed.
+
+        There is one weight for each region (set of rows), pair of feature tests and pair of labels,
+        and a fixed number for each region.
+        """
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
