@@ -337,9 +337,8 @@ class ClassRegistration:
             hypotheses are not listed.
         hypothesis: the Python type of a drawn hypothesis.
         drawn: a noun for a drawn hypothesis in texts for users, for example "an interval".
-        numbers: for a class with two labels over numeric features, the smallest and the largest
-            number of numeric features with a test that it accepts; the largest is None for any
-            number.
+        numbers: for a class with two labels over numeric features, how many numeric features may
+            have tests: the smallest and the largest number; the largest is None for any number.
         takes_tests: whether the class needs at least one test of a feature.
         covers: whether a statistics table may use the class. Such a table contains, for each
             hypothesis of the class, the number of rows to which it gives label 1, with noise.

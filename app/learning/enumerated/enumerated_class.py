@@ -125,11 +125,12 @@ def total_roundoffs(term_count: int) -> int:
 def choice_roundoffs(log_factor_max: float) -> int:
     """Return a bound on the rounding error of a draw by :meth:`ScaledSums.relative_logs`.
 
-    The unit is 2**-53. The exponent of a choice, which is the log of its weight, is rounded three
-    times: as a product, when the log of the factor is added, and when the draw subtracts the
-    largest exponent. The functions ``log`` and ``exp`` have rounding errors of their own. A choice
-    whose exponent is so small that its weight rounds to 0 in the draw is never drawn, so only
-    exponents of at most ``746 + log_factor_max`` in size count.
+    The unit is 2**-53. A choice is one of the possible results of the draw. The exponent of a
+    choice, which is the log of its weight, is rounded three times: as a product, when the log of
+    the factor is added, and when the draw subtracts the largest exponent. The functions ``log`` and
+    ``exp`` have rounding errors of their own. A choice whose exponent is so small that its weight
+    rounds to 0 in the draw is never drawn, so only exponents of at most ``746 + log_factor_max`` in
+    size count.
 
     Args:
         log_factor_max: an upper bound on the log of any factor.

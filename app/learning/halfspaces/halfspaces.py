@@ -158,7 +158,7 @@ def over(
     """Return one halfspace for every labelling of integer points that halfspaces can make.
 
     Args:
-        lattice: the encoding of rows as points, in whose coordinates the points are given.
+        lattice: the encoding of rows as points; the given points have the same coordinates.
         points: integer coordinates, shape ``(points, dimensions)``; the number of points is public
             even if the points are private.
         weights: the public number of people that each point stands for; None for equal numbers.

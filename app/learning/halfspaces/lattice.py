@@ -76,7 +76,7 @@ class Lattice:
 
 
 def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """Return each value's distance from its lower bound, in steps of 1/2^16 of the range.
+    """Return each value's distance from the lower bound, in steps of 1/2^16 of the range.
 
     A value beyond a bound counts as this bound, and a missing value as the lower bound.
 

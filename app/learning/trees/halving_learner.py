@@ -116,7 +116,7 @@ class ZeroErrorRule:
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random feature test at every node, weighted by the error-free trees below it.
+        """Return a random feature test at every node, by the number of error-free trees below it.
 
         Args:
             scores: the number of error-free trees for each test at each node.
@@ -178,7 +178,7 @@ class PenaltyRule:
         return log_weights
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random feature test at every node, in proportion to the weights."""
+        """Return a random feature test at every node, by the weight of all trees below the test."""
         return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
 
     def label(

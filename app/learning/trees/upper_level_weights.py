@@ -115,11 +115,12 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return, for each multiset of outcomes of feature tests, the one that represents its rows.
+    """Return, for each multiset of outcomes of feature tests, the multiset that stands for it.
 
-    The rows with these outcomes are called a region. An outcome that another one of the multiset
-    implies is replaced by the other one. Every empty region is represented by both outcomes of the
-    first test. A multiset that represents a region represents itself.
+    The rows with these outcomes are called a region; one multiset stands for all multisets that
+    describe the same region. If one outcome of a multiset implies a second one, the second is
+    replaced by the first. Every empty region is represented by both outcomes of the first test. A
+    multiset that represents a region represents itself.
 
     Args:
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
