@@ -53,7 +53,7 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return each value's rank: the number of finest cuts that are at most the value.
+        """Return each value's rank: the number of cuts of the finest grid at or below the value.
 
         Args:
             values: feature values encoded by the public schema, shape ``(rows, all features)``.

@@ -71,7 +71,7 @@ class EncodedRows(Protocol):
 
 
 class RowsByPart:
-    """Rows of which each requested block is encoded at the request, to save memory.
+    """Rows that are encoded block by block, each block when it is requested, to save memory.
 
     Args:
         encode: a function that returns rows in the encoding of a hypothesis class; the encoded form

@@ -200,7 +200,9 @@ def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return residuals: the probability of each class, less 1 for the row's label, limited to half.
+    """Return residuals: the probability of each class, less 1 for the row's label; at most 1/2.
+
+    The limit 1/2 is on the absolute value.
 
     Args:
         scores: scores in steps of 1/:data:`SCORE_STEPS`, which is 1/128, shape ``(rows, scores)``.

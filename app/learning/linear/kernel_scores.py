@@ -145,9 +145,9 @@ def kernel_features(
         of_terms: the public map of the tests alone.
         public_values: feature values of public points, encoded by the public schema, shape
             ``(points, features)``; there may be none.
-        shrinkage: the shrinkage of inputs that vary little. The vectors of rows are cut to
-            ``shrinkage.length`` times the public points' median length, or times the expected
-            length if there are no points.
+        shrinkage: the shrinkage of inputs that vary little. The length of a row's vector is limited
+            to ``shrinkage.length`` times the median length of the public points' vectors, or times
+            the expected length if there are no points.
         wave_size: the size of a wave relative to a test; noise hides smaller inputs sooner.
 
     """

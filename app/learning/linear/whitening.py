@@ -55,9 +55,9 @@ class PublicMap:
         public_terms: NDArray[np.uint8] | NDArray[np.float64],
         matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
-        """Return a linear map (by default the identity), with the moments of its output.
+        """Return a linear map, by default the identity, with its output's mean and covariance.
 
-        The moments are computed from public points (feature vectors).
+        The mean and covariance are computed from public points (feature vectors).
 
         Args:
             public_terms: the inputs of the points, shape ``(points, inputs)``, at least one point.
@@ -77,9 +77,9 @@ class PublicMap:
 
     @classmethod
     def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
-        """Return the identity map of feature tests, with the moments of its output.
+        """Return the identity map of feature tests, with its output's mean and covariance.
 
-        The moments are computed from public frequencies.
+        The mean and covariance are computed from public frequencies.
 
         Args:
             tests: the public tests; each has the frequency with which it is true.
@@ -159,7 +159,7 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
     """Return an integer map to uncorrelated coordinates, with a maximum length of rows' vectors.
 
     Args:
-        public_map: a public map of the inputs, with its moments.
+        public_map: a public map of the inputs, with the mean and covariance of its output.
         shrinkage: the shrinkage of combinations that vary little, and the maximum length.
 
     Raises:
@@ -179,7 +179,7 @@ def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
     The last coordinate is the same for all rows.
 
     Args:
-        public_map: a public map of the inputs, with its moments.
+        public_map: a public map of the inputs, with the mean and covariance of its output.
         shrinkage: the shrinkage of combinations that vary little.
 
     """

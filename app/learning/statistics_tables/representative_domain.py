@@ -185,9 +185,9 @@ def representative_axes(
     """Return for each feature a few values, one for each joint outcome of its tests.
 
     Hypotheses compare a feature with cuts (``x >= cut``) or with codes of categories
-    (``x == code``). The values are: a missing value, which makes every test false, as do a number
-    below all cuts and a category that no test names; each cut, which stands for the numbers up to
-    the next cut; and each code.
+    (``x == code``). The values are a missing value, the cuts and the codes. A missing value makes
+    every test false, like a number below all cuts or a category that no test names. A cut stands
+    for the numbers from this cut up to the next one.
 
     Args:
         references: by feature index, every cut or code that a hypothesis uses.
@@ -209,8 +209,8 @@ def product_domain(
     """Return the cells on which every hypothesis has one label, found on a grid of feature values.
 
     Args:
-        hypotheses: the listed hypotheses, with two labels. They give any row the label of a grid
-            point.
+        hypotheses: the listed hypotheses, with two labels. They give any row the label of the
+            row's grid point.
         axes: for each feature, the values that :func:`representative_axes` returns.
 
     Raises:

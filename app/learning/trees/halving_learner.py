@@ -171,7 +171,7 @@ class PenaltyRule:
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the trees' weights, summed over all feature tests at a node."""
+        """Return the log of the summed weights of all trees below a node, with any test there."""
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)
@@ -184,7 +184,7 @@ class PenaltyRule:
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return a random label for every leaf, in proportion to the weights."""
+        """Return a random label for every leaf, with probability in proportion to its weight."""
         del parent_counts
         return self.choose(np.moveaxis(_label_log_weights(leaf_counts), 0, -1))
 

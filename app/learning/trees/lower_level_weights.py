@@ -81,7 +81,7 @@ def single_terms(
 
 
 def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
-    """Return, for each feature test, the summed weights of the trees of depth 2 with this root.
+    """Return, for each feature test, the summed weights of depth-2 trees with this test as root.
 
     Args:
         statistics: the counts of rows in several regions (sets of rows).
@@ -129,14 +129,14 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 def gain_roundoffs(test_count: int) -> int:
     """Return a bound on the relative rounding errors in sums of trees' weights.
 
-    The unit is 2**-53. The bound is the larger one of two:
+    The unit is 2**-53. The bound is the larger one of two sums of rounding errors:
 
     * For a region (set of rows) that is not narrow by :func:`is_narrow`, the terms are computed
-      relative to the largest one: an exponent of at most 746 in size, ``exp``, and one term per
-      feature test.
-    * For a narrow region: two exponents of at most 340 in size with ``exp``, two reciprocals, a
-      product, one term per test, and a last exponent of at most 341 in size with ``exp`` and a
-      product.
+      relative to the largest one. The errors are those of an exponent of at most 746 in size, of
+      ``exp``, and of one term per feature test.
+    * For a narrow region, the errors are those of two exponents of at most 340 in size with
+      ``exp``, two reciprocals, a product, one term per test, and a last exponent of at most 341 in
+      size with ``exp`` and a product.
 
     Args:
         test_count: the number of tests.

@@ -162,7 +162,7 @@ Path = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TreeWeights:
-    """The weights ``exp(-decay * errors)`` of all trees, summed by regions of rows; secret.
+    """The weights ``exp(-decay * errors)`` of all trees, summed for each region; secret.
 
     A region is the set of rows that reach a node of a tree.
 

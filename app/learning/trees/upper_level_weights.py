@@ -202,9 +202,9 @@ def region_tables(
 
 
 def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) -> ScaledSums:
-    """Return, for each feature test at a node, the summed weights of the subtrees with this root.
+    """Return, for each test at a node, the summed weights of the subtrees with this test as root.
 
-    It is the product of the sums of both sides of the test.
+    The summed weight is the product of the sums for both sides of the test.
 
     Args:
         table: the sums by rank, for multisets of one outcome more than ``regions`` have.
