@@ -107,10 +107,10 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Return the budget, divided between relabelling and answers; None without answers.
+    """Return the budget, divided between relabelling and answers; None if answers have no share.
 
-    The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
-    It is divided in proportion to the charges.
+    The epsilon on the sample is the largest whose cost over all rows, which sampling lowers, is at
+    most the two charges together. It is divided in proportion to the charges.
 
     Args:
         relabel: the charge for relabelling; None if rows keep their labels.

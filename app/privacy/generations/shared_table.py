@@ -44,7 +44,7 @@ class JointInequality(Inequality):
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest violation of the inequality over all budgets, and its derivative."""
+        """Return the largest violation over all budgets, with its slope in the second threshold."""
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 
