@@ -13,9 +13,9 @@ are trained.
 A query's distance is the number of votes that may change without changing the leading label. Some
 mechanisms have a stability test, which makes an answer unstable at random, more likely at a small
 distance: by a stability table, which has the probability for each distance, or by comparing the
-distance with a noisy threshold. A stability table is short if few distances pass until unstable
-answers are rare. Its delta is split: one part covers the unstable answers, the other the release of
-a label that differs between two neighbouring data sets.
+distance with a noisy threshold. A stability table is short if unstable answers are rare from a
+small distance on. Its delta is split: one part covers the unstable answers, the other the release
+of a label that differs between two neighbouring data sets.
 
 The random draws of a relabelling rule and of a classifier may share a privacy account with the
 answers, in which the cost of answers and draws is computed together.

@@ -148,12 +148,12 @@ class Parameters:
 
     @property
     def label_scale(self) -> Fraction:
-        """The scale of the noise on each label's number of rows, in ``1 / unit_count`` record."""
+        """The scale of the noise on each label's number of rows, as a multiple of ``1 / unit_count``."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.labels)
 
     @property
     def leaf_scale(self) -> Fraction:
-        """The scale of the noise on the counts in the leaves, in ``1 / unit_count`` record."""
+        """The noise scale for the counts in the leaves, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.leaves)
 
 
@@ -245,7 +245,11 @@ def histogram(
     *,
     cell_count: int,
 ) -> NDArray[np.int64]:
-    """Return the exact counts of labels in all leaves, shape (leaves, L), by weight; secret."""
+    """Return the exact counts of labels in all leaves, shape ``(leaves, L)``; secret.
+
+    The counts are in units of ``1 / unit_count`` record. ``cells`` has for each row the index of
+    its leaf.
+    """
     class_count = parameters.hypotheses.class_count
     places, length = cells * class_count + labels, cell_count * class_count
     if row_weights is None:

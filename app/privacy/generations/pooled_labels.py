@@ -88,7 +88,7 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise, in ``1 / unit_count`` record: ``2 unit_count / epsilon``."""
+        """The noise scale, ``2 unit_count / epsilon``, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property

@@ -123,7 +123,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return a likely certificate of a stability table for a budget, which is checked later.
+    """Return a certificate of a stability table for a budget, which must still be checked.
 
     Args:
         factor: the number c, at most ``e**epsilon``, times ``2**40``.
