@@ -148,7 +148,7 @@ class Parameters:
 
     @property
     def label_scale(self) -> Fraction:
-        """The scale of the noise on each label's number of rows, as a multiple of ``1 / unit_count``."""
+        """The noise scale for each label's row count, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.labels)
 
     @property
