@@ -50,7 +50,8 @@ class PipelineBudget:
         sampling_rate: the fraction q of the rows that are sampled.
         relabel_epsilon: the largest epsilon of relabelling on the sample, with the cost of
             numerical error; None if rows keep their labels.
-        relabel_delta: the delta on the sample for the integer weights of the relabelling draw.
+        relabel_delta: the delta, on the sample, for rounding the weights of the relabelling draw to
+            integers.
         relabel_is_private: whether the set of hypotheses for relabelling depends on the private
             rows.
         answers_epsilon: the epsilon for which the answering mechanism's noise is set, per replaced

@@ -55,7 +55,7 @@ BINS_MAX: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentChoice:
-    """The public choices for one gradient descent: steps, clipping of rows, and noise.
+    """The public choices for one gradient descent: steps, and clipping and scaling of rows.
 
     Attributes:
         step_count: the number of steps, all with the same noise.

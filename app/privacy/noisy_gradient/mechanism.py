@@ -231,7 +231,7 @@ def _check_rows(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of an iterate, rounded to integers, shape ``(p, s)``."""
+    """Return an iterate's weights as whole multiples of ``1 / WEIGHT_STEPS``, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 

@@ -166,7 +166,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the fullest bin of each query's scores, of a histogram and of a shifted one.
+    """Return, for each query, the fullest bin of its histogram of scores and of the shifted one.
 
     Args:
         private_scores: the scores of k models for B queries, shape ``(B, k)``, secret.
