@@ -104,7 +104,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with its epsilon times ``factor``, and the noise for the new epsilon."""
+        """Return the draw at ``factor`` times its epsilon, with ``squared_separation`` to match."""
         separation = self.squared_separation
         return replace(
             self,
