@@ -14,7 +14,8 @@ order ``alpha`` and one price per answer, ``alpha - 1`` times the answer's Renyi
 parameters are rationals, fixed before a table is built. :func:`check` decides from the stored table
 every condition of the claim, with every rounding on the safe side.
 
-The table gives the probability of each label by its number of votes.
+The table gives the probability of each label by its number of votes. The losing label is the label
+with fewer votes.
 
 The lead of a label is its number of votes minus that of the next label.
 """
